@@ -1,0 +1,4 @@
+openmp_version: int
+compiler: str
+
+def max_threads() -> int: ...

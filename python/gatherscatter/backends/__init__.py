@@ -1,0 +1,9 @@
+"""One module per kind of array, all with the same functions and signatures.
+
+``as_array(operator, argument, value, like)``
+    Make a list or scalar an array of the library that `like` belongs to.
+``same_library(a, b)``
+    Whether two arrays that this backend owns may meet in one call.
+``gather_nd(data, indices, plan, fill_value, out)``
+    Steps 2 and 3 for a plan that `gatherscatter.shapes` made.
+"""

@@ -1,0 +1,71 @@
+"""What this installation is made of."""
+
+import importlib.metadata
+import platform
+from typing import Any
+
+import numpy as np
+
+from gatherscatter import threads
+from gatherscatter._kernels import threads as _kernel
+from gatherscatter._version import __version__
+
+__all__ = ["show_config"]
+
+# Distributions whose arrays the functions take. Looked up, never imported.
+_ARRAY_LIBRARIES = ("torch", "jax", "cupy", "cupy-cuda12x", "cupy-cuda13x", "dask", "array-api-strict")
+
+
+def show_config(mode: str = "stdout") -> dict[str, Any] | None:
+    """Print or return the version, how the kernels were built, and the array libraries that are installed.
+
+    Parameters
+    ----------
+    mode : {"stdout", "dicts"}, default "stdout"
+        Print a table, or return the same as a dictionary.
+
+    Returns
+    -------
+    dict or None
+        With ``mode="dicts"``: keys "gatherscatter", "python", "numpy", "compiler", "openmp", "threads" and
+        "array libraries".
+
+    Raises
+    ------
+    ValueError
+        If `mode` is another.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> gs.show_config("dicts")["gatherscatter"] == gs.__version__
+    True
+    """
+    if mode not in ("stdout", "dicts"):
+        raise ValueError(f"show_config: mode={mode!r} is not one of 'stdout', 'dicts'")
+    config = {
+        "gatherscatter": __version__,
+        "python": f"{platform.python_version()}, {platform.platform()}",
+        "numpy": np.__version__,
+        "compiler": _kernel.compiler,
+        "openmp": _kernel.openmp_version or "none (serial build)",
+        "threads": threads.get_num_threads(),
+        "array libraries": _installed(),
+    }
+    if mode == "dicts":
+        return config
+    libraries = config.pop("array libraries")
+    config["array libraries"] = ", ".join(f"{name} {version}" for name, version in libraries.items()) or "none"
+    for name, value in config.items():
+        print(f"{name:16} {value}")
+    return None
+
+
+def _installed() -> dict[str, str]:
+    found = {}
+    for name in _ARRAY_LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,119 @@
+"""Every message, built in one place: each names the operator, the argument, what was found, and the fix."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+def type_name(value: object) -> str:
+    """Name a value's type as a user would import it: torch.Tensor, numpy.ndarray, list."""
+    kind = type(value)
+    module = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(map(repr, words))
+
+
+def out_of_bounds(
+    operator: str, position: Sequence[int], found: int | tuple[int, ...], shape: Sequence[int], axis: int
+) -> IndexError:
+    place = f"indices[{', '.join(map(str, position))}]" if position else "indices"
+    return IndexError(
+        f"{operator}: {place} = {found} is out of bounds for data of shape {tuple(shape)}: "
+        f"axis {axis} has size {shape[axis]}"
+    )
+
+
+def changed_meanwhile(operator: str) -> RuntimeError:
+    return RuntimeError(f"{operator}: indices changed while they were read; do not write to them during the call")
+
+
+def unknown_mode(operator: str, mode: object, accepted: Sequence[str]) -> ValueError:
+    near = difflib.get_close_matches(str(mode), accepted, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ValueError(f"{operator}: mode={mode!r} is not one of {_listed(accepted)}{hint}")
+
+
+def foreign_mode(operator: str, mode: str, instead: str) -> ValueError:
+    return ValueError(f"{operator}: mode={mode!r} is not for this operator; use mode={instead!r}")
+
+
+def not_integer(operator: str, argument: str, value: object) -> TypeError:
+    return TypeError(f"{operator}: {argument}={value!r} is not an integer")
+
+
+def not_string(operator: str, argument: str, value: object) -> TypeError:
+    return TypeError(f"{operator}: {argument}={value!r} is not a string")
+
+
+def shape_rule(operator: str, rule: str) -> ValueError:
+    return ValueError(f"{operator}: {rule}")
+
+
+def index_dtype(operator: str, dtype: object) -> TypeError:
+    return TypeError(
+        f"{operator}: indices has dtype {dtype}; indices are integers, signed or unsigned, 8 to 64 bits: "
+        "convert them with astype"
+    )
+
+
+def mixed_libraries(operator: str, first: tuple[str, object], second: tuple[str, object]) -> TypeError:
+    return TypeError(
+        f"{operator}: {first[0]} is a {type_name(first[1])} but {second[0]} is a {type_name(second[1])}: "
+        "convert them to one library"
+    )
+
+
+def not_an_array(operator: str, argument: str, value: object) -> TypeError:
+    fix = f"{argument}.to_numpy()" if hasattr(value, "to_numpy") else f"numpy.asarray({argument})"
+    return TypeError(f"{operator}: {argument} is a {type_name(value)}, which is not an array; pass {fix}")
+
+
+def masked(operator: str, argument: str) -> TypeError:
+    return TypeError(
+        f"{operator}: {argument} is a masked array, whose mask would be lost; pass {argument}.filled(...), "
+        f"or {argument}.data and its mask in two calls"
+    )
+
+
+def meaningful_subclass(operator: str, argument: str, value: object) -> TypeError:
+    return TypeError(
+        f"{operator}: {argument} is a {type_name(value)}, whose meaning beyond its numbers would be lost; "
+        f"pass numpy.asarray({argument})"
+    )
+
+
+def not_convertible(operator: str, argument: str, reason: object) -> ValueError:
+    return ValueError(f"{operator}: {argument} cannot be made an array: {reason}")
+
+
+def out_type(operator: str, out: object, expected: str) -> TypeError:
+    return TypeError(f"{operator}: out is a {type_name(out)}; pass a {expected}")
+
+
+def out_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+    return ValueError(f"{operator}: out has shape {tuple(found)}, but the result has shape {tuple(expected)}")
+
+
+def out_dtype(operator: str, found: object, expected: object) -> TypeError:
+    return TypeError(f"{operator}: out has dtype {found}, but the result has data's dtype {expected}")
+
+
+def out_read_only(operator: str) -> ValueError:
+    return ValueError(f"{operator}: out is read-only")
+
+
+def fill_not_scalar(operator: str, shape: Sequence[int]) -> ValueError:
+    return ValueError(f"{operator}: fill_value has shape {tuple(shape)}; pass a scalar")
+
+
+def fill_dtype(operator: str, fill_value: object, dtype: object) -> TypeError:
+    return TypeError(
+        f"{operator}: fill_value={fill_value!r} cannot be held by data's dtype {dtype} unchanged; "
+        "pass a value of that dtype"
+    )
+
+
+def cannot(backend: str, operator: str, argument: str, reason: str) -> NotImplementedError:
+    return NotImplementedError(f"{operator}: the {backend} backend cannot do {argument}: {reason}")

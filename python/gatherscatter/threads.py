@@ -1,0 +1,92 @@
+"""How many threads the CPU kernels may use."""
+
+import os
+import warnings
+
+from gatherscatter._kernels import threads as _kernel
+
+__all__ = ["get_num_threads", "set_num_threads"]
+
+limit = 0  # what the kernels are given: the most threads to use; 0 asks OpenMP at each call
+_forked = False
+
+
+def set_num_threads(n: int | None) -> None:
+    """Set the most threads that a CPU kernel uses, for the whole process.
+
+    Results do not depend on it: they are the same bit for bit at every thread count. A call with little work
+    uses fewer threads, or one.
+
+    Parameters
+    ----------
+    n : int or None
+        At least 1. None gives the choice back to OpenMP, which is the start: the CPUs that the process may
+        run on, or what ``OMP_NUM_THREADS`` says.
+
+    Raises
+    ------
+    TypeError
+        If `n` is neither an integer nor None.
+    ValueError
+        If `n` is less than 1.
+
+    Warns
+    -----
+    RuntimeWarning
+        In a forked child process, where the kernels stay on one thread: OpenMP's team does not survive a fork,
+        and waiting for it would hang. Start workers with "spawn" or "forkserver" instead.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> gs.set_num_threads(1)
+    >>> gs.get_num_threads()
+    1
+    >>> gs.set_num_threads(None)
+    """
+    global limit
+    if n is not None:
+        try:
+            n = n.__index__()
+        except AttributeError:
+            raise TypeError(f"set_num_threads: n={n!r} is not an integer; pass 1 or more, or None") from None
+        if n < 1:
+            raise ValueError(f"set_num_threads: n={n} is less than 1; pass 1 or more, or None")
+    if _forked and n != 1:
+        warnings.warn(
+            "set_num_threads: this process was forked, so its kernels stay on one thread;"
+            ' start it with "spawn" or "forkserver" to use more',
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    else:
+        limit = min(n or 0, 2**31 - 1)
+
+
+def get_num_threads() -> int:
+    """Return the most threads that a CPU kernel uses.
+
+    Returns
+    -------
+    int
+        What :func:`set_num_threads` set, else OpenMP's choice for the calling thread. 1 in a build without
+        OpenMP and in a forked child process.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> gs.get_num_threads() >= 1
+    True
+    """
+    if _kernel.openmp_version == 0:
+        return 1
+    return limit or _kernel.max_threads()
+
+
+def _after_fork_in_child() -> None:
+    global limit, _forked
+    limit, _forked = 1, True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

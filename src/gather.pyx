@@ -1,0 +1,433 @@
+# cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
+"""Gathers: resolve a block of index tuples to offsets, then copy a row from each.
+
+    gather_nd              checks dtypes, describes the work (Job), decides on threads
+      └─ prange ─ run_task     one chunk of tuples × one chunk of the row
+           ├─ resolve_block        512 tuples → offsets            (resolve.pxd)
+           └─ move_block           for each outer row position: the block's items
+                └─ move_items          constant width, compiled per width
+
+Kernels report, Python explains: what comes back is OK, the place of the first bad index, or why not.
+"""
+cimport cython
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+cimport numpy as cnp
+
+from items cimport (
+    MAX_ITEM, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void, item_t,
+)
+from resolve cimport (
+    BESIDE, BLOCK, DATA, INDEX_DTYPE, MAX_DIMS, OK, REFERENCES, SKIPPED, Mode, Place, Tuples, Walk,
+    add_axis, advance, copy_walk, finish_walk, is_linear, read_tuples, resolve_block, seek, start_walk,
+)
+from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+    bint PyDataType_REFCHK(cnp.dtype) nogil  # whether items own references
+    cnp.ndarray PyArray_NewFromDescr(PyTypeObject* subtype, cnp.dtype dtype, int n_dims, const Py_ssize_t* shape,
+                                     const Py_ssize_t* strides, void* data, int flags, PyObject* like)
+
+cdef struct Row:
+    # What one tuple names. Piece by piece: outer axes, then one inner axis, then contiguous bytes.
+    Walk outer
+    Py_ssize_t n_inner
+    Py_ssize_t inner_data
+    Py_ssize_t inner_out
+    Py_ssize_t item_bytes
+
+cdef struct Job:
+    Tuples tuples
+    Walk walk
+    Row row
+    const char* data
+    char* out
+    const char* fill       # one element
+    Py_ssize_t itemsize
+    bint out_is_linear     # over the walk
+    Py_ssize_t tuples_per_task
+    Py_ssize_t row_units   # along the axis of the row that is cut
+    Py_ssize_t units_per_task
+    Py_ssize_t cuts        # of the row
+
+
+cdef inline inline_void move_items(item_t* kind, const char* data, const int64_t* offsets, Py_ssize_t n,
+                                   const char* fill, char* out, Py_ssize_t out_step, Py_ssize_t n_inner,
+                                   Py_ssize_t inner_data, Py_ssize_t inner_out) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef const char* source
+    cdef item_t item
+    if n_inner == 1:
+        for i in range(n):
+            source = fill if offsets[i] == SKIPPED else data + offsets[i]
+            memcpy(&item, source, sizeof(item_t))
+            memcpy(out + i * out_step, &item, sizeof(item_t))
+        return
+    for i in range(n):
+        if offsets[i] == SKIPPED:
+            for j in range(n_inner):
+                memcpy(out + i * out_step + j * inner_out, fill, sizeof(item_t))
+        else:
+            for j in range(n_inner):
+                memcpy(&item, data + offsets[i] + j * inner_data, sizeof(item_t))
+                memcpy(out + i * out_step + j * inner_out, &item, sizeof(item_t))
+
+
+cdef inline inline_void move_width(item_t* kind, const Row* row, const char* data, const int64_t* offsets,
+                                   Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
+    """Items as wide as what kind points to, which is never read."""
+    # The common layout gets its strides as constants.
+    if row.n_inner == 1 and out_step == sizeof(item_t):
+        move_items(kind, data, offsets, n, fill, out, sizeof(item_t), 1, 0, 0)
+    else:
+        move_items(kind, data, offsets, n, fill, out, out_step, row.n_inner, row.inner_data, row.inner_out)
+
+
+cdef inline void repeat(const char* element, Py_ssize_t itemsize, Py_ssize_t n_bytes, char* out) noexcept nogil:
+    cdef Py_ssize_t i = 0
+    while i < n_bytes:
+        memcpy(out + i, element, itemsize)
+        i += itemsize
+
+
+cdef inline inline_void move_long(const Row* row, const char* data, const int64_t* offsets, Py_ssize_t n,
+                                  const char* fill, Py_ssize_t itemsize, char* out,
+                                  Py_ssize_t out_step) noexcept nogil:
+    """Items of any other width."""
+    cdef Py_ssize_t i, j
+    cdef char* target
+    for i in range(n):
+        for j in range(row.n_inner):
+            target = out + i * out_step + j * row.inner_out
+            if offsets[i] == SKIPPED:
+                repeat(fill, itemsize, row.item_bytes, target)
+            else:
+                memcpy(target, data + offsets[i] + j * row.inner_data, row.item_bytes)
+
+
+cdef inline inline_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
+                                   Py_ssize_t n, const char* fill, char* out,
+                                   Py_ssize_t out_step) noexcept nogil:
+    """One item each for the tuples of a block. fill: the whole item where it has a width of its own."""
+    if row.item_bytes == 4:
+        move_width(<uint32_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 8:
+        move_width(<uint64_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 1:
+        move_width(<uint8_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 2:
+        move_width(<uint16_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 3:
+        move_width(<bytes3*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 6:
+        move_width(<bytes6*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 12:
+        move_width(<bytes12*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 16:
+        move_width(<bytes16*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 24:
+        move_width(<bytes24*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 32:
+        move_width(<bytes32*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 64:
+        move_width(<bytes64*>NULL, row, data, offsets, n, fill, out, out_step)
+    else:
+        move_long(row, data, offsets, n, fill, job.itemsize, out, out_step)
+
+
+cdef inline void cut_row(const Row* whole, Py_ssize_t start, Py_ssize_t stop, Row* row, Py_ssize_t* data_shift,
+                         Py_ssize_t* out_shift) noexcept nogil:
+    """A part of the row: of its outermost axis, or of its bytes where it has no axis."""
+    copy_walk(&whole.outer, &row.outer)
+    row.n_inner = whole.n_inner
+    row.inner_data = whole.inner_data
+    row.inner_out = whole.inner_out
+    row.item_bytes = whole.item_bytes
+    if whole.outer.n > 1:
+        row.outer.shape[0] = stop - start
+        row.outer.n = whole.outer.n // whole.outer.shape[0] * (stop - start)
+        data_shift[0] = start * whole.outer.stride[0][DATA]
+        out_shift[0] = start * whole.outer.stride[0][BESIDE]
+    elif whole.n_inner > 1:
+        row.n_inner = stop - start
+        data_shift[0] = start * whole.inner_data
+        out_shift[0] = start * whole.inner_out
+    else:
+        row.item_bytes = stop - start
+        data_shift[0] = start
+        out_shift[0] = start
+
+
+cdef cloned_void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
+    """One chunk of the tuples, one part of their rows. status: OK or the place of the first bad index."""
+    cdef int64_t offsets[BLOCK]
+    cdef char fill_item[MAX_ITEM]
+    cdef Place at, piece
+    cdef Row row
+    cdef const char* data = job.data
+    cdef char* out = job.out
+    cdef const char* fill = job.fill
+    cdef Py_ssize_t data_shift, out_shift, n, block_out, i
+    cdef Py_ssize_t start = task // job.cuts * job.tuples_per_task
+    cdef Py_ssize_t stop = min(start + job.tuples_per_task, job.walk.n)
+    cdef Py_ssize_t unit = task % job.cuts * job.units_per_task
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t out_step = job.walk.stride[inner][BESIDE]
+
+    cut_row(&job.row, unit, min(unit + job.units_per_task, job.row_units), &row, &data_shift, &out_shift)
+    data += data_shift
+    out += out_shift
+    if fill != NULL and row.item_bytes <= MAX_ITEM and row.item_bytes > job.itemsize:
+        repeat(fill, job.itemsize, row.item_bytes, fill_item)
+        fill = fill_item
+
+    seek(&job.walk, start, &at)
+    while start < stop:
+        block_out = at.offset[BESIDE]
+        n = resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start),
+                          not job.out_is_linear, offsets)
+        if n < 0:
+            status[0] = start * job.tuples.k - 1 - n
+            return
+        if row.item_bytes:
+            seek(&row.outer, 0, &piece)
+            for i in range(row.outer.n):
+                move_block(job, &row, data + piece.offset[DATA], offsets, n, fill,
+                           out + block_out + piece.offset[BESIDE], out_step)
+                advance(&row.outer, 1, &piece)
+        start += n
+    status[0] = OK
+
+
+cdef Py_ssize_t run(Job* job, int limit) noexcept:
+    """Cut the job into tasks and run them. Returns OK or the place of the first bad index, in row-major order."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef Py_ssize_t n_tuples = job.walk.n
+    cdef Py_ssize_t row_items = job.row.outer.n * job.row.n_inner
+    cdef double bytes_moved = <double>n_tuples * row_items * job.row.item_bytes
+    # Nanoseconds, roughly: a value resolved, an item touched, 8 bytes moved.
+    cdef double work_ns = <double>n_tuples * (job.tuples.k + row_items) + bytes_moved / 8
+    cdef int n_threads = team_size(limit, work_ns)
+    cdef Py_ssize_t n_tasks = 1, wanted, task, unit
+
+    job.cuts = 1
+    job.tuples_per_task = n_tuples
+    unit = 1
+    if job.row.outer.n > 1:
+        job.row_units = job.row.outer.shape[0]
+    elif job.row.n_inner > 1:
+        job.row_units = job.row.n_inner
+    else:
+        job.row_units = job.row.item_bytes
+        unit = job.itemsize * MAX_ITEM  # whole elements, whole cache lines
+    job.units_per_task = max(job.row_units, <Py_ssize_t>1)
+
+    if n_threads > 1:
+        wanted = min(<Py_ssize_t>(n_threads * TASKS_PER_THREAD), <Py_ssize_t>MAX_TASKS)
+        if n_tuples >= wanted:
+            job.tuples_per_task = (n_tuples + wanted - 1) // wanted
+            if job.tuples_per_task > BLOCK:  # whole blocks
+                job.tuples_per_task = (job.tuples_per_task + BLOCK - 1) // BLOCK * BLOCK
+        else:  # few tuples, so long rows
+            job.tuples_per_task = 1
+            wanted = (wanted + n_tuples - 1) // n_tuples
+            job.units_per_task = (job.row_units + wanted - 1) // wanted
+            job.units_per_task = (job.units_per_task + unit - 1) // unit * unit
+            job.cuts = (job.row_units + job.units_per_task - 1) // job.units_per_task
+        n_tasks = (n_tuples + job.tuples_per_task - 1) // job.tuples_per_task * job.cuts
+        n_threads = <int>min(<Py_ssize_t>n_threads, n_tasks)
+
+    # prange enters a parallel region even for one thread, which costs more than a small gather.
+    if n_threads == 1:
+        job.cuts = 1
+        job.tuples_per_task = n_tuples
+        job.units_per_task = max(job.row_units, <Py_ssize_t>1)
+        with nogil:
+            run_task(job, 0, &status[0])
+        return status[0]
+    for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+        run_task(job, task, &status[task])
+    for task in range(n_tasks):
+        if status[task] != OK:
+            return status[task]
+    return OK
+
+
+cdef inline void empty_row(Row* row) noexcept:
+    start_walk(&row.outer)
+    finish_walk(&row.outer)
+    row.n_inner = 1
+    row.inner_data = 0
+    row.inner_out = 0
+    row.item_bytes = 0
+
+
+cdef inline void describe_row(Row* row, cnp.ndarray data, int first_axis, cnp.ndarray out, int first_out_axis,
+                              Py_ssize_t tuple_stride) noexcept:
+    """The axes of data from first_axis on, beside those of out from first_out_axis on.
+
+    tuple_stride: the smallest step between two tuples in data. A row axis with smaller steps is walked inside
+    each tuple, one with larger steps (a transposed array) around the whole block, as memory lies.
+    """
+    cdef Walk* walk = &row.outer
+    cdef int d, last
+    empty_row(row)
+    start_walk(walk)
+    for d in range(cnp.PyArray_NDIM(data) - first_axis):
+        add_axis(walk, cnp.PyArray_DIM(data, first_axis + d), 0, cnp.PyArray_STRIDE(data, first_axis + d),
+                 cnp.PyArray_STRIDE(out, first_out_axis + d))
+    if walk.n == 0:
+        empty_row(row)
+        return
+    row.item_bytes = cnp.PyArray_ITEMSIZE(data)
+    last = walk.n_dims - 1
+    if last >= 0 and walk.stride[last][DATA] == row.item_bytes and walk.stride[last][BESIDE] == row.item_bytes:
+        row.item_bytes *= walk.shape[last]
+        drop_last(walk)
+        last -= 1
+    if last >= 0 and abs_stride(walk.stride[last][DATA]) < tuple_stride:
+        row.n_inner = walk.shape[last]
+        row.inner_data = walk.stride[last][DATA]
+        row.inner_out = walk.stride[last][BESIDE]
+        drop_last(walk)
+    finish_walk(walk)
+
+
+cdef inline void drop_last(Walk* walk) noexcept:
+    walk.n_dims -= 1
+    walk.n //= walk.shape[walk.n_dims]
+
+
+cdef inline Py_ssize_t abs_stride(Py_ssize_t stride) noexcept:
+    return -stride if stride < 0 else stride
+
+
+cdef Py_ssize_t gather_nd_into(cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int batch_dims, Mode mode,
+                               const char* fill, int limit) noexcept:
+    cdef Job job
+    cdef int d
+    cdef int n_axes = cnp.PyArray_NDIM(indices) - 1
+    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX
+
+    if not read_tuples(&job.tuples, indices, mode):
+        return INDEX_DTYPE
+    if PyDataType_REFCHK(data.descr):
+        return REFERENCES
+    start_walk(&job.walk)
+    for d in range(n_axes):
+        stride = cnp.PyArray_STRIDE(data, d) if d < batch_dims else 0
+        add_axis(&job.walk, cnp.PyArray_DIM(indices, d), cnp.PyArray_STRIDE(indices, d), stride,
+                 cnp.PyArray_STRIDE(out, d) if out is not None else 0)
+    finish_walk(&job.walk)
+    if job.walk.n == 0:
+        return OK
+    for d in range(job.tuples.k):
+        job.tuples.size[d] = cnp.PyArray_DIM(data, batch_dims + d)
+        stride = cnp.PyArray_STRIDE(data, batch_dims + d)
+        job.tuples.stride[d] = stride
+        tuple_stride = min(tuple_stride, abs_stride(stride))
+    if out is not None:
+        describe_row(&job.row, data, batch_dims + job.tuples.k, out, n_axes, tuple_stride)
+        job.out = cnp.PyArray_BYTES(out)
+    else:
+        empty_row(&job.row)
+        job.out = NULL
+    job.data = cnp.PyArray_BYTES(data)
+    job.itemsize = cnp.PyArray_ITEMSIZE(data)
+    job.fill = fill
+    job.out_is_linear = is_linear(&job.walk, BESIDE)
+    return run(&job, limit)
+
+
+def gather_nd(cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray out, int batch_dims, int mode,
+              cnp.ndarray fill, int limit):
+    """out[t] = data[t[:batch_dims] + tuple(indices[t])], for a plan that holds.
+
+    Every shape, stride, alignment and byte order of the index is taken as it is. fill: one element of data's
+    dtype (mode SKIP). limit: the most threads to use, 0 for OpenMP's choice. Without out, the indices are
+    checked and nothing is moved.
+    """
+    return gather_nd_into(data, indices, out, batch_dims, <Mode>mode,
+                          cnp.PyArray_BYTES(fill) if fill is not None else NULL, limit)
+
+
+def try_gather_nd(cnp.ndarray data not None, cnp.ndarray indices not None, batch_dims, int limit):
+    """A new array with the gathered rows; None for a call that has to be explained or done in another way.
+
+    A small call has no time for a plan. This one checks no more than that a plan would hold.
+    """
+    cdef Py_ssize_t shape[2 * MAX_DIMS]
+    cdef int r = cnp.PyArray_NDIM(data)
+    cdef int n_axes = cnp.PyArray_NDIM(indices) - 1
+    cdef int d, b, n_dims = 0
+    cdef Py_ssize_t k
+    cdef cnp.dtype dtype
+    cdef cnp.ndarray out
+
+    if type(batch_dims) is not int or n_axes < 0 or not 0 <= batch_dims <= min(n_axes, r):
+        return None
+    b = batch_dims
+    k = cnp.PyArray_DIM(indices, n_axes)
+    dtype = data.descr
+    if k > r - b or n_axes + r - b - k > MAX_DIMS or PyDataType_REFCHK(dtype):
+        return None
+    for d in range(n_axes):
+        shape[n_dims] = cnp.PyArray_DIM(indices, d)
+        n_dims += 1
+        if d < b and cnp.PyArray_DIM(data, d) != shape[d]:
+            return None
+    for d in range(b + <int>k, r):
+        shape[n_dims] = cnp.PyArray_DIM(data, d)
+        n_dims += 1
+    Py_INCREF(dtype)  # PyArray_NewFromDescr takes one over
+    out = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)
+    if gather_nd_into(data, indices, out, b, Mode.RAISE, NULL, limit) != OK:
+        return None
+    return out
+
+
+def resolve_nd(tuple data_shape, cnp.ndarray indices not None, int batch_dims, int mode, Py_ssize_t start,
+               cnp.ndarray rows not None):
+    """Resolve tuples without moving anything: rows[i] = number of the row that tuple start + i names.
+
+    Rows are counted in C order over data_shape[:batch_dims + k]; -1 stands for a tuple that names none (mode
+    SKIP). rows: int64, contiguous. Answers as gather_nd does, the place counted from the whole array's start.
+    """
+    cdef Tuples tuples
+    cdef Walk walk
+    cdef Place at
+    cdef int64_t* answer = <int64_t*>cnp.PyArray_DATA(rows)
+    cdef int d
+    cdef int n_axes = cnp.PyArray_NDIM(indices) - 1
+    cdef Py_ssize_t strides[MAX_DIMS]
+    cdef Py_ssize_t step = 1, n, i, done = 0, total = cnp.PyArray_SIZE(rows)
+
+    if not read_tuples(&tuples, indices, <Mode>mode):
+        return INDEX_DTYPE
+    for d in range(batch_dims + tuples.k - 1, -1, -1):
+        strides[d] = step
+        step *= <Py_ssize_t>data_shape[d]
+    start_walk(&walk)
+    for d in range(n_axes):
+        add_axis(&walk, cnp.PyArray_DIM(indices, d), cnp.PyArray_STRIDE(indices, d),
+                 strides[d] if d < batch_dims else 0, 0)
+    finish_walk(&walk)
+    for d in range(tuples.k):
+        tuples.size[d] = data_shape[batch_dims + d]
+        tuples.stride[d] = strides[batch_dims + d]
+    seek(&walk, start, &at)
+    while done < total:
+        n = resolve_block(&tuples, &walk, &at, min(<Py_ssize_t>BLOCK, total - done), False, answer + done)
+        if n < 0:
+            return (start + done) * tuples.k - 1 - n
+        for i in range(done, done + n):
+            if answer[i] == SKIPPED:
+                answer[i] = -1
+        done += n
+    return OK

@@ -1,0 +1,72 @@
+# The fused types, and the attributes that kernels are compiled with.
+#
+# Movement is compiled per item width, whatever the dtype: float32, int32 and a 4-byte string are one kernel.
+# Items are copied with memcpy of a constant size, which is one instruction or two and asks for no alignment.
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+      #define GS_INLINE_VOID __attribute__((always_inline)) void
+    #else
+      #define GS_INLINE_VOID void
+    #endif
+    /* One binary for every CPU: the loader picks the widest vectors that the CPU has. */
+    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
+        && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+      #define GS_CLONED_VOID \
+        __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"))) void
+    #else
+      #define GS_CLONED_VOID void
+    #endif
+    typedef struct { char bytes[3]; } gs_bytes3;
+    typedef struct { char bytes[6]; } gs_bytes6;
+    typedef struct { char bytes[12]; } gs_bytes12;
+    typedef struct { char bytes[16]; } gs_bytes16;
+    typedef struct { char bytes[24]; } gs_bytes24;
+    typedef struct { char bytes[32]; } gs_bytes32;
+    typedef struct { char bytes[64]; } gs_bytes64;
+    """
+    ctypedef void inline_void "GS_INLINE_VOID"
+    ctypedef void cloned_void "GS_CLONED_VOID"
+    ctypedef struct bytes3 "gs_bytes3":
+        pass
+    ctypedef struct bytes6 "gs_bytes6":
+        pass
+    ctypedef struct bytes12 "gs_bytes12":
+        pass
+    ctypedef struct bytes16 "gs_bytes16":
+        pass
+    ctypedef struct bytes24 "gs_bytes24":
+        pass
+    ctypedef struct bytes32 "gs_bytes32":
+        pass
+    ctypedef struct bytes64 "gs_bytes64":
+        pass
+
+# 3 and 12 are pixels and points, 6 and 24 their wider kin; 64 is a cache line.
+ctypedef fused item_t:
+    uint8_t
+    uint16_t
+    bytes3
+    uint32_t
+    bytes6
+    uint64_t
+    bytes12
+    bytes16
+    bytes24
+    bytes32
+    bytes64
+
+ctypedef fused index_t:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+cdef enum:
+    MAX_ITEM = 64  # bytes of the widest item_t

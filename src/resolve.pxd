@@ -1,0 +1,315 @@
+# Step 2 of every operator: a block of index tuples becomes a block of byte offsets into data.
+#
+#   indices ── load ──> values of one tuple position, as int64, on the stack
+#                         │ place: negatives, mode, bounds; times the axis' stride, added to
+#                         v
+#                       offsets of the block, on the stack, moved while they lie in L1
+#
+# Each index is read from memory once, so another thread that writes to the index array meanwhile can change
+# the answer but can't move an access out of bounds.
+cimport cython
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX
+
+cdef extern from "<stdint.h>":
+    const int64_t SKIPPED "INT64_MIN"  # the offset of a tuple that names nothing
+
+from libc.string cimport memcpy
+cimport numpy as cnp
+from items cimport index_t, inline_void
+
+cdef enum:
+    MAX_DIMS = 64  # NumPy's
+    BLOCK = 512    # tuples: 4 KiB of values and 4 KiB of offsets
+
+cdef enum Mode:
+    RAISE = 0
+    CLIP = 1
+    WRAP = 2
+    SKIP = 3  # gathers fill, scatters drop
+
+cdef enum:
+    OK = -1
+    # What a kernel answers besides OK and the place of a bad index (tuple × k + position in the tuple).
+    INDEX_DTYPE = -2
+    REFERENCES = -3
+
+# Axes walked together, outermost first, neighbours merged where every operand's strides allow it.
+# Operands of the tuple walk: indices, data (batch axes; 0 along the others), and the array beside (out).
+cdef enum:
+    INDICES = 0
+    DATA = 1
+    BESIDE = 2
+    N_OPERANDS = 3
+
+cdef struct Walk:
+    int n_dims
+    Py_ssize_t n  # positions in all
+    Py_ssize_t shape[MAX_DIMS]
+    Py_ssize_t stride[MAX_DIMS][N_OPERANDS]
+
+cdef struct Place:
+    Py_ssize_t coordinate[MAX_DIMS]
+    Py_ssize_t offset[N_OPERANDS]
+
+cdef struct Tuples:
+    const char* base
+    char kind        # 'i' or 'u'
+    int width        # bytes of an index
+    bint swapped     # not in the machine's byte order
+    Mode mode
+    int k
+    Py_ssize_t component_stride
+    Py_ssize_t size[MAX_DIMS]    # of the k axes of data that the tuple indexes
+    Py_ssize_t stride[MAX_DIMS]
+
+
+cdef inline void start_walk(Walk* walk) noexcept nogil:
+    walk.n_dims = 0
+    walk.n = 1
+
+
+cdef inline void add_axis(Walk* walk, Py_ssize_t n, Py_ssize_t s0, Py_ssize_t s1, Py_ssize_t s2) noexcept nogil:
+    """Put one more axis inside those there are."""
+    cdef int last = walk.n_dims - 1
+    walk.n *= n
+    if n == 1:
+        return
+    if last >= 0 and (walk.stride[last][0] == n * s0 and walk.stride[last][1] == n * s1
+                      and walk.stride[last][2] == n * s2):
+        walk.shape[last] *= n
+    else:
+        last += 1
+        walk.n_dims += 1
+        walk.shape[last] = n
+    walk.stride[last][0] = s0
+    walk.stride[last][1] = s1
+    walk.stride[last][2] = s2
+
+
+cdef inline void finish_walk(Walk* walk) noexcept nogil:
+    """Leave at least one axis, so that the innermost one always is there to run along."""
+    cdef int operand
+    if walk.n_dims == 0:
+        walk.n_dims = 1
+        walk.shape[0] = 1
+        for operand in range(N_OPERANDS):
+            walk.stride[0][operand] = 0
+
+
+cdef inline void copy_walk(const Walk* source, Walk* target) noexcept nogil:
+    """Copy the axes that are in use: the whole struct is 2 KiB."""
+    target.n_dims = source.n_dims
+    target.n = source.n
+    memcpy(target.shape, source.shape, source.n_dims * sizeof(source.shape[0]))
+    memcpy(target.stride, source.stride, source.n_dims * sizeof(source.stride[0]))
+
+
+cdef inline bint is_linear(const Walk* walk, int operand) noexcept nogil:
+    """Whether the operand advances by one stride over the whole walk."""
+    cdef int d
+    for d in range(walk.n_dims - 1):
+        if walk.stride[d][operand] != walk.shape[d + 1] * walk.stride[d + 1][operand]:
+            return False
+    return True
+
+
+@cython.cdivision(True)
+cdef inline void seek(const Walk* walk, Py_ssize_t position, Place* place) noexcept nogil:
+    cdef int d, operand
+    cdef Py_ssize_t c
+    for operand in range(N_OPERANDS):
+        place.offset[operand] = 0
+    for d in range(walk.n_dims - 1, -1, -1):
+        c = position % walk.shape[d]
+        position = position // walk.shape[d]
+        place.coordinate[d] = c
+        for operand in range(N_OPERANDS):
+            place.offset[operand] += c * walk.stride[d][operand]
+
+
+cdef inline void advance(const Walk* walk, Py_ssize_t run, Place* place) noexcept nogil:
+    """Go run positions on along the innermost axis, at most to its end, and carry."""
+    cdef int d = walk.n_dims - 1
+    cdef int operand
+    place.coordinate[d] += run
+    for operand in range(N_OPERANDS):
+        place.offset[operand] += run * walk.stride[d][operand]
+    while d > 0 and place.coordinate[d] == walk.shape[d]:
+        place.coordinate[d] = 0
+        place.coordinate[d - 1] += 1
+        for operand in range(N_OPERANDS):
+            place.offset[operand] += walk.stride[d - 1][operand] - walk.shape[d] * walk.stride[d][operand]
+        d -= 1
+
+
+cdef inline bint read_tuples(Tuples* tuples, cnp.ndarray indices, Mode mode) noexcept:
+    """Describe the tuples along the last axis of indices. False: their dtype is no integer.
+
+    The sizes and strides of the axes that they index are left to the caller.
+    """
+    cdef int last = cnp.PyArray_NDIM(indices) - 1
+    tuples.kind = indices.descr.kind
+    tuples.base = cnp.PyArray_BYTES(indices)
+    tuples.width = <int>cnp.PyArray_ITEMSIZE(indices)
+    tuples.swapped = cnp.PyArray_ISBYTESWAPPED(indices)
+    tuples.mode = mode
+    tuples.k = <int>cnp.PyArray_DIM(indices, last)
+    tuples.component_stride = cnp.PyArray_STRIDE(indices, last)
+    return tuples.kind == c'i' or tuples.kind == c'u'
+
+
+cdef inline inline_void load_strided(index_t* kind, const char* p, Py_ssize_t step, Py_ssize_t n,
+                                     int64_t* values) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef index_t value
+    for i in range(n):
+        memcpy(&value, p + i * step, sizeof(index_t))
+        values[i] = <int64_t>value
+
+
+cdef inline inline_void load(index_t* kind, const char* p, Py_ssize_t step, Py_ssize_t n, bint swapped,
+                             int64_t* values) noexcept nogil:
+    """Values of one tuple position, widened on the stack. kind is never read: its type says which dtype."""
+    cdef Py_ssize_t i
+    cdef size_t byte
+    cdef index_t value
+    if swapped:
+        for i in range(n):
+            for byte in range(sizeof(index_t)):
+                (<char*>&value)[byte] = p[i * step + <Py_ssize_t>(sizeof(index_t) - 1 - byte)]
+            values[i] = <int64_t>value
+    # A stride that the compiler knows is what it makes vectors of.
+    elif step == sizeof(index_t):
+        load_strided(kind, p, sizeof(index_t), n, values)
+    elif step == 2 * sizeof(index_t):
+        load_strided(kind, p, 2 * sizeof(index_t), n, values)
+    elif step == 3 * sizeof(index_t):
+        load_strided(kind, p, 3 * sizeof(index_t), n, values)
+    else:
+        load_strided(kind, p, step, n, values)
+
+
+@cython.cdivision(True)
+cdef inline inline_void load_any(const Tuples* tuples, const char* p, Py_ssize_t step, Py_ssize_t n,
+                                 Py_ssize_t size, int64_t* values) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint64_t value
+    if tuples.kind == c'i':
+        if tuples.width == 8:
+            load(<int64_t*>NULL, p, step, n, tuples.swapped, values)
+        elif tuples.width == 4:
+            load(<int32_t*>NULL, p, step, n, tuples.swapped, values)
+        elif tuples.width == 2:
+            load(<int16_t*>NULL, p, step, n, tuples.swapped, values)
+        else:
+            load(<int8_t*>NULL, p, step, n, tuples.swapped, values)
+    elif tuples.width == 8:
+        load(<uint64_t*>NULL, p, step, n, tuples.swapped, values)
+        for i in range(n):
+            value = <uint64_t>values[i]
+            if value > <uint64_t>INT64_MAX:  # past the end of any axis, and not negative
+                values[i] = <int64_t>(value % <uint64_t>size) if tuples.mode == WRAP and size else INT64_MAX
+    elif tuples.width == 4:
+        load(<uint32_t*>NULL, p, step, n, tuples.swapped, values)
+    elif tuples.width == 2:
+        load(<uint16_t*>NULL, p, step, n, tuples.swapped, values)
+    else:
+        load(<uint8_t*>NULL, p, step, n, tuples.swapped, values)
+
+
+@cython.cdivision(True)
+cdef inline inline_void place(Mode mode, const int64_t* values, Py_ssize_t n, int64_t size, int64_t stride,
+                              int64_t* offsets, uint64_t* bad) noexcept nogil:
+    """Add one axis to the offsets: the one home of what a negative index and each mode mean."""
+    cdef Py_ssize_t i
+    cdef int64_t value
+    cdef uint64_t outside = 0
+    if mode == RAISE or (size == 0 and mode != SKIP):  # an empty axis has no end to clip or wrap to
+        for i in range(n):
+            value = values[i]
+            value += (value >> 63) & size
+            outside |= <uint64_t>value >= <uint64_t>size
+            offsets[i] = <int64_t>(<uint64_t>offsets[i] + <uint64_t>value * <uint64_t>stride)
+        bad[0] |= outside
+    elif mode == CLIP:
+        for i in range(n):
+            value = values[i]
+            value += (value >> 63) & size
+            value = 0 if value < 0 else value
+            value = size - 1 if value >= size else value
+            offsets[i] += value * stride
+    elif mode == WRAP:
+        for i in range(n):
+            value = values[i]
+            value += (value >> 63) & size
+            if <uint64_t>value >= <uint64_t>size:  # rare, and a division is slow
+                value = value % size
+                value += (value >> 63) & size
+            offsets[i] += value * stride
+    else:
+        for i in range(n):
+            value = values[i]
+            value += (value >> 63) & size
+            if <uint64_t>value >= <uint64_t>size or offsets[i] == SKIPPED:
+                offsets[i] = SKIPPED
+            else:
+                offsets[i] += value * stride
+
+
+cdef inline inline_void resolve(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
+                                int64_t start_step, Py_ssize_t n, int64_t* offsets, uint64_t* bad) noexcept nogil:
+    """Offsets of n ≤ BLOCK tuples that lie step bytes apart, the first of them start bytes into data."""
+    cdef int64_t values[BLOCK]
+    cdef Py_ssize_t i
+    cdef int j
+    for i in range(n):
+        offsets[i] = start + i * start_step
+    for j in range(tuples.k):
+        load_any(tuples, p + j * tuples.component_stride, step, n, tuples.size[j], values)
+        place(tuples.mode, values, n, tuples.size[j], tuples.stride[j], offsets, bad)
+
+
+cdef inline Py_ssize_t resolve_block(const Tuples* tuples, const Walk* walk, Place* at, Py_ssize_t n,
+                                     bint to_run_end, int64_t* offsets) noexcept nogil:
+    """Offsets of up to n ≤ BLOCK tuples from `at`, which goes on past them.
+
+    Over the ends of runs, or only to the end of this one. Returns how many; or, if a mode that raises met an
+    index that is out of bounds, -1 - (place of the first one, counted from the block's first value).
+    """
+    cdef int inner = walk.n_dims - 1
+    cdef Py_ssize_t done = 0
+    cdef Py_ssize_t run
+    cdef uint64_t bad
+    cdef const char* p
+    while done < n:
+        run = walk.shape[inner] - at.coordinate[inner]
+        if run > n - done:
+            run = n - done
+        p = tuples.base + at.offset[INDICES]
+        bad = 0
+        resolve(tuples, p, walk.stride[inner][INDICES], at.offset[DATA], walk.stride[inner][DATA], run,
+                offsets + done, &bad)
+        if bad:
+            return -1 - (done * tuples.k + first_bad(tuples, p, walk.stride[inner][INDICES], run))
+        advance(walk, run, at)
+        done += run
+        if to_run_end:
+            break
+    return done
+
+
+cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
+    """Place of the first index out of bounds, tuple × k + position; 0 if the array was changed meanwhile."""
+    cdef Py_ssize_t i
+    cdef int j
+    cdef int64_t value, offset
+    cdef uint64_t bad = 0
+    for i in range(n):
+        for j in range(tuples.k):
+            offset = 0
+            load_any(tuples, p + i * step + j * tuples.component_stride, step, 1, tuples.size[j], &value)
+            place(tuples.mode, &value, 1, tuples.size[j], 0, &offset, &bad)
+            if bad:
+                return i * tuples.k + j
+    return 0

@@ -1,0 +1,27 @@
+# cython: language_level=3, freethreading_compatible=True
+"""What the compiler gave the kernels: OpenMP or not, and by which compiler."""
+from threads cimport OPENMP_VERSION, omp_max_threads
+
+cdef extern from *:
+    """
+    #if defined(__clang__)
+      #define GS_COMPILER "clang " __clang_version__
+    #elif defined(__GNUC__)
+      #define GS_COMPILER "gcc " __VERSION__
+    #elif defined(_MSC_VER)
+      #define GS_STR_(x) #x
+      #define GS_STR(x) GS_STR_(x)
+      #define GS_COMPILER "msvc " GS_STR(_MSC_VER)
+    #else
+      #define GS_COMPILER "unknown"
+    #endif
+    """
+    const char* COMPILER "GS_COMPILER"
+
+openmp_version = OPENMP_VERSION
+compiler = COMPILER.decode("ascii", "replace").strip()
+
+
+def max_threads():
+    """OpenMP's own choice for the calling thread: the CPUs it may run on, or OMP_NUM_THREADS."""
+    return omp_max_threads()

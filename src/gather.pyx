@@ -190,8 +190,8 @@ cdef cloned_void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) n
     seek(&job.walk, start, &at)
     while start < stop:
         block_out = at.offset[BESIDE]
-        n = resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start),
-                          not job.out_is_linear, offsets)
+        resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start), not job.out_is_linear,
+                      offsets, &n)
         if n < 0:
             status[0] = start * job.tuples.k - 1 - n
             return
@@ -236,10 +236,11 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
                 job.tuples_per_task = (job.tuples_per_task + BLOCK - 1) // BLOCK * BLOCK
         else:  # few tuples, so long rows
             job.tuples_per_task = 1
-            wanted = (wanted + n_tuples - 1) // n_tuples
-            job.units_per_task = (job.row_units + wanted - 1) // wanted
-            job.units_per_task = (job.units_per_task + unit - 1) // unit * unit
-            job.cuts = (job.row_units + job.units_per_task - 1) // job.units_per_task
+            if job.row_units > unit:
+                wanted = (wanted + n_tuples - 1) // n_tuples
+                job.units_per_task = (job.row_units + wanted - 1) // wanted
+                job.units_per_task = (job.units_per_task + unit - 1) // unit * unit
+                job.cuts = (job.row_units + job.units_per_task - 1) // job.units_per_task
         n_tasks = (n_tuples + job.tuples_per_task - 1) // job.tuples_per_task * job.cuts
         n_threads = <int>min(<Py_ssize_t>n_threads, n_tasks)
 
@@ -423,7 +424,7 @@ def resolve_nd(tuple data_shape, cnp.ndarray indices not None, int batch_dims, i
         tuples.stride[d] = strides[batch_dims + d]
     seek(&walk, start, &at)
     while done < total:
-        n = resolve_block(&tuples, &walk, &at, min(<Py_ssize_t>BLOCK, total - done), False, answer + done)
+        resolve_block(&tuples, &walk, &at, min(<Py_ssize_t>BLOCK, total - done), False, answer + done, &n)
         if n < 0:
             return (start + done) * tuples.k - 1 - n
         for i in range(done, done + n):

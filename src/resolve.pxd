@@ -270,35 +270,6 @@ cdef inline inline_void resolve(const Tuples* tuples, const char* p, Py_ssize_t 
         place(tuples.mode, values, n, tuples.size[j], tuples.stride[j], offsets, bad)
 
 
-cdef inline Py_ssize_t resolve_block(const Tuples* tuples, const Walk* walk, Place* at, Py_ssize_t n,
-                                     bint to_run_end, int64_t* offsets) noexcept nogil:
-    """Offsets of up to n ≤ BLOCK tuples from `at`, which goes on past them.
-
-    Over the ends of runs, or only to the end of this one. Returns how many; or, if a mode that raises met an
-    index that is out of bounds, -1 - (place of the first one, counted from the block's first value).
-    """
-    cdef int inner = walk.n_dims - 1
-    cdef Py_ssize_t done = 0
-    cdef Py_ssize_t run
-    cdef uint64_t bad
-    cdef const char* p
-    while done < n:
-        run = walk.shape[inner] - at.coordinate[inner]
-        if run > n - done:
-            run = n - done
-        p = tuples.base + at.offset[INDICES]
-        bad = 0
-        resolve(tuples, p, walk.stride[inner][INDICES], at.offset[DATA], walk.stride[inner][DATA], run,
-                offsets + done, &bad)
-        if bad:
-            return -1 - (done * tuples.k + first_bad(tuples, p, walk.stride[inner][INDICES], run))
-        advance(walk, run, at)
-        done += run
-        if to_run_end:
-            break
-    return done
-
-
 cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
     """Place of the first index out of bounds, tuple × k + position; 0 if the array was changed meanwhile."""
     cdef Py_ssize_t i
@@ -313,3 +284,29 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t
             if bad:
                 return i * tuples.k + j
     return 0
+
+
+cdef inline inline_void resolve_block(const Tuples* tuples, const Walk* walk, Place* at, Py_ssize_t n,
+                                      bint to_run_end, int64_t* offsets, Py_ssize_t* done) noexcept nogil:
+    """Offsets of up to n ≤ BLOCK tuples from `at`, which goes on past them.
+
+    Over the ends of runs, or only to the end of this one. done: how many; or, if a mode that raises met an index
+    that is out of bounds, -1 - (place of the first one, counted from the block's first value).
+    """
+    cdef int inner = walk.n_dims - 1
+    cdef Py_ssize_t step = walk.stride[inner][INDICES]
+    cdef Py_ssize_t run
+    cdef uint64_t bad = 0
+    cdef const char* p
+    done[0] = 0
+    while done[0] < n:
+        run = min(walk.shape[inner] - at.coordinate[inner], n - done[0])
+        p = tuples.base + at.offset[INDICES]
+        resolve(tuples, p, step, at.offset[DATA], walk.stride[inner][DATA], run, offsets + done[0], &bad)
+        if bad:
+            done[0] = -1 - (done[0] * tuples.k + first_bad(tuples, p, step, run))
+            return
+        advance(walk, run, at)
+        done[0] += run
+        if to_run_end:
+            return

@@ -25,10 +25,16 @@ cdef enum:
 
 
 cdef inline int team_size(int limit, double work_ns) noexcept nogil:
-    """Threads for some nanoseconds of work. limit: the most that may be used; 0 leaves that to OpenMP."""
+    """Threads for some nanoseconds of work.
+
+    limit: the most that may be used; 0 leaves that to OpenMP. A negative one asks for just -limit, however little
+    the work: so tests cut small arrays as large ones are cut.
+    """
     cdef double worth = work_ns / THREAD_NS
+    if limit < 0:
+        return -limit
     if limit == 1 or worth < 2:
         return 1
-    if limit <= 0:
+    if limit == 0:
         limit = omp_max_threads()
     return <int>worth if worth < limit else limit

@@ -7,7 +7,8 @@ from gatherscatter._kernels import threads as _kernel
 
 __all__ = ["get_num_threads", "set_num_threads"]
 
-limit = 0  # what the kernels are given: the most threads to use; 0 asks OpenMP at each call
+# What the kernels are given: the most threads to use; 0 asks OpenMP at each call (src/threads.pxd).
+limit = 0
 _forked = False
 
 

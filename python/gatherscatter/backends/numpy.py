@@ -65,8 +65,8 @@ def _gather_into(
         # Through a result of its own; then NumPy assigns it.
         out[...] = _gather_new(data, indices, plan, mode, fill)
         return out
-    # Nothing half written: first all indices, without a result, then again with it.
-    for target in (None, out):
+    # Nothing half written: where an index can be wrong, they are all checked before the first is moved.
+    for target in (out,) if mode == _SKIP else (None, out):
         status = _gather.gather_nd(data, indices, target, plan.batch_dims, mode, fill, threads.limit)
         if status != _OK:
             raise _explain(status, data, indices, plan)
@@ -162,13 +162,15 @@ def _fill(operator: str, fill_value: Any, dtype: np.dtype) -> np.ndarray:
     if given.ndim != 0:
         raise errors.fill_not_scalar(operator, given.shape)
     try:
-        # Python's int, float and complex have no dtype of their own: they fit a dtype of their kind or wider.
-        if type(fill_value) in (int, float, complex) and dtype.kind in "biufcV":
-            fits = np.result_type(dtype, fill_value) == dtype
-        else:
-            fits = np.result_type(dtype, given.dtype) == dtype
-        value[()] = fill_value
-    except (TypeError, ValueError, OverflowError):
+        with np.errstate(over="raise", invalid="raise"):
+            value[()] = fill_value
+            # Python's numbers have no dtype of their own: they fit a dtype of their kind or a wider one.
+            python_number = type(fill_value) in (int, float, complex)
+            if python_number and dtype.kind == "V":  # an ml_dtypes one, which NumPy knows no kind of
+                fits = type(fill_value) is float and np.array(0.5, dtype) == 0.5 or value == fill_value
+            else:
+                fits = np.result_type(dtype, fill_value if python_number else given.dtype) == dtype
+    except (TypeError, ValueError, OverflowError, FloatingPointError):
         fits = False
     if not fits:
         raise errors.fill_dtype(operator, fill_value, dtype)

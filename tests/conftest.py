@@ -1,0 +1,33 @@
+import gatherscatter as gs
+import numpy as np
+import pytest
+from gatherscatter import threads
+from hypothesis import settings
+
+# The same cases in every run; no deadline, since a first call may be slow on a busy machine.
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=200)
+settings.load_profile("default")
+
+
+def assert_same_bits(result, expected):
+    """Equal dtype, shape and bytes: NaN equals NaN, and -0.0 does not equal 0.0."""
+    assert isinstance(result, np.ndarray)
+    assert result.dtype == expected.dtype
+    assert result.shape == expected.shape
+    if expected.dtype.hasobject:
+        assert result.tolist() == expected.tolist()
+    else:
+        assert result.tobytes() == expected.tobytes()
+
+
+@pytest.fixture(params=[1, 2, 3, 4, 8])
+def forced_threads(request, monkeypatch):
+    """Cut small work for this many threads as large work is cut; 1 is the plain serial call."""
+    monkeypatch.setattr(threads, "limit", -request.param if request.param > 1 else 1)
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def _default_threads():
+    yield
+    gs.set_num_threads(None)

@@ -19,6 +19,12 @@ cdef extern from *:
     #else
       #define GS_CLONED_VOID void
     #endif
+    /* Into the second cache level, which can wait for more lines at a time than the first. */
+    #if defined(__GNUC__) || defined(__clang__)
+      #define GS_PREFETCH(p) __builtin_prefetch((p), 0, 2)
+    #else
+      #define GS_PREFETCH(p) ((void)0)
+    #endif
     typedef struct { char bytes[3]; } gs_bytes3;
     typedef struct { char bytes[6]; } gs_bytes6;
     typedef struct { char bytes[12]; } gs_bytes12;
@@ -29,6 +35,7 @@ cdef extern from *:
     """
     ctypedef void inline_void "GS_INLINE_VOID"
     ctypedef void cloned_void "GS_CLONED_VOID"
+    void prefetch "GS_PREFETCH" (const void* p) nogil
     ctypedef struct bytes3 "gs_bytes3":
         pass
     ctypedef struct bytes6 "gs_bytes6":
@@ -70,3 +77,4 @@ ctypedef fused index_t:
 
 cdef enum:
     MAX_ITEM = 64  # bytes of the widest item_t
+    LINE = 64      # bytes of a cache line, or of a part of one

@@ -20,7 +20,7 @@ from items cimport index_t, inline_void
 
 cdef enum:
     MAX_DIMS = 64  # NumPy's
-    BLOCK = 512    # tuples: 4 KiB of values and 4 KiB of offsets
+    BLOCK = 1024   # tuples: 8 KiB of values and 8 KiB of offsets
 
 cdef enum Mode:
     RAISE = 0

@@ -53,7 +53,7 @@ def set_num_threads(n: int | None) -> None:
             raise TypeError(f"set_num_threads: n={n!r} is not an integer; pass 1 or more, or None") from None
         if n < 1:
             raise ValueError(f"set_num_threads: n={n} is less than 1; pass 1 or more, or None")
-    if _forked and n != 1:
+    if _forked and n != 1 and _kernel.openmp_version:
         warnings.warn(
             "set_num_threads: this process was forked, so its kernels stay on one thread;"
             ' start it with "spawn" or "forkserver" to use more',

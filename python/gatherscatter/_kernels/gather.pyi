@@ -1,19 +1,25 @@
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 def gather_nd(
-    data: np.ndarray,
-    indices: np.ndarray,
-    out: np.ndarray | None,
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    out: NDArray[Any] | None,
     batch_dims: int,
     mode: int,
-    fill: np.ndarray | None,
-    n_threads: int,
+    fill: NDArray[Any] | None,
+    limit: int,
 ) -> int: ...
+def try_gather_nd(
+    data: NDArray[Any], indices: NDArray[Any], batch_dims: object, limit: int
+) -> NDArray[Any] | None: ...
 def resolve_nd(
     data_shape: tuple[int, ...],
-    indices: np.ndarray,
+    indices: NDArray[Any],
     batch_dims: int,
     mode: int,
     start: int,
-    rows: np.ndarray,
+    rows: NDArray[np.int64],
 ) -> int: ...

@@ -73,9 +73,7 @@ def main():
         raise SystemExit("gather_nd and NumPy's fancy indexing differ: please report this with gs.show_config()")
 
     gs.show_config()
-    ours, numpys = seconds(
-        ROUNDS, lambda: with_gatherscatter(image, indices), lambda: with_numpy(image, indices)
-    )
+    ours, numpys = seconds(ROUNDS, lambda: with_gatherscatter(image, indices), lambda: with_numpy(image, indices))
     print(f"\nswirl: {image.shape} uint8 -> {warped.shape}, {warped.shape[0] * warped.shape[1]:,} index pairs")
     print("  equal to NumPy's fancy indexing: yes")
     print(f"  gather_nd              {ours * 1e3:7.2f} ms")

@@ -9,7 +9,6 @@
 
 Kernels report, Python explains: what comes back is OK, the place of the first bad index, or why not.
 """
-cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cython.parallel cimport prange
@@ -194,7 +193,7 @@ cdef cloned_void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) n
     cdef const char* data = job.data
     cdef char* out = job.out
     cdef const char* fill = job.fill
-    cdef Py_ssize_t data_shift, out_shift, n, block_out, i
+    cdef Py_ssize_t data_shift, out_shift, n, block_out, _piece
     cdef Py_ssize_t start = task // job.cuts * job.tuples_per_task
     cdef Py_ssize_t stop = min(start + job.tuples_per_task, job.walk.n)
     cdef Py_ssize_t unit = task % job.cuts * job.units_per_task
@@ -221,7 +220,7 @@ cdef cloned_void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) n
             if job.far and not -n * LINE < offsets[n - 1] - offsets[0] < n * LINE:
                 prefetch_block(data, row.item_bytes, offsets, n)
             seek(&row.outer, 0, &piece)
-            for i in range(row.outer.n):
+            for _piece in range(row.outer.n):
                 move_block(job, &row, data + piece.offset[DATA], offsets, n, fill,
                            out + block_out + piece.offset[BESIDE], out_step)
                 advance(&row.outer, 1, &piece)

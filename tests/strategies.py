@@ -31,7 +31,7 @@ def values(shape, dtype, seed):
     """Deterministic contents, different bits in every element."""
     rng = np.random.default_rng(seed)
     n = int(np.prod(shape))
-    if dtype == object:
+    if dtype.kind == "O":
         flat = np.empty(n, object)
         flat[:] = [f"item {i}" * (i % 3) if i % 2 else [i] for i in range(n)]
     elif dtype.kind == "T":
@@ -41,7 +41,7 @@ def values(shape, dtype, seed):
         flat = np.empty(n, dtype)
         for name in dtype.names:
             flat[name] = values((n,), dtype[name], seed)
-    elif dtype == bool:
+    elif dtype.kind == "b":
         flat = rng.integers(0, 2, n).astype(bool)
     elif dtype.kind in "iufc":
         flat = rng.integers(0, 100, n).astype(dtype)

@@ -104,4 +104,3 @@ def test_a_writer_in_another_thread_is_noticed(monkeypatch):
     monkeypatch.setattr(numpy_backend._gather, "gather_nd", lambda *args: 1)
     with pytest.raises(RuntimeError, match="indices changed while they were read"):
         gs.gather_nd(np.zeros(3), np.zeros((2, 1), int), mode="promise_in_bounds")
-

@@ -151,7 +151,9 @@ def test_the_first_bad_tuple_is_named_at_every_thread_count(forced_threads):
     indices = np.zeros((3000, 2, 2), int)
     indices[1700, 1] = [2, 9]
     indices[1701:, :, 0] = -5
-    message = r"^gather_nd: indices\[1700, 1\] = \(2, 9\) is out of bounds for data of shape \(4, 5\): axis 1 has size 5$"
+    message = (
+        r"^gather_nd: indices\[1700, 1\] = \(2, 9\) is out of bounds for data of shape \(4, 5\): axis 1 has size 5$"
+    )
     with pytest.raises(IndexError, match=message):
         gs.gather_nd(data, indices)
 
@@ -238,7 +240,8 @@ class TestFillValue:
             ("f4", 0), ("f4", np.nan), ("f4", 1), ("f4", np.float32(1.5)), ("f8", np.float32(1.5)), ("i1", -128),
             ("u8", 2**64 - 1), ("?", True), ("D", 1j), ("U3", "abc"), ("S3", b"abc"), ("M8[D]", np.datetime64("NaT")),
             ("M8[s]", np.datetime64("2026-11-20")), (object, None), (object, "x"), ("V2", np.void(b"ab")),
-            (ml_dtypes.bfloat16, 1.5), (ml_dtypes.bfloat16, ml_dtypes.bfloat16(3)), (np.dtypes.StringDType(), "long " * 9),
+            (ml_dtypes.bfloat16, 1.5), (ml_dtypes.bfloat16, ml_dtypes.bfloat16(3)), (ml_dtypes.int4, -8),
+            (np.dtypes.StringDType(), "long " * 9), (ml_dtypes.bfloat16, 0.1), ("f2", 0.1), ("f4", np.inf),
         ],
         ids=repr,
     )  # fmt: skip
@@ -261,6 +264,7 @@ class TestFillValue:
         [
             ("i4", 1.0), ("i4", np.nan), ("u1", 256), ("u1", -1), ("f4", 1j), ("f4", np.float64(0.1)), ("?", 1),
             ("U3", "abcd"), ("i4", "7"), ("i4", None), ("M8[D]", np.datetime64("2026-11-20T01")), ("f4", np.array("x")),
+            ("f4", 1e300), ("f2", 70000), (ml_dtypes.int4, 1.5), (ml_dtypes.int4, 8),
         ],
         ids=repr,
     )  # fmt: skip

@@ -111,9 +111,7 @@ def test_openvino_example_6_fused():
 def test_openvino_layer_shapes(data, indices, batch_dims, result):
     rng = np.random.default_rng(0)
     array = rng.random(data, dtype=np.float32)
-    places = np.stack(
-        [rng.integers(0, data[batch_dims + j], indices[:-1]) for j in range(indices[-1])], axis=-1
-    )
+    places = np.stack([rng.integers(0, data[batch_dims + j], indices[:-1]) for j in range(indices[-1])], axis=-1)
     gathered = gs.gather_nd(array, places, batch_dims=batch_dims)
     assert gathered.shape == result
     if batch_dims == 0:

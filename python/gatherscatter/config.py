@@ -43,18 +43,18 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"show_config: mode={mode!r} is not one of 'stdout', 'dicts'")
-    config = {
+    libraries = _installed()
+    config: dict[str, Any] = {
         "gatherscatter": __version__,
         "python": f"{platform.python_version()}, {platform.platform()}",
         "numpy": np.__version__,
         "compiler": _kernel.compiler,
         "openmp": _kernel.openmp_version or "none (serial build)",
         "threads": threads.get_num_threads(),
-        "array libraries": _installed(),
+        "array libraries": libraries,
     }
     if mode == "dicts":
         return config
-    libraries = config.pop("array libraries")
     config["array libraries"] = ", ".join(f"{name} {version}" for name, version in libraries.items()) or "none"
     for name, value in config.items():
         print(f"{name:16} {value}")

@@ -22,18 +22,17 @@ _NEUTRAL = (bool, int, float, complex, str, bytes, list, tuple, np.generic)
 
 def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list[Any]]:
     """Find the backend of the arguments, and make each of them an array of its library."""
-    backend, owner = None, None
+    owner: tuple[str, Any] | None = None
+    backend: ModuleType = numpy_backend
     for argument, value in arguments.items():
         if isinstance(value, _NEUTRAL):
             continue
         found = _backend_of(operator, argument, value)
-        if backend is None:
+        if owner is None:
             backend, owner = found, (argument, value)
         elif found is not backend or not backend.same_library(owner[1], value):
             raise errors.mixed_libraries(operator, owner, (argument, value))
-    if owner is None:
-        backend = numpy_backend
-    like = None if owner is None else owner[1]
+    like = owner[1] if owner else None
     arrays = [
         backend.as_array(operator, argument, value, like) if isinstance(value, _NEUTRAL) else value
         for argument, value in arguments.items()

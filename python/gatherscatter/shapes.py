@@ -64,8 +64,7 @@ def gather_nd(data: Shape, indices: Shape, batch_dims: int, mode: str) -> TupleP
     if not 0 <= batch_dims <= highest:
         raise errors.shape_rule(
             operator,
-            f"batch_dims={batch_dims} is not in [0, {highest}] "
-            f"for data of shape {data} and indices of shape {indices}",
+            f"batch_dims={batch_dims} is not in [0, {highest}] for data of shape {data} and indices of shape {indices}",
         )
     k = indices[-1]
     if batch_dims + k > r:

@@ -12,9 +12,7 @@ def gather_nd(
     fill: NDArray[Any] | None,
     limit: int,
 ) -> int: ...
-def try_gather_nd(
-    data: NDArray[Any], indices: NDArray[Any], batch_dims: object, limit: int
-) -> NDArray[Any] | None: ...
+def try_gather_nd(data: NDArray[Any], indices: NDArray[Any], batch_dims: object, limit: int) -> NDArray[Any] | None: ...
 def resolve_nd(
     data_shape: tuple[int, ...],
     indices: NDArray[Any],

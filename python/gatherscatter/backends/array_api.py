@@ -65,9 +65,7 @@ def _row_numbers(xp: ModuleType, data: Any, indices: Any, plan: TuplePlan) -> tu
     rows = xp.zeros(plan.tuples, dtype=xp.int64, device=where)
     for axis in range(plan.batch_dims):
         n = data.shape[axis]
-        along = xp.reshape(
-            xp.arange(n, dtype=xp.int64, device=where), (n,) + (1,) * (len(plan.tuples) - axis - 1)
-        )
+        along = xp.reshape(xp.arange(n, dtype=xp.int64, device=where), (n,) + (1,) * (len(plan.tuples) - axis - 1))
         rows = rows * n + along
     outside = None
     for component in range(plan.depth):
@@ -108,7 +106,7 @@ def _place(xp: ModuleType, index: Any, size: int, mode: str) -> tuple[Any, Any |
 def _explain(xp: ModuleType, data: Any, indices: Any, plan: TuplePlan, outside: Any) -> Exception:
     flat = xp.reshape(xp.astype(outside, xp.int64), (-1,))
     place = int(xp.argmax(flat))
-    position = []
+    position: list[int] = []
     for n in reversed(plan.tuples):
         place, i = divmod(place, n)
         position.insert(0, i)

@@ -20,6 +20,9 @@ _OK, _INDEX_DTYPE, _REFERENCES = -1, -2, -3
 # Elements that are moved at a time where NumPy moves them.
 _BLOCK = 1 << 14
 
+# Effort to spend on whether two strided arrays share a byte. (NumPy's stubs know -1 and 0 only.)
+_OVERLAP_WORK: Any = 10_000
+
 
 def as_array(operator: str, argument: str, value: Any, like: np.ndarray | None) -> np.ndarray:
     try:
@@ -135,7 +138,7 @@ def _shares(out: np.ndarray, array: np.ndarray) -> bool:
     if not np.may_share_memory(out, array):
         return False
     try:
-        return np.shares_memory(out, array, max_work=10_000)
+        return np.shares_memory(out, array, max_work=_OVERLAP_WORK)
     except np.exceptions.TooHardError:
         return True
 
@@ -155,7 +158,7 @@ def _fill(operator: str, fill_value: Any, dtype: np.dtype) -> np.ndarray:
     if type(fill_value) is int and fill_value == 0:
         return np.zeros((), dtype)
     value = np.empty((), dtype)
-    if dtype == object:
+    if dtype.kind == "O":
         value[()] = fill_value
         return value
     given = np.asarray(fill_value)
@@ -167,7 +170,8 @@ def _fill(operator: str, fill_value: Any, dtype: np.dtype) -> np.ndarray:
             # Python's numbers have no dtype of their own: they fit a dtype of their kind or a wider one.
             python_number = type(fill_value) in (int, float, complex)
             if python_number and dtype.kind == "V":  # an ml_dtypes one, which NumPy knows no kind of
-                fits = type(fill_value) is float and np.array(0.5, dtype) == 0.5 or value == fill_value
+                has_fractions = np.array(0.5, dtype) == 0.5
+                fits = (type(fill_value) is float and has_fractions) or value == fill_value
             else:
                 fits = np.result_type(dtype, fill_value if python_number else given.dtype) == dtype
     except (TypeError, ValueError, OverflowError, FloatingPointError):

@@ -78,6 +78,25 @@ def test_every_index_dtype_in_every_layout(dtype, layout, mode):
     assert_same_bits(gs.gather_nd(data, indices, mode=mode), reference.gather_nd(data, indices, mode=mode))
 
 
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "broadcast"])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 2, 3), (3, 2, 1, 0), (2, 3, 0, 1), (0, 2, 1, 3)])
+@pytest.mark.parametrize("b", [0, 1, 2])
+def test_indices_of_several_axes_in_any_order(forced_threads, layout, order, b):
+    """Axes are walked merged where strides allow it, which has to be seen for indices, data and out apart."""
+    rng = np.random.default_rng(0)
+    data = lay_out(rng.integers(0, 2**31, (3, 4, 5, 6)), layout).transpose(order)
+    shape = (*data.shape[:2], 7, 2)
+    indices = rng.integers(-3, 3, shape)
+    indices = lay_out(indices.transpose(order).copy(), layout).transpose(np.argsort(order))
+    expected = reference.gather_nd(data, indices, batch_dims=b)
+    assert_same_bits(gs.gather_nd(data, indices, batch_dims=b), expected)
+    for out_order in (order, (0, 1, 2, 3)):
+        out_order = [axis for axis in out_order if axis < expected.ndim] + list(range(4, expected.ndim))
+        out = np.zeros(np.array(expected.shape)[np.argsort(out_order)], expected.dtype).transpose(out_order)
+        gs.gather_nd(data, indices, batch_dims=b, out=out)
+        assert_same_bits(out, expected)
+
+
 def test_many_tuples_cross_blocks_and_tasks(forced_threads):
     rng = np.random.default_rng(0)
     data = rng.integers(0, 2**31, (37, 41, 5))

@@ -153,3 +153,11 @@ def test_beyond_2_to_the_31_bytes_of_a_file(tmp_path):
     assert gs.gather_nd(data[::-1], n - 1 - indices).tolist() == [1, 2, 3, 4]
     with pytest.raises(IndexError):
         gs.gather_nd(data, np.array([[n]]))
+
+
+def test_out_that_runs_into_indices_not_yet_read():
+    n = 5000
+    both = np.arange(n, -1, -1)
+    expected = both[:n] * 10
+    gs.gather_nd(np.arange(0, 10 * n + 1, 10), both[:n, None], out=both[1:])
+    np.testing.assert_array_equal(both[1:], expected)

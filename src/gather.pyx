@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
 """Gathers: resolve a block of index tuples to offsets, then copy a row from each.
 
-    gather_nd              checks dtypes, describes the work (Job), decides on threads
+    gather                 checks dtypes, describes the work (Job), decides on threads
       └─ prange ─ run_task     one chunk of tuples × one chunk of the row
            ├─ resolve_block        a block of tuples → offsets            (resolve.pxd)
            └─ move_block           for each outer row position: the block's items
@@ -21,9 +21,10 @@ from items cimport (
     prefetch,
 )
 from resolve cimport (
-    BESIDE, BLOCK, DATA, INDEX_DTYPE, MAX_DIMS, OK, REFERENCES, SKIPPED, Mode, Place, Tuples, Walk,
-    add_axis, advance, copy_walk, finish_walk, is_linear, read_tuples, resolve_block, seek, start_walk,
+    AXIS, BESIDE, BLOCK, DATA, INDEX_DTYPE, MAX_DIMS, ND, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
+    advance, describe, is_linear, resolve_block, seek,
 )
+from rows cimport Row, abs_stride, cut_row, describe_row, empty_row
 from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
 
 cnp.import_array()
@@ -38,14 +39,6 @@ cdef enum:
     # Data that spans less than this lies in the second cache level anyhow.
     PREFETCH_SPAN = 1 << 19
     PREFETCH_LINES = 4  # of each item; the hardware sees the rest coming
-
-cdef struct Row:
-    # What one tuple names. Piece by piece: outer axes, then one inner axis, then contiguous bytes.
-    Walk outer
-    Py_ssize_t n_inner
-    Py_ssize_t inner_data
-    Py_ssize_t inner_out
-    Py_ssize_t item_bytes
 
 cdef struct Job:
     Tuples tuples
@@ -92,7 +85,7 @@ cdef inline inline_void move_width(item_t* kind, const Row* row, const char* dat
     if row.n_inner == 1 and out_step == sizeof(item_t):
         move_items(kind, data, offsets, n, fill, out, sizeof(item_t), 1, 0, 0)
     else:
-        move_items(kind, data, offsets, n, fill, out, out_step, row.n_inner, row.inner_data, row.inner_out)
+        move_items(kind, data, offsets, n, fill, out, out_step, row.n_inner, row.inner_data, row.inner_beside)
 
 
 cdef inline void repeat(const char* element, Py_ssize_t itemsize, Py_ssize_t n_bytes, char* out) noexcept nogil:
@@ -110,7 +103,7 @@ cdef inline inline_void move_long(const Row* row, const char* data, const int64_
     cdef char* target
     for i in range(n):
         for j in range(row.n_inner):
-            target = out + i * out_step + j * row.inner_out
+            target = out + i * out_step + j * row.inner_beside
             if offsets[i] == SKIPPED:
                 repeat(fill, itemsize, row.item_bytes, target)
             else:
@@ -147,29 +140,6 @@ cdef inline inline_void move_block(const Job* job, const Row* row, const char* d
         move_long(row, data, offsets, n, fill, job.itemsize, out, out_step)
 
 
-cdef inline void cut_row(const Row* whole, Py_ssize_t start, Py_ssize_t stop, Row* row, Py_ssize_t* data_shift,
-                         Py_ssize_t* out_shift) noexcept nogil:
-    """A part of the row: of its outermost axis, or of its bytes where it has no axis."""
-    copy_walk(&whole.outer, &row.outer)
-    row.n_inner = whole.n_inner
-    row.inner_data = whole.inner_data
-    row.inner_out = whole.inner_out
-    row.item_bytes = whole.item_bytes
-    if whole.outer.n > 1:
-        row.outer.shape[0] = stop - start
-        row.outer.n = whole.outer.n // whole.outer.shape[0] * (stop - start)
-        data_shift[0] = start * whole.outer.stride[0][DATA]
-        out_shift[0] = start * whole.outer.stride[0][BESIDE]
-    elif whole.n_inner > 1:
-        row.n_inner = stop - start
-        data_shift[0] = start * whole.inner_data
-        out_shift[0] = start * whole.inner_out
-    else:
-        row.item_bytes = stop - start
-        data_shift[0] = start
-        out_shift[0] = start
-
-
 cdef inline inline_void prefetch_block(const char* data, Py_ssize_t item_bytes, const int64_t* offsets,
                                        Py_ssize_t n) noexcept nogil:
     """Ask for a whole block's lines at once: on its own the core waits for fewer of them at a time."""
@@ -193,7 +163,8 @@ cdef cloned_void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) n
     cdef const char* data = job.data
     cdef char* out = job.out
     cdef const char* fill = job.fill
-    cdef Py_ssize_t data_shift, out_shift, n, block_out, _piece
+    cdef Py_ssize_t data_shift = 0, out_shift = 0
+    cdef Py_ssize_t n, block_out, _piece
     cdef Py_ssize_t start = task // job.cuts * job.tuples_per_task
     cdef Py_ssize_t stop = min(start + job.tuples_per_task, job.walk.n)
     cdef Py_ssize_t unit = task % job.cuts * job.units_per_task
@@ -283,82 +254,24 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
     return OK
 
 
-cdef inline void empty_row(Row* row) noexcept:
-    start_walk(&row.outer)
-    finish_walk(&row.outer)
-    row.n_inner = 1
-    row.inner_data = 0
-    row.inner_out = 0
-    row.item_bytes = 0
-
-
-cdef inline void describe_row(Row* row, cnp.ndarray data, int first_axis, cnp.ndarray out, int first_out_axis,
-                              Py_ssize_t tuple_stride) noexcept:
-    """The axes of data from first_axis on, beside those of out from first_out_axis on.
-
-    tuple_stride: the smallest step between two tuples in data. A row axis with smaller steps is walked inside
-    each tuple, one with larger steps (a transposed array) around the whole block, as memory lies.
-    """
-    cdef Walk* walk = &row.outer
-    cdef int d, last
-    empty_row(row)
-    start_walk(walk)
-    for d in range(cnp.PyArray_NDIM(data) - first_axis):
-        add_axis(walk, cnp.PyArray_DIM(data, first_axis + d), 0, cnp.PyArray_STRIDE(data, first_axis + d),
-                 cnp.PyArray_STRIDE(out, first_out_axis + d))
-    if walk.n == 0:
-        empty_row(row)
-        return
-    row.item_bytes = cnp.PyArray_ITEMSIZE(data)
-    last = walk.n_dims - 1
-    if last >= 0 and walk.stride[last][DATA] == row.item_bytes and walk.stride[last][BESIDE] == row.item_bytes:
-        row.item_bytes *= walk.shape[last]
-        drop_last(walk)
-        last -= 1
-    if last >= 0 and abs_stride(walk.stride[last][DATA]) < tuple_stride:
-        row.n_inner = walk.shape[last]
-        row.inner_data = walk.stride[last][DATA]
-        row.inner_out = walk.stride[last][BESIDE]
-        drop_last(walk)
-    finish_walk(walk)
-
-
-cdef inline void drop_last(Walk* walk) noexcept:
-    walk.n_dims -= 1
-    walk.n //= walk.shape[walk.n_dims]
-
-
-cdef inline Py_ssize_t abs_stride(Py_ssize_t stride) noexcept:
-    return -stride if stride < 0 else stride
-
-
-cdef Py_ssize_t gather_nd_into(cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int batch_dims, Mode mode,
-                               const char* fill, int limit) noexcept:
+cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis,
+                            int batch_dims, Mode mode, const char* fill, int limit) noexcept:
     cdef Job job
-    cdef int d
-    cdef int n_axes = cnp.PyArray_NDIM(indices) - 1
+    cdef int d, row_axis, out_axis
     cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, span = 0
 
-    if not read_tuples(&job.tuples, indices, mode):
+    if not describe(kind, data, indices, out, axis, batch_dims, mode, &job.tuples, &job.walk, &row_axis, &out_axis):
         return INDEX_DTYPE
-    if PyDataType_REFCHK(data.descr):
+    if PyDataType_REFCHK(data.descr) and out is not None:
         return REFERENCES
-    start_walk(&job.walk)
-    for d in range(n_axes):
-        stride = cnp.PyArray_STRIDE(data, d) if d < batch_dims else 0
-        add_axis(&job.walk, cnp.PyArray_DIM(indices, d), cnp.PyArray_STRIDE(indices, d), stride,
-                 cnp.PyArray_STRIDE(out, d) if out is not None else 0)
-    finish_walk(&job.walk)
     if job.walk.n == 0:
         return OK
     for d in range(job.tuples.k):
-        job.tuples.size[d] = cnp.PyArray_DIM(data, batch_dims + d)
-        stride = cnp.PyArray_STRIDE(data, batch_dims + d)
-        job.tuples.stride[d] = stride
-        span += abs_stride(stride) * (job.tuples.size[d] - 1)
-        tuple_stride = min(tuple_stride, abs_stride(stride))
+        stride = abs_stride(job.tuples.stride[d])
+        span += stride * (job.tuples.size[d] - 1)
+        tuple_stride = min(tuple_stride, stride)
     if out is not None:
-        describe_row(&job.row, data, batch_dims + job.tuples.k, out, n_axes, tuple_stride)
+        describe_row(&job.row, data, row_axis, out, out_axis, tuple_stride, False)
         job.out = cnp.PyArray_BYTES(out)
     else:
         empty_row(&job.row)
@@ -371,16 +284,16 @@ cdef Py_ssize_t gather_nd_into(cnp.ndarray data, cnp.ndarray indices, cnp.ndarra
     return run(&job, limit)
 
 
-def gather_nd(cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray out, int batch_dims, int mode,
-              cnp.ndarray fill, int limit):
-    """out[t] = data[t[:batch_dims] + tuple(indices[t])], for a plan that holds.
+def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray out, int axis,
+           int batch_dims, int mode, cnp.ndarray fill, int limit):
+    """out = the rows of data that indices name, for a plan that holds.
 
     Every shape, stride, alignment and byte order of the index is taken as it is. fill: one element of data's
     dtype (mode SKIP). limit: the most threads to use, 0 for OpenMP's choice. Without out, the indices are
     checked and nothing is moved.
     """
-    return gather_nd_into(data, indices, out, batch_dims, <Mode>mode,
-                          cnp.PyArray_BYTES(fill) if fill is not None else NULL, limit)
+    return gather_into(<Kind>kind, data, indices, out, axis, batch_dims, <Mode>mode,
+                       cnp.PyArray_BYTES(fill) if fill is not None else NULL, limit)
 
 
 def try_gather_nd(cnp.ndarray data not None, cnp.ndarray indices not None, batch_dims, int limit):
@@ -393,15 +306,13 @@ def try_gather_nd(cnp.ndarray data not None, cnp.ndarray indices not None, batch
     cdef int n_axes = cnp.PyArray_NDIM(indices) - 1
     cdef int d, b, n_dims = 0
     cdef Py_ssize_t k
-    cdef cnp.dtype dtype
     cdef cnp.ndarray out
 
     if type(batch_dims) is not int or n_axes < 0 or not 0 <= batch_dims <= min(n_axes, r):
         return None
     b = batch_dims
     k = cnp.PyArray_DIM(indices, n_axes)
-    dtype = data.descr
-    if k > r - b or n_axes + r - b - k > MAX_DIMS or PyDataType_REFCHK(dtype):
+    if k > r - b:
         return None
     for d in range(n_axes):
         shape[n_dims] = cnp.PyArray_DIM(indices, d)
@@ -411,42 +322,60 @@ def try_gather_nd(cnp.ndarray data not None, cnp.ndarray indices not None, batch
     for d in range(b + <int>k, r):
         shape[n_dims] = cnp.PyArray_DIM(data, d)
         n_dims += 1
-    Py_INCREF(dtype)  # PyArray_NewFromDescr takes one over
-    out = PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)
-    if gather_nd_into(data, indices, out, b, Mode.RAISE, NULL, limit) != OK:
+    out = new_array(data, n_dims, shape)
+    if out is None or gather_into(Kind.ND, data, indices, out, 0, b, Mode.RAISE, NULL, limit) != OK:
         return None
     return out
 
 
-def resolve_nd(tuple data_shape, cnp.ndarray indices not None, int batch_dims, int mode, Py_ssize_t start,
-               cnp.ndarray rows not None):
+def try_gather_elements(cnp.ndarray data not None, cnp.ndarray indices not None, axis, int limit):
+    """As try_gather_nd, with one index for each element of the result."""
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef int r = cnp.PyArray_NDIM(data)
+    cdef int a, d
+    cdef cnp.ndarray out
+
+    if type(axis) is not int or cnp.PyArray_NDIM(indices) != r or not -r <= axis < r:
+        return None
+    a = axis
+    if a < 0:
+        a += r
+    for d in range(r):
+        shape[d] = cnp.PyArray_DIM(indices, d)
+        if d != a and shape[d] > cnp.PyArray_DIM(data, d):
+            return None
+    out = new_array(data, r, shape)
+    if out is None or gather_into(Kind.ELEMENTS, data, indices, out, a, 0, Mode.RAISE, NULL, limit) != OK:
+        return None
+    return out
+
+
+cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t* shape):
+    """Uninitialised memory of like's dtype; None for what NumPy has to make."""
+    cdef cnp.dtype dtype = like.descr
+    if n_dims > MAX_DIMS or PyDataType_REFCHK(dtype):
+        return None
+    Py_INCREF(dtype)  # PyArray_NewFromDescr takes one over
+    return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)
+
+
+def resolve(int kind, cnp.ndarray numbering not None, cnp.ndarray indices not None, int axis, int batch_dims,
+            int mode, Py_ssize_t start, cnp.ndarray rows not None):
     """Resolve tuples without moving anything: rows[i] = number of the row that tuple start + i names.
 
-    Rows are counted in C order over data_shape[:batch_dims + k]; -1 stands for a tuple that names none (mode
-    SKIP). rows: int64, contiguous. Answers as gather_nd does, the place counted from the whole array's start.
+    numbering: an array whose offsets number the rows, which is never read. -1 stands for a tuple that names none
+    (mode SKIP). rows: int64, contiguous. Answers as gather does, the place counted from the whole array's start.
     """
     cdef Tuples tuples
     cdef Walk walk
     cdef Place at
     cdef int64_t* answer = <int64_t*>cnp.PyArray_DATA(rows)
-    cdef int d
-    cdef int n_axes = cnp.PyArray_NDIM(indices) - 1
-    cdef Py_ssize_t strides[MAX_DIMS]
-    cdef Py_ssize_t step = 1, n, i, done = 0, total = cnp.PyArray_SIZE(rows)
+    cdef int row_axis, beside_axis
+    cdef Py_ssize_t n, i, done = 0, total = cnp.PyArray_SIZE(rows)
 
-    if not read_tuples(&tuples, indices, <Mode>mode):
+    if not describe(<Kind>kind, numbering, indices, None, axis, batch_dims, <Mode>mode, &tuples, &walk, &row_axis,
+                    &beside_axis):
         return INDEX_DTYPE
-    for d in range(batch_dims + tuples.k - 1, -1, -1):
-        strides[d] = step
-        step *= <Py_ssize_t>data_shape[d]
-    start_walk(&walk)
-    for d in range(n_axes):
-        add_axis(&walk, cnp.PyArray_DIM(indices, d), cnp.PyArray_STRIDE(indices, d),
-                 strides[d] if d < batch_dims else 0, 0)
-    finish_walk(&walk)
-    for d in range(tuples.k):
-        tuples.size[d] = data_shape[batch_dims + d]
-        tuples.stride[d] = strides[batch_dims + d]
     seek(&walk, start, &at)
     while done < total:
         resolve_block(&tuples, &walk, &at, min(<Py_ssize_t>BLOCK, total - done), False, answer + done, &n)

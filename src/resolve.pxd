@@ -144,19 +144,59 @@ cdef inline void advance(const Walk* walk, Py_ssize_t run, Place* place) noexcep
 
 
 cdef inline bint read_tuples(Tuples* tuples, cnp.ndarray indices, Mode mode) noexcept:
-    """Describe the tuples along the last axis of indices. False: their dtype is no integer.
-
-    The sizes and strides of the axes that they index are left to the caller.
-    """
-    cdef int last = cnp.PyArray_NDIM(indices) - 1
+    """Describe how indices are read. False: their dtype is no integer."""
     tuples.kind = indices.descr.kind
     tuples.base = cnp.PyArray_BYTES(indices)
     tuples.width = <int>cnp.PyArray_ITEMSIZE(indices)
     tuples.swapped = cnp.PyArray_ISBYTESWAPPED(indices)
     tuples.mode = mode
-    tuples.k = <int>cnp.PyArray_DIM(indices, last)
-    tuples.component_stride = cnp.PyArray_STRIDE(indices, last)
     return tuples.kind == c'i' or tuples.kind == c'u'
+
+
+# The three ways in which an operator's indices name places of data.
+cdef enum Kind:
+    ND = 0        # tuples along the last axis of indices
+    AXIS = 1      # single indices into one axis; every slice beyond it is a row
+    ELEMENTS = 2  # one index for each element of the result
+
+cdef inline bint describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray beside, int axis,
+                          int batch_dims, Mode mode, Tuples* tuples, Walk* walk, int* row_axis,
+                          int* beside_axis) noexcept:
+    """The walk over an operator's tuples. False: the dtype of indices is no integer.
+
+    IN   data: the array that is indexed (a gather's data, a scatter's result); beside: a gather's result, a
+         scatter's updates, or None; axis: of AXIS and ELEMENTS, not negative
+    OUT  row_axis, beside_axis: the first axis of the rows in data, in beside
+    """
+    cdef int q = cnp.PyArray_NDIM(indices)
+    cdef int n_axes = q - 1 if kind == ND else q + axis - batch_dims if kind == AXIS else q
+    cdef int first = batch_dims if kind == ND else axis  # of the axes that are indexed
+    cdef int d, i
+    cdef Py_ssize_t n, index_stride, data_stride
+
+    if not read_tuples(tuples, indices, mode):
+        return False
+    tuples.k = <int>cnp.PyArray_DIM(indices, q - 1) if kind == ND else 1
+    tuples.component_stride = cnp.PyArray_STRIDE(indices, q - 1) if kind == ND else 0
+    for d in range(tuples.k):
+        tuples.size[d] = cnp.PyArray_DIM(data, first + d)
+        tuples.stride[d] = cnp.PyArray_STRIDE(data, first + d)
+    start_walk(walk)
+    for d in range(n_axes):
+        if kind == AXIS and batch_dims <= d < axis:  # between: the same indices for every position
+            n = cnp.PyArray_DIM(data, d)
+            index_stride = 0
+            data_stride = cnp.PyArray_STRIDE(data, d)
+        else:
+            i = d if kind != AXIS or d < batch_dims else d - axis + batch_dims
+            n = cnp.PyArray_DIM(indices, i)
+            index_stride = cnp.PyArray_STRIDE(indices, i)
+            data_stride = cnp.PyArray_STRIDE(data, d) if (d != axis if kind == ELEMENTS else d < batch_dims) else 0
+        add_axis(walk, n, index_stride, data_stride, cnp.PyArray_STRIDE(beside, d) if beside is not None else 0)
+    finish_walk(walk)
+    row_axis[0] = cnp.PyArray_NDIM(data) if kind == ELEMENTS else first + tuples.k
+    beside_axis[0] = n_axes
+    return True
 
 
 cdef inline inline_void load_strided(index_t* kind, const char* p, Py_ssize_t step, Py_ssize_t n,

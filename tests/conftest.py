@@ -20,6 +20,21 @@ def assert_same_bits(result, expected):
         assert result.tobytes() == expected.tobytes()
 
 
+def assert_same_numbers(result, expected):
+    """As assert_same_bits, but any NaN equals any other: which one arithmetic makes is the machine's choice."""
+    assert isinstance(result, np.ndarray)
+    assert result.dtype == expected.dtype
+    assert result.shape == expected.shape
+    parts = []
+    for array in (result, expected):
+        flat = np.array(array).reshape(-1)
+        flat = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+        if flat.dtype.kind not in "biu":
+            flat[flat != flat] = np.nan
+        parts.append(flat)
+    assert parts[0].tobytes() == parts[1].tobytes(), f"{result!r} is not {expected!r}"
+
+
 @pytest.fixture(params=[1, 2, 3, 4, 8])
 def forced_threads(request, monkeypatch):
     """Cut small work for this many threads as large work is cut; 1 is the plain serial call."""

@@ -1,6 +1,7 @@
 """The operators as scalar loops: slow, plain, and the one meaning that every backend is held to.
 
-Nothing but NumPy's basic indexing (integers, one element or slice at a time) is used.
+Nothing but NumPy's basic indexing (integers, one element or slice at a time) is used, and arithmetic on single
+elements of data's own dtype, each step of which rounds, or wraps around, as that dtype does.
 """
 
 import itertools
@@ -40,3 +41,119 @@ def gather_nd(data, indices, *, batch_dims=0, mode="raise", fill_value=0):
         elif not (type(fill_value) is int and fill_value == 0):  # 0 is any dtype's zero, which is there already
             result[(*t, ...)] = fill_value
     return result
+
+
+def gather_places(data, indices, axis, batch_dims, mode):
+    """For every element of gather's result, or of scatter's updates: its position, and that of its partner in data."""
+    b, axis, size = batch_dims, axis % data.ndim, data.shape[axis]
+    places = {t: place(indices[t], size, mode) for t in positions(indices.shape)}
+    last = axis + indices.ndim - b
+    for t in positions(data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1 :]):
+        i = places[t[:b] + t[axis:last]]
+        yield t, None if i is None else (*t[:axis], i, *t[last:])
+
+
+def gather_nd_places(data, indices, batch_dims, mode):
+    b, k = batch_dims, indices.shape[-1]
+    for t in positions(indices.shape[:-1]):
+        where = [place(indices[(*t, j)], data.shape[b + j], mode) for j in range(k)]
+        for row in positions(data.shape[b + k :]):
+            yield t + row, None if None in where else (*t[:b], *where, *row)
+
+
+def gather_elements_places(data, indices, axis, mode):
+    axis, size = axis % data.ndim, data.shape[axis]
+    for t in positions(indices.shape):
+        i = place(indices[t], size, mode)
+        yield t, None if i is None else (*t[:axis], i, *t[axis + 1 :])
+
+
+def read(data, shape, places, fill_value):
+    result = np.zeros(shape, data.dtype)
+    for t, where in places:
+        if where is not None:
+            result[(*t, ...)] = data[(*where, ...)]
+        elif not (type(fill_value) is int and fill_value == 0):
+            result[(*t, ...)] = fill_value
+    return result
+
+
+def gather(data, indices, *, axis=0, batch_dims=0, mode="raise", fill_value=0):
+    axis %= data.ndim
+    shape = data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1 :]
+    return read(data, shape, gather_places(data, indices, axis, batch_dims, mode), fill_value)
+
+
+def gather_elements(data, indices, *, axis=0, mode="raise", fill_value=0):
+    return read(data, indices.shape, gather_elements_places(data, indices, axis, mode), fill_value)
+
+
+def add(a, b):
+    return a + b  # of two bools: or
+
+
+def mul(a, b):
+    if isinstance(a, np.complexfloating):  # each product rounds, whatever the machine could fuse
+        real = a.real * b.real - a.imag * b.imag
+        imag = a.real * b.imag + a.imag * b.real
+        return type(a)(complex(real, imag))
+    return a * b  # of two bools: and
+
+
+def largest(a, b):
+    return a if a >= b or a != a else b  # a NaN stays; of equals the destination stays
+
+
+def smallest(a, b):
+    return a if a <= b or a != a else b
+
+
+def quotient(total, count):
+    """A sum divided by how many were summed: floats round once, integers go down to the next one."""
+    if isinstance(total, np.integer):
+        return type(total)(int(total) // count)
+    if isinstance(total, np.complexfloating):
+        part = type(total.real)
+        return type(total)(complex(total.real / part(count), total.imag / part(count)))
+    if isinstance(total, np.float32 | np.float64):
+        return total / type(total)(count)
+    return type(total)(np.float64(total) / count)
+
+
+REDUCTIONS = {"none": None, "add": add, "mul": mul, "max": largest, "min": smallest, "mean": add}
+
+
+def combine(data, updates, places, reduction, include_self):
+    """The loop of all scatters: `places` are the positions in updates, in order, and where in data each goes."""
+    result = np.array(data, data.dtype, order="C")
+    step = REDUCTIONS[reduction]
+    if not isinstance(updates, np.ndarray):
+        updates = np.array(updates, data.dtype)  # a scalar, for every place
+    counts = {}
+    with np.errstate(all="ignore"):
+        for t, where in places:
+            if where is None:
+                continue
+            update = updates[(*t[: updates.ndim], ...)]
+            if step is None or (where not in counts and not include_self):
+                result[(*where, ...)] = update
+            else:
+                result[where] = step(result[where], update[()])
+            counts[where] = counts.get(where, int(include_self)) + 1
+        if reduction == "mean":
+            for where, count in counts.items():
+                result[where] = quotient(result[where], count)
+    return result
+
+
+def scatter(data, indices, updates, *, axis=0, batch_dims=0, reduction="none", include_self=True, mode="raise"):
+    places = gather_places(data, indices, axis, batch_dims, mode)
+    return combine(data, updates, places, reduction, include_self)
+
+
+def scatter_nd(data, indices, updates, *, batch_dims=0, reduction="none", include_self=True, mode="raise"):
+    return combine(data, updates, gather_nd_places(data, indices, batch_dims, mode), reduction, include_self)
+
+
+def scatter_elements(data, indices, updates, *, axis=0, reduction="none", include_self=True, mode="raise"):
+    return combine(data, updates, gather_elements_places(data, indices, axis, mode), reduction, include_self)

@@ -1,5 +1,8 @@
 """Hypothesis strategies: arrays of every dtype, laid out in memory in every awkward way."""
 
+import math
+import tempfile
+
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
@@ -24,7 +27,20 @@ REFERENCE_DTYPES = [
     np.dtypes.StringDType(na_object=None),
     np.dtype([("n", "i4"), ("o", object)]),
 ]
-LAYOUTS = ("C", "F", "reversed", "sliced", "broadcast", "unaligned", "swapped", "read-only")
+LAYOUTS = ("C", "F", "reversed", "sliced", "broadcast", "unaligned", "swapped", "read-only", "memmap")
+DISTINCT_LAYOUTS = tuple(name for name in LAYOUTS if name != "broadcast")  # for indices: as they were drawn
+SAME_DTYPE_LAYOUTS = tuple(name for name in LAYOUTS if name != "swapped")  # for updates
+WRITABLE_LAYOUTS = ("C", "F", "reversed", "sliced", "unaligned", "memmap")  # for out
+
+# What is reduced, in either byte order.
+REDUCTION_DTYPES = [
+    np.dtype(spec)
+    for spec in (
+        "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes.bfloat16, "f4", "f8", "F", "D",
+        ">f4", ">i8", ">c16", ">f2", ">u2",
+    )
+]  # fmt: skip
+REDUCTIONS = ("none", "add", "mul", "max", "min", "mean")
 
 
 def values(shape, dtype, seed):
@@ -50,7 +66,7 @@ def values(shape, dtype, seed):
     elif dtype.kind == "V" and dtype.names is None and dtype.type is not np.void:
         flat = rng.integers(0, 7, n).astype(dtype)  # an ml_dtypes one
     else:
-        flat = np.frombuffer(rng.bytes(n * dtype.itemsize), dtype)
+        flat = np.frombuffer(rng.bytes(n * dtype.itemsize), dtype).copy()
     return flat.reshape(shape)
 
 
@@ -75,6 +91,11 @@ def lay_out(array, layout):
         return view
     if layout == "swapped" and array.dtype.byteorder != "|" and array.dtype.kind not in "OTV":
         return array.astype(array.dtype.newbyteorder("S"))
+    if layout == "memmap" and array.size and not array.dtype.hasobject:
+        with tempfile.TemporaryFile() as file:
+            view = np.memmap(file, array.dtype, "w+", shape=array.shape)
+        view[...] = array
+        return view
     if layout == "read-only":
         array = array.copy()
         array.flags.writeable = False
@@ -98,6 +119,43 @@ def index_values(draw, shape, sizes, dtype, mode):
 
 
 MODES = ("raise", "clip", "wrap", "fill", "promise_in_bounds")
+SCATTER_MODES = ("raise", "clip", "wrap", "drop", "promise_in_bounds")
+
+
+def reduces(dtype, reduction):
+    """Whether the reduction is one of the dtype's."""
+    if reduction == "none":
+        return True
+    if dtype not in REDUCTION_DTYPES:
+        return False
+    return not ((dtype.kind == "c" and reduction in ("max", "min")) or (dtype.kind == "b" and reduction == "mean"))
+
+
+def numbers(shape, dtype, seed):
+    """Deterministic numbers that show the order of sums, overflow, and (by seed: no, few, many) specials.
+
+    Floats lie orders of magnitude apart, so that each order of summation rounds to another sum.
+    """
+    rng = np.random.default_rng(seed)
+    n = math.prod(shape)
+    if dtype.kind == "b":
+        flat = rng.integers(0, 2, n).astype(bool)
+    elif dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        flat = rng.integers(info.min, info.max, n, dtype=dtype.newbyteorder("="), endpoint=True)
+        small = rng.random(n) < 0.5
+        flat[small] = rng.integers(-3 if info.min else 0, 4, n)[small]
+        ends = rng.random(n) < (0, 0.05, 0.3)[seed % 3]
+        flat[ends] = rng.choice(np.array([info.min, info.max], flat.dtype), n)[ends]
+    elif dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        flat = numbers((2 * n,), part, seed).view(f"c{dtype.itemsize}")
+    else:
+        flat = rng.standard_normal(n) * 10.0 ** rng.integers(-2, 4, n)
+        special = rng.random(n) < (0, 0.03, 0.2)[seed % 3]
+        flat[special] = rng.choice([0.0, -0.0, 0.0, -0.0, np.nan, np.inf, -np.inf, 6e4, 1e-7, 3e38], n)[special]
+    with np.errstate(all="ignore"):
+        return flat.astype(dtype).reshape(shape)
 
 
 @st.composite
@@ -119,3 +177,106 @@ def gather_nd_cases(draw, dtypes):
     data = lay_out(data, draw(st.sampled_from(LAYOUTS)))
     indices = lay_out(indices, draw(st.sampled_from([name for name in LAYOUTS if name != "broadcast"])))
     return data, indices, {"batch_dims": b, "mode": mode}
+
+
+SCALARS = {
+    "b": [True, False],
+    "i": [0, 1, -3, 127],
+    "u": [0, 1, 255],
+    "f": [1.5, -0.0, float("nan"), float("-inf"), 3],
+    "V": [1.5, -0.0, float("nan"), float("-inf"), 3],
+    "c": [1 - 2j, 1.5, complex("nan"), -1],
+}
+
+
+@st.composite
+def sides(draw, n):
+    """Sizes of n axes, few of them empty: an array with an empty axis shows little."""
+    low = draw(st.sampled_from([1, 1, 1, 1, 1, 0]))
+    return tuple(draw(st.lists(st.integers(low, 4), min_size=n, max_size=n)))
+
+
+@st.composite
+def side_of_axis(draw, indices, mode):
+    """The size of an indexed axis; an empty one has no index to give unless the mode fills or drops."""
+    return draw(st.integers(0 if mode in ("fill", "drop") or 0 in indices else 1, 5))
+
+
+@st.composite
+def gather_shapes(draw, mode):
+    """(data, indices, axis, batch_dims); the axis counts from either end."""
+    axis = draw(st.integers(0, 2))
+    b = draw(st.integers(0, axis))
+    lead = draw(sides(axis))
+    trail = draw(sides(draw(st.integers(0, 2))))
+    indices = lead[:b] + draw(sides(draw(st.integers(0, 2))))
+    data = (*lead, draw(side_of_axis(indices, mode)), *trail)
+    return data, indices, axis - draw(st.sampled_from([0, len(data)])), b
+
+
+@st.composite
+def gather_elements_shapes(draw, mode):
+    """(data, indices, axis): off the axis, indices may be the smaller one."""
+    axis = draw(st.integers(0, 2))
+    indices = list(draw(sides(axis + 1 + draw(st.integers(0, 2 - axis)))))
+    more = draw(st.sampled_from([0, 0, 1, 3]))
+    data = [n + draw(st.integers(0, more)) for n in indices]
+    data[axis] = draw(side_of_axis(tuple(indices), mode))
+    return tuple(data), tuple(indices), axis - draw(st.sampled_from([0, len(data)]))
+
+
+@st.composite
+def gather_nd_shapes(draw, mode):
+    """(data, indices, batch_dims)."""
+    b = draw(st.integers(0, 2))
+    tuples = draw(sides(b + draw(st.integers(0, 2))))
+    k = draw(st.integers(0, 3))
+    indexed = tuple(draw(side_of_axis(tuples, mode)) for _ in range(k))
+    return tuples[:b] + indexed + draw(sides(draw(st.integers(0, 2)))), (*tuples, k), b
+
+
+@st.composite
+def calls(draw, function, dtypes, modes):
+    """(data, indices, options) for the gather or scatter of that name, and the shape of what is read or written."""
+    mode = draw(st.sampled_from(modes))
+    index_dtype = draw(st.sampled_from(INDEX_DTYPES))
+    options = {"mode": mode}
+    if function.endswith("_nd"):
+        data, indices, options["batch_dims"] = draw(gather_nd_shapes(mode))
+        b, k = options["batch_dims"], indices[-1]
+        indexed, elements = data[b : b + k] or (1,), indices[:-1] + data[b + k :]
+    elif function.endswith("_elements"):
+        data, indices, options["axis"] = draw(gather_elements_shapes(mode))
+        indexed, elements = (data[options["axis"]],), indices
+    else:
+        data, indices, options["axis"], options["batch_dims"] = draw(gather_shapes(mode))
+        axis, b = options["axis"] % len(data), options["batch_dims"]
+        indexed, elements = (data[axis],), data[:axis] + indices[b:] + data[axis + 1 :]
+    dtype = draw(st.sampled_from(dtypes))
+    places = draw(index_values(indices, indexed, index_dtype, mode))
+    places = lay_out(places, draw(st.sampled_from(DISTINCT_LAYOUTS)))
+    return (data, dtype), places, options, elements
+
+
+@st.composite
+def gather_calls(draw, function, dtypes):
+    """Arguments of a gather that follow every rule: (data, indices, options)."""
+    (shape, dtype), indices, options, _ = draw(calls(function, dtypes, MODES))
+    data = lay_out(values(shape, dtype, draw(st.integers(0, 99))), draw(st.sampled_from(LAYOUTS)))
+    return data, indices, options
+
+
+@st.composite
+def scatter_calls(draw, function, dtypes, reductions=("none",), *, scalars=False):
+    """Arguments of a scatter that follow every rule: (data, indices, updates, options)."""
+    (shape, dtype), indices, options, elements = draw(calls(function, dtypes, SCATTER_MODES))
+    fill = numbers if dtype in REDUCTION_DTYPES else values
+    seed = draw(st.integers(0, 99))
+    data = lay_out(fill(shape, dtype, seed), draw(st.sampled_from(LAYOUTS)))
+    options["reduction"] = draw(st.sampled_from([name for name in reductions if reduces(dtype, name)]))
+    options["include_self"] = draw(st.booleans())
+    if scalars and draw(st.integers(0, 5)) == 0:
+        updates = draw(st.sampled_from(SCALARS[dtype.kind]))
+    else:
+        updates = lay_out(fill(elements, data.dtype, seed + 100), draw(st.sampled_from(SAME_DTYPE_LAYOUTS)))
+    return data, indices, updates, options

@@ -13,22 +13,62 @@ def _load():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # onnx computes other operators' expected values while it loads
         cases = onnx.backend.test.loader.load_model_tests(kind="node")
-    return {case.name: case for case in cases if case.model.graph.node[0].op_type in OPERATORS}
+    return {
+        case.name: case
+        for case in cases
+        if len(case.model.graph.node) == 1 and case.model.graph.node[0].op_type in OPERATORS
+    }
 
 
-def _gather_nd(attributes, data, indices):
-    return gs.gather_nd(data, indices, batch_dims=attributes.get("batch_dims", 0))
+def _options(attributes, *names):
+    decoded = {name: value.decode() if isinstance(value, bytes) else value for name, value in attributes.items()}
+    assert set(decoded) <= set(names)
+    return decoded
 
 
-OPERATORS = {"GatherND": _gather_nd}
+# TensorScatter writes slices at one position each (a cache's update): another operator, and not here.
+OPERATORS = {
+    "Gather": lambda attributes, *arrays: gs.gather(*arrays, **_options(attributes, "axis")),
+    "GatherElements": lambda attributes, *arrays: gs.gather_elements(*arrays, **_options(attributes, "axis")),
+    "GatherND": lambda attributes, *arrays: gs.gather_nd(*arrays, **_options(attributes, "batch_dims")),
+    # Deprecated in favour of ScatterElements, which it was renamed to.
+    "Scatter": lambda attributes, *arrays: gs.scatter_elements(*arrays, **_options(attributes, "axis")),
+    "ScatterElements": lambda attributes, *arrays: gs.scatter_elements(
+        *arrays, **_options(attributes, "axis", "reduction")
+    ),
+    "ScatterND": lambda attributes, *arrays: gs.scatter_nd(*arrays, **_options(attributes, "reduction")),
+}
 CASES = _load()
 
 
 def test_all_are_here():
     assert sorted(CASES) == [
+        "test_gather_0",
+        "test_gather_1",
+        "test_gather_2d_indices",
+        "test_gather_elements_0",
+        "test_gather_elements_1",
+        "test_gather_elements_negative_indices",
+        "test_gather_negative_indices",
         "test_gathernd_example_float32",
         "test_gathernd_example_int32",
         "test_gathernd_example_int32_batch_dim1",
+        "test_scatter_elements_with_axis",
+        "test_scatter_elements_with_duplicate_indices",
+        "test_scatter_elements_with_negative_indices",
+        "test_scatter_elements_with_reduction_max",
+        "test_scatter_elements_with_reduction_min",
+        "test_scatter_elements_with_reduction_mul",
+        "test_scatter_elements_without_axis",
+        "test_scatter_with_axis",
+        "test_scatter_without_axis",
+        "test_scatternd",
+        "test_scatternd_add",
+        "test_scatternd_max",
+        "test_scatternd_max_with_element_indices",
+        "test_scatternd_min",
+        "test_scatternd_min_with_element_indices",
+        "test_scatternd_multiply",
     ]
 
 

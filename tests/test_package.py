@@ -30,7 +30,14 @@ def test_every_public_function_has_an_example(name):
 def test_stubs_fit_the_compiled_modules(tmp_path):
     allowed = tmp_path / "allowed"
     allowed.write_text(r"gatherscatter\._kernels\..*\.__(test__|pyx_capi__)" + "\n")
-    command = [sys.executable, "-m", "mypy.stubtest", "gatherscatter._kernels.gather", "gatherscatter._kernels.threads"]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy.stubtest",
+        "gatherscatter._kernels.gather",
+        "gatherscatter._kernels.scatter",
+        "gatherscatter._kernels.threads",
+    ]
     run = subprocess.run(
         [*command, "--allowlist", str(allowed), "--ignore-unused-allowlist"],
         capture_output=True,

@@ -6,19 +6,25 @@ functions take arrays of one library and give back an array of that library::
     import gatherscatter as gs
 
     gs.gather_nd(data, indices)
+    gs.scatter_nd(data, indices, updates, reduction="add")
 
 ``gs.set_num_threads`` bounds the CPU kernels, ``gs.show_config`` says how they were built.
 """
 
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
-from gatherscatter.ops import gather_nd
+from gatherscatter.ops import gather, gather_elements, gather_nd, scatter, scatter_elements, scatter_nd
 from gatherscatter.threads import get_num_threads, set_num_threads
 
 __all__ = [
     "__version__",
+    "gather",
+    "gather_elements",
     "gather_nd",
     "get_num_threads",
+    "scatter",
+    "scatter_elements",
+    "scatter_nd",
     "set_num_threads",
     "show_config",
 ]

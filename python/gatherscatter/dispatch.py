@@ -14,7 +14,7 @@ from gatherscatter.backends import numpy as numpy_backend
 
 # Types of (data, indices), or (data, indices, updates), that are arrays of one library: no conversion, no
 # further question. Filled by route().
-known: dict[tuple[type, ...], ModuleType] = {(np.ndarray, np.ndarray): numpy_backend}
+known: dict[tuple[type, ...], ModuleType] = {(np.ndarray,) * n: numpy_backend for n in (2, 3)}
 
 # Values without a library of their own; they become arrays of the others' library.
 _NEUTRAL = (bool, int, float, complex, str, bytes, list, tuple, np.generic)
@@ -34,7 +34,10 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
             raise errors.mixed_libraries(operator, owner, (argument, value))
     like = owner[1] if owner else None
     arrays = [
-        backend.as_array(operator, argument, value, like) if isinstance(value, _NEUTRAL) else value
+        # Updates that are no array take data's dtype and the plan's shape, which is for the backend.
+        backend.as_array(operator, argument, value, like)
+        if isinstance(value, _NEUTRAL) and argument != "updates"
+        else value
         for argument, value in arguments.items()
     ]
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):

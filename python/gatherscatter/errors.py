@@ -35,6 +35,24 @@ def unknown_mode(operator: str, mode: object, accepted: Sequence[str]) -> ValueE
     return ValueError(f"{operator}: mode={mode!r} is not one of {_listed(accepted)}{hint}")
 
 
+def unknown_reduction(operator: str, reduction: object, accepted: Sequence[str]) -> ValueError:
+    near = difflib.get_close_matches(str(reduction), accepted, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ValueError(f"{operator}: reduction={reduction!r} is not one of {_listed(accepted)}{hint}")
+
+
+def reduction_dtype(operator: str, reduction: str, dtype: object, supported: str) -> TypeError:
+    return TypeError(f"{operator}: reduction={reduction!r} is not for dtype {dtype}; it takes {supported}")
+
+
+def updates_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+    return ValueError(f"{operator}: updates has shape {tuple(found)}; pass shape {tuple(expected)}, or a Python scalar")
+
+
+def updates_dtype(operator: str, found: object, expected: object) -> TypeError:
+    return TypeError(f"{operator}: updates has dtype {found}, but data has {expected}: convert it with astype")
+
+
 def foreign_mode(operator: str, mode: str, instead: str) -> ValueError:
     return ValueError(f"{operator}: mode={mode!r} is not for this operator; use mode={instead!r}")
 
@@ -104,14 +122,13 @@ def out_read_only(operator: str) -> ValueError:
     return ValueError(f"{operator}: out is read-only")
 
 
-def fill_not_scalar(operator: str, shape: Sequence[int]) -> ValueError:
-    return ValueError(f"{operator}: fill_value has shape {tuple(shape)}; pass a scalar")
+def not_scalar(operator: str, argument: str, shape: Sequence[int]) -> ValueError:
+    return ValueError(f"{operator}: {argument} has shape {tuple(shape)}; pass a scalar")
 
 
-def fill_dtype(operator: str, fill_value: object, dtype: object) -> TypeError:
+def value_dtype(operator: str, argument: str, value: object, dtype: object) -> TypeError:
     return TypeError(
-        f"{operator}: fill_value={fill_value!r} cannot be held by data's dtype {dtype} unchanged; "
-        "pass a value of that dtype"
+        f"{operator}: {argument}={value!r} cannot be held by data's dtype {dtype} unchanged; pass a value of that dtype"
     )
 
 

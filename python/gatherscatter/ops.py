@@ -1,15 +1,109 @@
 """The public functions: docstring → plan → backend."""
 
+from types import ModuleType
 from typing import Any
 
 from numpy import ndarray as _ndarray
 
 from gatherscatter import dispatch, shapes, threads
+from gatherscatter._kernels.gather import try_gather_elements as _try_gather_elements
 from gatherscatter._kernels.gather import try_gather_nd as _try_gather_nd
 
-__all__ = ["gather_nd"]
+__all__ = ["gather", "gather_elements", "gather_nd", "scatter", "scatter_elements", "scatter_nd"]
 
 _known = dispatch.known
+
+
+def _routed(operator: str, **arguments: Any) -> tuple[ModuleType, list[Any]]:
+    """Backend and arrays: by the cached types if they are known, else down the ladder."""
+    backend = _known.get(tuple(map(type, arguments.values())))
+    if backend is not None:
+        return backend, list(arguments.values())
+    return dispatch.route(operator, arguments)
+
+
+def gather(
+    data: Any,
+    indices: Any,
+    *,
+    axis: int = 0,
+    batch_dims: int = 0,
+    mode: str = "raise",
+    fill_value: Any = 0,
+    out: Any = None,
+) -> Any:
+    """Gather the slices of `data` along one axis that `indices` name.
+
+    With ``b = batch_dims``, for positions ``p`` in front of the axis (the first ``b`` of them shared with
+    `indices`) and ``t`` in ``indices.shape[b:]``::
+
+        result[p + t] = data[p + (indices[p[:b] + t],)]
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        Any dtype, any strides, r ≥ 1; it is never copied.
+    indices : array of integers
+        Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
+    axis : int, default 0
+        The axis of `data` that is indexed; negative counts from the back.
+    batch_dims : int, default 0
+        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(axis, indices.ndim)``, with equal sizes.
+    mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
+        What an index does that is outside ``[0, size)`` after the rule for negatives: see `gather_nd`.
+    fill_value : scalar, default 0
+        For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero.
+    out : array, optional
+        Where to put the result: of its shape and dtype, with any strides; it may overlap the inputs.
+
+    Returns
+    -------
+    array, shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]``
+        Of data's library, dtype and device; `out` itself where it was given.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds and the mode raises. `out` is then left as it was.
+    ValueError
+        If the shapes, `mode` or another option break a rule above.
+    TypeError
+        If `indices` is not of integers, if arrays of two libraries meet, or if a dtype does not fit.
+
+    Notes
+    -----
+    This is Gather of ONNX [1]_, ``tf.gather`` [2]_ and, without `batch_dims`, ``numpy.take``.
+
+    References
+    ----------
+    .. [1] ONNX operators, Gather-13, https://onnx.ai/onnx/operators/onnx__Gather.html
+    .. [2] TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/gather
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> data = np.array([[0, 1, 2], [3, 4, 5]])
+    >>> gs.gather(data, [1, 0, 1])
+    array([[3, 4, 5],
+           [0, 1, 2],
+           [3, 4, 5]])
+    >>> gs.gather(data, [-1], axis=1)
+    array([[2],
+           [5]])
+    >>> gs.gather(data, [[0, 2], [1, 1]], axis=1, batch_dims=1)
+    array([[0, 2],
+           [4, 4]])
+    """
+    backend, (data, indices) = _routed("gather", data=data, indices=indices)
+    if type(axis) is not int:
+        axis = shapes.integer("gather", "axis", axis)
+    if type(batch_dims) is not int:
+        batch_dims = shapes.integer("gather", "batch_dims", batch_dims)
+    if type(mode) is not str:
+        mode = shapes.string("gather", "mode", mode)
+    plan = shapes.gather(data.shape, indices.shape, axis, batch_dims, mode)
+    return backend.gather(data, indices, plan, fill_value, out)
 
 
 def gather_nd(
@@ -95,12 +189,377 @@ def gather_nd(
         result = _try_gather_nd(data, indices, batch_dims, threads.limit)
         if result is not None:
             return result
-    backend = _known.get((type(data), type(indices)))
-    if backend is None:
-        backend, (data, indices) = dispatch.route("gather_nd", {"data": data, "indices": indices})
+    backend, (data, indices) = _routed("gather_nd", data=data, indices=indices)
     if type(batch_dims) is not int:
         batch_dims = shapes.integer("gather_nd", "batch_dims", batch_dims)
     if type(mode) is not str:
         mode = shapes.string("gather_nd", "mode", mode)
     plan = shapes.gather_nd(data.shape, indices.shape, batch_dims, mode)
-    return backend.gather_nd(data, indices, plan, fill_value, out)
+    return backend.gather(data, indices, plan, fill_value, out)
+
+
+def gather_elements(
+    data: Any,
+    indices: Any,
+    *,
+    axis: int = 0,
+    mode: str = "raise",
+    fill_value: Any = 0,
+    out: Any = None,
+) -> Any:
+    """Gather one element of `data` for each element of `indices`, along one axis.
+
+    For every position ``t`` in ``indices.shape``, with ``t'`` the same but for ``t'[axis] = indices[t]``::
+
+        result[t] = data[t']
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        Any dtype, any strides, r ≥ 1; it is never copied.
+    indices : array of integers, rank r
+        Signed or unsigned, 8 to 64 bits. Off the axis it may be smaller than `data`, not larger.
+        ``i < 0`` means ``i + size``.
+    axis : int, default 0
+        The axis of `data` that is indexed; negative counts from the back.
+    mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
+        What an index does that is outside ``[0, size)`` after the rule for negatives: see `gather_nd`.
+    fill_value : scalar, default 0
+        For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero.
+    out : array, optional
+        Where to put the result: of its shape and dtype, with any strides; it may overlap the inputs.
+
+    Returns
+    -------
+    array, shape ``indices.shape``
+        Of data's library, dtype and device; `out` itself where it was given.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds and the mode raises. `out` is then left as it was.
+    ValueError
+        If the shapes, `mode` or another option break a rule above.
+    TypeError
+        If `indices` is not of integers, if arrays of two libraries meet, or if a dtype does not fit.
+
+    Notes
+    -----
+    This is GatherElements of ONNX [1]_, ``torch.gather`` and, with equal sizes off the axis,
+    ``numpy.take_along_axis``.
+
+    References
+    ----------
+    .. [1] ONNX operators, GatherElements-13, https://onnx.ai/onnx/operators/onnx__GatherElements.html
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> data = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    >>> gs.gather_elements(data, [[1, 2, 0], [2, 0, 0]])
+    array([[4, 8, 3],
+           [7, 2, 3]])
+    >>> gs.gather_elements(data, [[-1], [0]], axis=1)
+    array([[3],
+           [4]])
+    """
+    # The small call: the kernel answers None for what it would have to explain, and that goes the long way.
+    if type(data) is _ndarray and type(indices) is _ndarray and mode == "raise" and out is None:
+        result = _try_gather_elements(data, indices, axis, threads.limit)
+        if result is not None:
+            return result
+    backend, (data, indices) = _routed("gather_elements", data=data, indices=indices)
+    if type(axis) is not int:
+        axis = shapes.integer("gather_elements", "axis", axis)
+    if type(mode) is not str:
+        mode = shapes.string("gather_elements", "mode", mode)
+    plan = shapes.gather_elements(data.shape, indices.shape, axis, mode)
+    return backend.gather(data, indices, plan, fill_value, out)
+
+
+def scatter(
+    data: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    axis: int = 0,
+    batch_dims: int = 0,
+    reduction: str = "none",
+    include_self: bool = True,
+    mode: str = "raise",
+    out: Any = None,
+) -> Any:
+    """Scatter `updates` into a copy of `data`, at the slices along one axis that `indices` name.
+
+    With ``b = batch_dims``, for positions ``p`` in front of the axis (the first ``b`` of them shared with
+    `indices`) and ``t`` in ``indices.shape[b:]``, in row-major order::
+
+        result[p + (indices[p[:b] + t],)] = f(result[p + (indices[p[:b] + t],)], updates[p + t])
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        What the result starts from. Reductions: bool, all integers, float16/32/64, bfloat16, complex64/128 (no
+        max and min); "none": any dtype.
+    indices : array of integers
+        Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
+    updates : array or Python scalar
+        Of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` and of data's dtype; a scalar goes to every place.
+    axis : int, default 0
+        The axis of `data` that is indexed; negative counts from the back.
+    batch_dims : int, default 0
+        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(axis, indices.ndim)``, with equal sizes.
+    reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
+        How an update meets what is there, one update after the other in row-major order of their positions: it
+        replaces it, is added, multiplied, compared (NaN wins), or averaged (the sum over the count; integers floor).
+    include_self : bool, default True
+        Whether a destination starts from its element of `data`. If not, one that is named at least once starts
+        from its first update; the others keep data's element.
+    mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
+        What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
+        take the nearest end; count modulo the size; skip that update. With "promise_in_bounds" the caller
+        vouches, and a backend may skip its check; the NumPy backend checks all the same, and raises.
+    out : array, optional
+        Where to put the result: of data's shape and dtype, with any strides; it may overlap the inputs.
+        ``out=data`` scatters in place.
+
+    Returns
+    -------
+    array, shape ``data.shape``
+        Of data's library, dtype and device; `out` itself where it was given.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds and the mode raises. `out` then holds every byte it held before.
+    ValueError
+        If the shapes, `reduction`, `mode` or another option break a rule above.
+    TypeError
+        If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
+        arrays of two libraries meet.
+
+    Notes
+    -----
+    The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
+    "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
+    round after every step, integers wrap around, bool adds and maximises as "or", multiplies and minimises as
+    "and". Beside the result a scatter takes at most 64 MiB of memory.
+
+    This is the counterpart of `gather`; ``torch.index_add`` and ``jax.ops.segment_sum`` [1]_ are of its kind.
+
+    References
+    ----------
+    .. [1] JAX API, https://docs.jax.dev/en/latest/_autosummary/jax.ops.segment_sum.html
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> gs.scatter(np.zeros((3, 2)), [2, 0, 2], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], reduction="add")
+    array([[3., 4.],
+           [0., 0.],
+           [6., 8.]])
+    >>> gs.scatter(np.arange(4), [1, -1], 9)
+    array([0, 9, 2, 9])
+    """
+    backend, (data, indices, updates) = _routed("scatter", data=data, indices=indices, updates=updates)
+    if type(axis) is not int:
+        axis = shapes.integer("scatter", "axis", axis)
+    if type(batch_dims) is not int:
+        batch_dims = shapes.integer("scatter", "batch_dims", batch_dims)
+    if type(mode) is not str:
+        mode = shapes.string("scatter", "mode", mode)
+    if type(reduction) is not str:
+        reduction = shapes.string("scatter", "reduction", reduction)
+    plan = shapes.scatter(data.shape, indices.shape, axis, batch_dims, mode, reduction, bool(include_self))
+    return backend.scatter(data, indices, updates, plan, out)
+
+
+def scatter_nd(
+    data: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    batch_dims: int = 0,
+    reduction: str = "none",
+    include_self: bool = True,
+    mode: str = "raise",
+    out: Any = None,
+) -> Any:
+    """Scatter `updates` into a copy of `data`, at the places that index tuples name.
+
+    With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position ``t`` in ``indices.shape[:-1]`` in
+    row-major order::
+
+        result[t[:b] + tuple(indices[t])] = f(result[t[:b] + tuple(indices[t])], updates[t])
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        What the result starts from. Reductions: bool, all integers, float16/32/64, bfloat16, complex64/128 (no
+        max and min); "none": any dtype.
+    indices : array of integers, shape (…, k)
+        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. ``i < 0`` means ``i + size``. With ``k = 0`` each
+        (empty) tuple names the whole batch item.
+    updates : array or Python scalar
+        Of shape ``indices.shape[:-1] + data.shape[b + k:]`` and of data's dtype; a scalar goes to every place.
+    batch_dims : int, default 0
+        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
+    reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
+        How an update meets what is there, one update after the other in row-major order of their positions: it
+        replaces it, is added, multiplied, compared (NaN wins), or averaged (the sum over the count; integers floor).
+    include_self : bool, default True
+        Whether a destination starts from its element of `data`. If not, one that is named at least once starts
+        from its first update; the others keep data's element.
+    mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
+        What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
+        take the nearest end; count modulo the size; skip that update. With "promise_in_bounds" the caller
+        vouches, and a backend may skip its check; the NumPy backend checks all the same, and raises.
+    out : array, optional
+        Where to put the result: of data's shape and dtype, with any strides; it may overlap the inputs.
+        ``out=data`` scatters in place.
+
+    Returns
+    -------
+    array, shape ``data.shape``
+        Of data's library, dtype and device; `out` itself where it was given.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds and the mode raises. `out` then holds every byte it held before.
+    ValueError
+        If the shapes, `reduction`, `mode` or another option break a rule above.
+    TypeError
+        If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
+        arrays of two libraries meet.
+
+    Notes
+    -----
+    The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
+    "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
+    round after every step, integers wrap around, bool adds and maximises as "or", multiplies and minimises as
+    "and". Beside the result a scatter takes at most 64 MiB of memory.
+
+    This is ScatterND of ONNX [1]_ and ``tf.tensor_scatter_nd_update`` [2]_ with their kin.
+
+    References
+    ----------
+    .. [1] ONNX operators, ScatterND-18, https://onnx.ai/onnx/operators/onnx__ScatterND.html
+    .. [2] TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/tensor_scatter_nd_update
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> data = np.array([1, 2, 3, 4, 5, 6, 7, 8])
+    >>> gs.scatter_nd(data, [[4], [3], [1], [7]], [9, 10, 11, 12])
+    array([ 1, 11,  3, 10,  9,  6,  7, 12])
+    >>> gs.scatter_nd(np.zeros(3), [[0], [2], [0]], [1.0, 2.0, 4.0], reduction="add")
+    array([5., 0., 2.])
+    """
+    backend, (data, indices, updates) = _routed("scatter_nd", data=data, indices=indices, updates=updates)
+    if type(batch_dims) is not int:
+        batch_dims = shapes.integer("scatter_nd", "batch_dims", batch_dims)
+    if type(mode) is not str:
+        mode = shapes.string("scatter_nd", "mode", mode)
+    if type(reduction) is not str:
+        reduction = shapes.string("scatter_nd", "reduction", reduction)
+    plan = shapes.scatter_nd(data.shape, indices.shape, batch_dims, mode, reduction, bool(include_self))
+    return backend.scatter(data, indices, updates, plan, out)
+
+
+def scatter_elements(
+    data: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    axis: int = 0,
+    reduction: str = "none",
+    include_self: bool = True,
+    mode: str = "raise",
+    out: Any = None,
+) -> Any:
+    """Scatter one update into a copy of `data` for each element of `indices`, along one axis.
+
+    For every position ``t`` in ``indices.shape`` in row-major order, with ``t'`` the same but for
+    ``t'[axis] = indices[t]``::
+
+        result[t'] = f(result[t'], updates[t])
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        What the result starts from. Reductions: bool, all integers, float16/32/64, bfloat16, complex64/128 (no
+        max and min); "none": any dtype.
+    indices : array of integers, rank r
+        Signed or unsigned, 8 to 64 bits. Off the axis it may be smaller than `data`, not larger.
+        ``i < 0`` means ``i + size``.
+    updates : array or Python scalar
+        Of shape ``indices.shape`` and of data's dtype; a scalar goes to every place.
+    axis : int, default 0
+        The axis of `data` that is indexed; negative counts from the back.
+    reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
+        How an update meets what is there, one update after the other in row-major order of their positions: it
+        replaces it, is added, multiplied, compared (NaN wins), or averaged (the sum over the count; integers floor).
+    include_self : bool, default True
+        Whether a destination starts from its element of `data`. If not, one that is named at least once starts
+        from its first update; the others keep data's element.
+    mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
+        What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
+        take the nearest end; count modulo the size; skip that update. With "promise_in_bounds" the caller
+        vouches, and a backend may skip its check; the NumPy backend checks all the same, and raises.
+    out : array, optional
+        Where to put the result: of data's shape and dtype, with any strides; it may overlap the inputs.
+        ``out=data`` scatters in place.
+
+    Returns
+    -------
+    array, shape ``data.shape``
+        Of data's library, dtype and device; `out` itself where it was given.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds and the mode raises. `out` then holds every byte it held before.
+    ValueError
+        If the shapes, `reduction`, `mode` or another option break a rule above.
+    TypeError
+        If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
+        arrays of two libraries meet.
+
+    Notes
+    -----
+    The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
+    "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
+    round after every step, integers wrap around, bool adds and maximises as "or", multiplies and minimises as
+    "and". Beside the result a scatter takes at most 64 MiB of memory.
+
+    This is ScatterElements of ONNX [1]_ and ``torch.scatter_reduce``; ``numpy.put_along_axis`` is a case of it.
+
+    References
+    ----------
+    .. [1] ONNX operators, ScatterElements-18, https://onnx.ai/onnx/operators/onnx__ScatterElements.html
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> data = np.zeros((3, 3))
+    >>> gs.scatter_elements(data, [[1, 0, 2], [0, 2, 1]], [[1.0, 1.1, 1.2], [2.0, 2.1, 2.2]])
+    array([[2. , 1.1, 0. ],
+           [1. , 0. , 2.2],
+           [0. , 2.1, 1.2]])
+    >>> gs.scatter_elements(np.array([1, 2, 3]), [1, 1], [5, 9], reduction="max")
+    array([1, 9, 3])
+    """
+    backend, (data, indices, updates) = _routed("scatter_elements", data=data, indices=indices, updates=updates)
+    if type(axis) is not int:
+        axis = shapes.integer("scatter_elements", "axis", axis)
+    if type(mode) is not str:
+        mode = shapes.string("scatter_elements", "mode", mode)
+    if type(reduction) is not str:
+        reduction = shapes.string("scatter_elements", "reduction", reduction)
+    plan = shapes.scatter_elements(data.shape, indices.shape, axis, mode, reduction, bool(include_self))
+    return backend.scatter(data, indices, updates, plan, out)

@@ -13,22 +13,45 @@ Shape = tuple[int, ...]
 
 MODES = ("raise", "clip", "wrap", "fill", "drop", "promise_in_bounds")
 GATHER_MODES = tuple(mode for mode in MODES if mode != "drop")
+SCATTER_MODES = tuple(mode for mode in MODES if mode != "fill")
+REDUCTIONS = ("none", "add", "mul", "max", "min", "mean")
+
+# The three ways in which indices name places of data, as src/resolve.pxd has them.
+ND, AXIS, ELEMENTS = range(3)
 
 
-class TuplePlan(NamedTuple):
-    """What gather_nd does: for each of `tuples` places, one row of `row` elements."""
+class Plan(NamedTuple):
+    """What an operator does: at each of the places `tuples`, indices name one row of data."""
 
     operator: str
+    kind: int  # ND, AXIS or ELEMENTS
     mode: str
+    axis: int  # the first axis of data that is indexed
+    depth: int  # how many axes are indexed: k for ND, else 1
     batch_dims: int  # b
-    depth: int  # k: the axes that a tuple indexes, data's axes b … b+k−1
-    tuples: Shape  # indices.shape[:-1]
-    row: Shape  # data.shape[b+k:]
-    shape: Shape  # of the result
+    tuples: Shape
+    row: Shape
+    data: Shape  # a scatter's result has it
+    reduction: str = "none"
+    include_self: bool = True
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of a gather's result and of a scatter's updates."""
+        return self.tuples + self.row
 
     @property
     def n_tuples(self) -> int:
         return math.prod(self.tuples)
+
+    @property
+    def leading(self) -> Shape:
+        """The axes of data that a place and its indices name together; the others are the row."""
+        return self.data[: len(self.data) - len(self.row)]
+
+    def position(self, place: Shape) -> Shape:
+        """Where in indices (for ND, in front of its last axis) the indices of a place stand."""
+        return place[: self.batch_dims] + place[self.axis :] if self.kind == AXIS else place
 
 
 def integer(operator: str, argument: str, value: object) -> int:
@@ -44,28 +67,44 @@ def string(operator: str, argument: str, value: object) -> str:
     return str(value)
 
 
-def _gather_mode(operator: str, mode: str) -> None:
-    if mode == "drop":
-        raise errors.foreign_mode(operator, mode, "fill")
-    if mode not in GATHER_MODES:
-        raise errors.unknown_mode(operator, mode, GATHER_MODES)
+def _mode(operator: str, mode: str, accepted: tuple[str, ...]) -> None:
+    if mode in accepted:
+        return
+    if mode in MODES:
+        raise errors.foreign_mode(operator, mode, "fill" if mode == "drop" else "drop")
+    raise errors.unknown_mode(operator, mode, accepted)
 
 
-@lru_cache(maxsize=4096)
-def gather_nd(data: Shape, indices: Shape, batch_dims: int, mode: str) -> TuplePlan:
-    operator = "gather_nd"
-    _gather_mode(operator, mode)
-    r, q = len(data), len(indices)
-    if q == 0:
-        raise errors.shape_rule(
-            operator, "indices has shape (); it needs a last axis that holds the tuples: pass indices[None]"
-        )
-    highest = min(q - 1, r)
+def _batch(operator: str, data: Shape, indices: Shape, batch_dims: int, highest: int) -> None:
     if not 0 <= batch_dims <= highest:
         raise errors.shape_rule(
             operator,
             f"batch_dims={batch_dims} is not in [0, {highest}] for data of shape {data} and indices of shape {indices}",
         )
+    if data[:batch_dims] != indices[:batch_dims]:
+        raise errors.shape_rule(
+            operator,
+            f"the first batch_dims={batch_dims} axes differ: "
+            f"{data[:batch_dims]} of data, {indices[:batch_dims]} of indices",
+        )
+
+
+def _axis(operator: str, data: Shape, axis: int) -> int:
+    r = len(data)
+    if r == 0:
+        raise errors.shape_rule(operator, "data has shape (); it needs an axis to index: pass data[None]")
+    if not -r <= axis < r:
+        raise errors.shape_rule(operator, f"axis={axis} is not in [{-r}, {r - 1}] for data of shape {data}")
+    return axis % r
+
+
+def _nd(operator: str, data: Shape, indices: Shape, batch_dims: int, mode: str) -> Plan:
+    r, q = len(data), len(indices)
+    if q == 0:
+        raise errors.shape_rule(
+            operator, "indices has shape (); it needs a last axis that holds the tuples: pass indices[None]"
+        )
+    _batch(operator, data, indices, batch_dims, min(q - 1, r))
     k = indices[-1]
     if batch_dims + k > r:
         beyond = f" beyond batch_dims={batch_dims}" if batch_dims else ""
@@ -74,11 +113,76 @@ def gather_nd(data: Shape, indices: Shape, batch_dims: int, mode: str) -> TupleP
             f"indices of shape {indices} holds tuples of {k} indices, "
             f"but data of shape {data} has {r - batch_dims} axes{beyond}",
         )
-    if data[:batch_dims] != indices[:batch_dims]:
+    return Plan(operator, ND, mode, batch_dims, k, batch_dims, indices[:-1], data[batch_dims + k :], data)
+
+
+def _along(operator: str, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
+    axis = _axis(operator, data, axis)
+    _batch(operator, data, indices, batch_dims, min(axis, len(indices)))
+    places = data[:axis] + indices[batch_dims:]
+    return Plan(operator, AXIS, mode, axis, 1, batch_dims, places, data[axis + 1 :], data)
+
+
+def _elements(operator: str, data: Shape, indices: Shape, axis: int, mode: str) -> Plan:
+    axis = _axis(operator, data, axis)
+    if len(indices) != len(data):
         raise errors.shape_rule(
             operator,
-            f"the first batch_dims={batch_dims} axes differ: "
-            f"{data[:batch_dims]} of data, {indices[:batch_dims]} of indices",
+            f"indices of shape {indices} has {len(indices)} axes, but data of shape {data} has {len(data)}: "
+            "they need as many",
         )
-    row = data[batch_dims + k :]
-    return TuplePlan(operator, mode, batch_dims, k, indices[:-1], row, indices[:-1] + row)
+    for d, (n, size) in enumerate(zip(indices, data, strict=True)):
+        if d != axis and n > size:
+            raise errors.shape_rule(
+                operator,
+                f"indices of shape {indices} is longer than data of shape {data} along axis {d}; "
+                f"only along axis={axis} it may be",
+            )
+    return Plan(operator, ELEMENTS, mode, axis, 1, 0, indices, (), data)
+
+
+def _reduced(plan: Plan, reduction: str, include_self: bool) -> Plan:
+    if reduction not in REDUCTIONS:
+        raise errors.unknown_reduction(plan.operator, reduction, REDUCTIONS)
+    return plan._replace(reduction=reduction, include_self=include_self)
+
+
+# One cached function an operator, with what its plan is made from.
+
+
+@lru_cache(maxsize=4096)
+def gather_nd(data: Shape, indices: Shape, batch_dims: int, mode: str) -> Plan:
+    _mode("gather_nd", mode, GATHER_MODES)
+    return _nd("gather_nd", data, indices, batch_dims, mode)
+
+
+@lru_cache(maxsize=4096)
+def gather(data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
+    _mode("gather", mode, GATHER_MODES)
+    return _along("gather", data, indices, axis, batch_dims, mode)
+
+
+@lru_cache(maxsize=4096)
+def gather_elements(data: Shape, indices: Shape, axis: int, mode: str) -> Plan:
+    _mode("gather_elements", mode, GATHER_MODES)
+    return _elements("gather_elements", data, indices, axis, mode)
+
+
+@lru_cache(maxsize=4096)
+def scatter_nd(data: Shape, indices: Shape, batch_dims: int, mode: str, reduction: str, include_self: bool) -> Plan:
+    _mode("scatter_nd", mode, SCATTER_MODES)
+    return _reduced(_nd("scatter_nd", data, indices, batch_dims, mode), reduction, include_self)
+
+
+@lru_cache(maxsize=4096)
+def scatter(
+    data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str, reduction: str, include_self: bool
+) -> Plan:
+    _mode("scatter", mode, SCATTER_MODES)
+    return _reduced(_along("scatter", data, indices, axis, batch_dims, mode), reduction, include_self)
+
+
+@lru_cache(maxsize=4096)
+def scatter_elements(data: Shape, indices: Shape, axis: int, mode: str, reduction: str, include_self: bool) -> Plan:
+    _mode("scatter_elements", mode, SCATTER_MODES)
+    return _reduced(_elements("scatter_elements", data, indices, axis, mode), reduction, include_self)

@@ -3,19 +3,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-def gather_nd(
+def gather(
+    kind: int,
     data: NDArray[Any],
     indices: NDArray[Any],
     out: NDArray[Any] | None,
+    axis: int,
     batch_dims: int,
     mode: int,
     fill: NDArray[Any] | None,
     limit: int,
 ) -> int: ...
 def try_gather_nd(data: NDArray[Any], indices: NDArray[Any], batch_dims: object, limit: int) -> NDArray[Any] | None: ...
-def resolve_nd(
-    data_shape: tuple[int, ...],
+def try_gather_elements(data: NDArray[Any], indices: NDArray[Any], axis: object, limit: int) -> NDArray[Any] | None: ...
+def resolve(
+    kind: int,
+    numbering: NDArray[Any],
     indices: NDArray[Any],
+    axis: int,
     batch_dims: int,
     mode: int,
     start: int,

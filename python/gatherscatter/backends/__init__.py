@@ -4,6 +4,6 @@
     Make a list or scalar an array of the library that `like` belongs to.
 ``same_library(a, b)``
     Whether two arrays that this backend owns may meet in one call.
-``gather_nd(data, indices, plan, fill_value, out)``
-    Steps 2 and 3 for a plan that `gatherscatter.shapes` made.
+``gather(data, indices, plan, fill_value, out)``, ``scatter(data, indices, updates, plan, out)``
+    Steps 2 and 3 of any operator, for a plan that `gatherscatter.shapes` made. `updates` may be a scalar or a list.
 """

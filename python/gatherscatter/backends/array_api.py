@@ -13,7 +13,7 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from gatherscatter import errors
-from gatherscatter.shapes import TuplePlan
+from gatherscatter.shapes import AXIS, ND, Plan
 
 NAME = "array API"
 
@@ -35,16 +35,15 @@ def same_library(a: Any, b: Any) -> bool:
     return array_namespace(a) is array_namespace(b)
 
 
-def gather_nd(data: Any, indices: Any, plan: TuplePlan, fill_value: Any, out: Any) -> Any:
+def gather(data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
     xp = array_namespace(data, indices)
     if not xp.isdtype(indices.dtype, "integral"):
         raise errors.index_dtype(plan.operator, indices.dtype)
     if out is not None:
         _check_out(xp, out, data, plan)
 
-    axes = data.shape[: plan.batch_dims + plan.depth]
     rows, outside = _row_numbers(xp, data, indices, plan)
-    table = xp.reshape(data, (math.prod(axes), *plan.row))
+    table = xp.reshape(data, (math.prod(plan.leading), *plan.row))
     if table.shape[0] == 0:
         # Nothing can be taken from: either nothing is asked for, or all of it is fill.
         result = xp.zeros(plan.shape, dtype=data.dtype, device=device(data))
@@ -59,27 +58,39 @@ def gather_nd(data: Any, indices: Any, plan: TuplePlan, fill_value: Any, out: An
     return result
 
 
-def _row_numbers(xp: ModuleType, data: Any, indices: Any, plan: TuplePlan) -> tuple[Any, Any | None]:
-    """Number of the row that each tuple names, in C order over data's leading axes; for fill, which name none."""
+def scatter(data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+    raise errors.cannot(NAME, plan.operator, "scatters", "it has gathers only so far; convert with numpy.asarray")
+
+
+def _row_numbers(xp: ModuleType, data: Any, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
+    """Number of the row that each place names, in C order over data's leading axes; for fill, which name none."""
     where = device(data)
+    n_places = len(plan.tuples)
     rows = xp.zeros(plan.tuples, dtype=xp.int64, device=where)
-    for axis in range(plan.batch_dims):
-        n = data.shape[axis]
-        along = xp.reshape(xp.arange(n, dtype=xp.int64, device=where), (n,) + (1,) * (len(plan.tuples) - axis - 1))
-        rows = rows * n + along
     outside = None
-    for component in range(plan.depth):
-        size = data.shape[plan.batch_dims + component]
-        index, bad = _place(xp, indices[..., component], size, plan.mode)
+    for axis, size in enumerate(plan.leading):
+        component = axis - plan.axis
+        if not 0 <= component < plan.depth:  # the place itself names this axis
+            n = plan.tuples[axis]
+            along = xp.arange(n, dtype=xp.int64, device=where)
+            rows = rows * size + xp.reshape(along, (n,) + (1,) * (n_places - axis - 1))
+            continue
+        raw = indices[..., component] if plan.kind == ND else indices
+        index, bad = _place(xp, raw, size, plan.mode)
+        if plan.kind == AXIS:  # the same indices for all positions of the axes between
+            shape = indices.shape[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
+            index = xp.reshape(index, shape + indices.shape[plan.batch_dims :])
+            bad = None if bad is None else xp.reshape(bad, index.shape)
         if bad is not None:
             outside = bad if outside is None else outside | bad
         rows = rows * size + index
     if outside is None:
         return rows, None
     if plan.mode == "fill":
+        outside = xp.broadcast_to(outside, plan.tuples)
         return xp.where(outside, xp.zeros_like(rows), rows), outside
     if bool(xp.any(outside)):
-        raise _explain(xp, data, indices, plan, outside)
+        raise _explain(xp, indices, plan._replace(tuples=outside.shape), outside)
     return rows, None
 
 
@@ -103,22 +114,24 @@ def _place(xp: ModuleType, index: Any, size: int, mode: str) -> tuple[Any, Any |
     return index, (index < 0) | (index >= size)
 
 
-def _explain(xp: ModuleType, data: Any, indices: Any, plan: TuplePlan, outside: Any) -> Exception:
+def _explain(xp: ModuleType, indices: Any, plan: Plan, outside: Any) -> Exception:
     flat = xp.reshape(xp.astype(outside, xp.int64), (-1,))
-    place = int(xp.argmax(flat))
-    position: list[int] = []
+    number = int(xp.argmax(flat))
+    place: list[int] = []
     for n in reversed(plan.tuples):
-        place, i = divmod(place, n)
-        position.insert(0, i)
-    found = tuple(int(i) for i in (indices[(*position, component)] for component in range(plan.depth)))
-    for component, index in enumerate(found):
-        axis = plan.batch_dims + component
-        if not -data.shape[axis] <= index < data.shape[axis]:
+        number, i = divmod(number, n)
+        place.insert(0, i)
+    position = plan.position(tuple(place))
+    if plan.kind != ND:
+        return errors.out_of_bounds(plan.operator, position, int(indices[position]), plan.data, plan.axis)
+    found = tuple(int(indices[(*position, component)]) for component in range(plan.depth))
+    for axis, index in enumerate(found, start=plan.axis):
+        if not -plan.data[axis] <= index < plan.data[axis]:
             break
-    return errors.out_of_bounds(plan.operator, position, found, data.shape, axis)
+    return errors.out_of_bounds(plan.operator, position, found, plan.data, axis)
 
 
-def _check_out(xp: ModuleType, out: Any, data: Any, plan: TuplePlan) -> None:
+def _check_out(xp: ModuleType, out: Any, data: Any, plan: Plan) -> None:
     if type(out) is not type(data):
         raise errors.out_type(plan.operator, out, errors.type_name(data))
     if out.shape != plan.shape:
@@ -138,5 +151,5 @@ def _fill(xp: ModuleType, operator: str, fill_value: Any, data: Any) -> Any:
     except (TypeError, ValueError, OverflowError):
         unchanged = False
     if not unchanged:
-        raise errors.fill_dtype(operator, fill_value, data.dtype)
+        raise errors.value_dtype(operator, "fill_value", fill_value, data.dtype)
     return value

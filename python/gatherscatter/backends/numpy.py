@@ -5,26 +5,52 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gatherscatter import errors, threads
 from gatherscatter._kernels import gather as _gather
-from gatherscatter.shapes import TuplePlan
+from gatherscatter._kernels import scatter as _scatter
+from gatherscatter.shapes import AXIS, ND, Plan
 
 NAME = "NumPy"
 
+Array = NDArray[Any]
+
 # As src/resolve.pxd has them.
 _RAISE, _CLIP, _WRAP, _SKIP = range(4)
-_MODES = {"raise": _RAISE, "promise_in_bounds": _RAISE, "clip": _CLIP, "wrap": _WRAP, "fill": _SKIP}
+_MODES = {
+    "raise": _RAISE,
+    "promise_in_bounds": _RAISE,
+    "clip": _CLIP,
+    "wrap": _WRAP,
+    "fill": _SKIP,
+    "drop": _SKIP,
+}
 _OK, _INDEX_DTYPE, _REFERENCES = -1, -2, -3
 
-# Elements that are moved at a time where NumPy moves them.
+# As src/numbers.pxd has them.
+_ASSIGN, _ADD, _MUL, _MAX, _MIN, _MUL_NAMED = range(6)
+_REDUCTIONS = {"none": _ASSIGN, "add": _ADD, "mul": _MUL, "max": _MAX, "min": _MIN, "mean": _ADD}
+_NUMBERS = {
+    name: number
+    for number, name in enumerate(
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+        " complex64 complex128".split(),
+        start=1,
+    )
+}
+
+# Elements that are moved or divided at a time where NumPy does it.
 _BLOCK = 1 << 14
+
+# Rows whose updates are counted at a time for a mean: 16 MiB of counts.
+_COUNTED = 1 << 21
 
 # Effort to spend on whether two strided arrays share a byte. (NumPy's stubs know -1 and 0 only.)
 _OVERLAP_WORK: Any = 10_000
 
 
-def as_array(operator: str, argument: str, value: Any, like: np.ndarray | None) -> np.ndarray:
+def as_array(operator: str, argument: str, value: Any, like: Array | None) -> Array:
     try:
         array = np.asarray(value)
     except ValueError as reason:  # a ragged list
@@ -34,72 +60,198 @@ def as_array(operator: str, argument: str, value: Any, like: np.ndarray | None) 
     return array
 
 
-def same_library(a: np.ndarray, b: np.ndarray) -> bool:
+def same_library(a: Array, b: Array) -> bool:
     return True
 
 
-def gather_nd(
-    data: np.ndarray, indices: np.ndarray, plan: TuplePlan, fill_value: Any, out: np.ndarray | None
-) -> np.ndarray:
+def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array | None) -> Array:
     mode = _MODES[plan.mode]
-    fill = _fill(plan.operator, fill_value, data.dtype) if mode == _SKIP else None
+    _check_unplaced(indices, plan, mode)
+    fill = _element(plan.operator, "fill_value", fill_value, data.dtype) if mode == _SKIP else None
     if out is not None:
         return _gather_into(out, data, indices, plan, mode, fill)
     return _gather_new(data, indices, plan, mode, fill)
 
 
-def _gather_new(
-    data: np.ndarray, indices: np.ndarray, plan: TuplePlan, mode: int, fill: np.ndarray | None
-) -> np.ndarray:
+def _gather_new(data: Array, indices: Array, plan: Plan, mode: int, fill: Array | None) -> Array:
     result = np.empty(plan.shape, data.dtype)
-    status = _gather.gather_nd(data, indices, result, plan.batch_dims, mode, fill, threads.limit)
+    status = _gather.gather(plan.kind, data, indices, result, plan.axis, plan.batch_dims, mode, fill, threads.limit)
     if status != _OK:
         if status != _REFERENCES:
-            raise _explain(status, data, indices, plan)
+            raise _explain(status, indices, plan)
         _gather_references(result, data, indices, plan, mode, fill)
     return result
 
 
-def _gather_into(
-    out: np.ndarray, data: np.ndarray, indices: np.ndarray, plan: TuplePlan, mode: int, fill: np.ndarray | None
-) -> np.ndarray:
+def _gather_into(out: Array, data: Array, indices: Array, plan: Plan, mode: int, fill: Array | None) -> Array:
     _check_out(plan.operator, out, plan.shape, data.dtype)
     if data.dtype.hasobject or _shares(out, data) or _shares(out, indices) or _may_overlap_itself(out):
         # Through a result of its own; then NumPy assigns it.
         out[...] = _gather_new(data, indices, plan, mode, fill)
         return out
-    # Nothing half written: where an index can be wrong, they are all checked before the first is moved.
-    for target in (out,) if mode == _SKIP else (None, out):
-        status = _gather.gather_nd(data, indices, target, plan.batch_dims, mode, fill, threads.limit)
-        if status != _OK:
-            raise _explain(status, data, indices, plan)
+    _check_indices(data, indices, plan, mode)
+    _gather.gather(plan.kind, data, indices, out, plan.axis, plan.batch_dims, mode, fill, threads.limit)
     return out
 
 
-def _gather_references(
-    result: np.ndarray, data: np.ndarray, indices: np.ndarray, plan: TuplePlan, mode: int, fill: np.ndarray | None
+def scatter(data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
+    dtype = data.dtype
+    number = _number(plan, dtype)
+    if indices.dtype.kind not in "iu":
+        raise errors.index_dtype(plan.operator, indices.dtype)
+    updates = _updates(updates, plan, dtype)
+    mode = _MODES[plan.mode]
+    _check_unplaced(indices, plan, mode)
+    if out is None:
+        result = np.empty(data.shape, dtype)
+        _scatter_into(result, data, indices, updates, plan, mode, number)
+        return result
+
+    _check_out(plan.operator, out, data.shape, dtype)
+    in_place = _is_same(out, data)
+    if (
+        dtype.hasobject
+        or (not in_place and _shares(out, data))
+        or _shares(out, indices)
+        or _shares(out, updates)
+        or _may_overlap_itself(out)
+    ):
+        out[...] = scatter(data, indices, updates, plan, None)
+        return out
+    _check_indices(out, indices, plan, mode)
+    _scatter_into(out, None if in_place else data, indices, updates, plan, mode, number)
+    return out
+
+
+def _scatter_into(
+    out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan, mode: int, number: int
 ) -> None:
+    """Scatter into out, which starts as data, or as it is."""
+    if out.dtype.hasobject:
+        _assign_references(out, data, indices, updates, plan, mode)
+        return
+    counts = np.empty(max(min(_COUNTED, _n_rows(plan)), 1), np.int64) if plan.reduction == "mean" else None
+    if data is not None and not (out.flags.c_contiguous and data.flags.c_contiguous):
+        np.copyto(out, data)
+        data = None
+    reduction = _REDUCTIONS[plan.reduction]
+    if not plan.include_self and reduction != _ASSIGN:
+        # What is named starts from the reduction's identity.
+        if reduction == _MUL and out.dtype.kind == "c":
+            reduction = _MUL_NAMED
+        identity = np.broadcast_to(_identity(reduction, out.dtype), updates.shape)
+        _run_scatter(out, data, indices, identity, plan, mode, _ASSIGN, 0)
+        data = None
+    _run_scatter(out, data, indices, updates, plan, mode, reduction, number)
+    if counts is not None:
+        _divide(out, indices, plan, mode, counts)
+
+
+def _run_scatter(
+    out: Array,
+    data: Array | None,
+    indices: Array,
+    updates: Array,
+    plan: Plan,
+    mode: int,
+    reduction: int,
+    number: int,
+) -> None:
+    status = _scatter.scatter(
+        plan.kind, data, indices, updates, out, plan.axis, plan.batch_dims, mode, reduction, number, threads.limit
+    )
+    if status != _OK:
+        raise _explain(status, indices, plan)
+
+
+def _divide(out: Array, indices: Array, plan: Plan, mode: int, counts: NDArray[np.int64]) -> None:
+    """Turn the sums of a mean into means, some rows at a time."""
+    numbering = _numbering(plan.leading)
+    n_rows = _n_rows(plan)
+    step = max(_BLOCK // max(int(np.prod(plan.row)), 1), 1)
+    for start in range(0, n_rows, len(counts)):
+        counted = counts[: n_rows - start]
+        counted[...] = 0
+        _scatter.count_rows(plan.kind, numbering, indices, plan.axis, plan.batch_dims, mode, start, counted)
+        for i in range(0, len(counted), step):
+            some = i + np.flatnonzero(counted[i : i + step])
+            if len(some) == 0:
+                continue
+            where = np.unravel_index(some + start, plan.leading) if plan.leading else (None,)
+            count = (counted[some] + int(plan.include_self)).reshape(-1, *(1,) * len(plan.row))
+            rows = _quotient(out[where], count)
+            if plan.leading:
+                out[where] = rows
+            else:
+                out[...] = rows[0]
+
+
+def _quotient(sums: Array, count: NDArray[Any]) -> Array:
+    dtype = sums.dtype
+    if dtype.kind in "iu":
+        wide = np.uint64 if dtype.kind == "u" else np.int64
+        return np.floor_divide(sums.astype(wide), count.astype(wide)).astype(dtype)
+    with np.errstate(all="ignore"):
+        if dtype.itemsize == 2:  # rounded once, to 16 bits
+            return np.divide(sums.astype(np.float32), count.astype(np.float64)).astype(dtype)
+        if dtype.kind == "c":  # each part by itself, which rounds once
+            means = np.empty_like(sums)
+            count = count.astype(sums.real.dtype)
+            means.real, means.imag = sums.real / count, sums.imag / count
+            return means
+        return np.divide(sums, count.astype(dtype))
+
+
+def _gather_references(result: Array, data: Array, indices: Array, plan: Plan, mode: int, fill: Array | None) -> None:
     """Items that own references (object, StringDType, structures of these): we resolve, NumPy moves."""
-    n_tuples = plan.n_tuples
-    axes = data.shape[: plan.batch_dims + plan.depth]
-    flat = result.reshape((n_tuples, *plan.row))
-    block = max(_BLOCK // max(flat[:1].size, 1), 1)
-    rows = np.empty(min(block, n_tuples), np.int64)
-    for start in range(0, n_tuples, block):
-        numbers = rows[: n_tuples - start]
-        status = _gather.resolve_nd(data.shape, indices, plan.batch_dims, mode, start, numbers)
-        if status != _OK:
-            raise _explain(status, data, indices, plan)
+    flat = result.reshape((plan.n_tuples, *plan.row))
+    for start, numbers in _numbered(indices, plan, mode):
         target = flat[start : start + len(numbers)]
         found = numbers >= 0
         if not found.all():
             target[~found] = fill
-            target[found] = _rows(data, axes, numbers[found])
+            target[found] = _rows(data, plan.leading, numbers[found])
         else:
-            target[...] = _rows(data, axes, numbers)
+            target[...] = _rows(data, plan.leading, numbers)
 
 
-def _rows(data: np.ndarray, axes: tuple[int, ...], numbers: np.ndarray) -> np.ndarray:
+def _assign_references(out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan, mode: int) -> None:
+    if data is not None:
+        out[...] = data
+    places = updates.shape[: len(plan.tuples)]
+    for start, numbers in _numbered(indices, plan, mode):
+        for number, place in zip(numbers, range(start, start + len(numbers)), strict=True):
+            if number >= 0:
+                where = np.unravel_index(number, plan.leading) if plan.leading else ()
+                out[(*where, ...)] = updates[(*np.unravel_index(place, places), ...) if places else ...]
+
+
+def _numbered(indices: Array, plan: Plan, mode: int) -> Any:
+    """Blocks of row numbers: (first tuple, the number of the row that each names, or -1)."""
+    numbering = _numbering(plan.leading)
+    block = max(_BLOCK // max(int(np.prod(plan.row)), 1), 1)
+    rows = np.empty(min(block, plan.n_tuples), np.int64)
+    for start in range(0, plan.n_tuples, block):
+        numbers = rows[: plan.n_tuples - start]
+        status = _gather.resolve(plan.kind, numbering, indices, plan.axis, plan.batch_dims, mode, start, numbers)
+        if status != _OK:
+            raise _explain(status, indices, plan)
+        yield start, numbers
+
+
+def _numbering(shape: tuple[int, ...]) -> Array:
+    """An array whose offsets are 0, 1, 2 … in C order, on one byte of memory."""
+    strides = [1]
+    for n in shape[:0:-1]:
+        strides.append(strides[-1] * max(n, 1))
+    return np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), shape, strides[len(shape) - 1 :: -1] if shape else ())
+
+
+def _n_rows(plan: Plan) -> int:
+    return int(np.prod(plan.leading, dtype=object))
+
+
+def _rows(data: Array, axes: tuple[int, ...], numbers: NDArray[np.int64]) -> Array:
     """Rows of data by their number in C order over its leading axes."""
     if not axes:
         return np.broadcast_to(data, (len(numbers), *data.shape))
@@ -108,21 +260,46 @@ def _rows(data: np.ndarray, axes: tuple[int, ...], numbers: np.ndarray) -> np.nd
     return data[np.unravel_index(numbers, axes)]
 
 
-def _explain(status: int, data: np.ndarray, indices: np.ndarray, plan: TuplePlan) -> Exception:
+def _check_indices(data: Array, indices: Array, plan: Plan, mode: int) -> None:
+    """Raise for a bad index before anything is written: nothing is half done."""
+    if mode == _SKIP and indices.dtype.kind in "iu":
+        return
+    status = _gather.gather(plan.kind, data, indices, None, plan.axis, plan.batch_dims, mode, None, threads.limit)
+    if status != _OK:
+        raise _explain(status, indices, plan)
+
+
+def _check_unplaced(indices: Array, plan: Plan, mode: int) -> None:
+    """Check indices that an empty axis in front of theirs leaves without a place."""
+    if plan.kind != AXIS or 0 not in plan.data[plan.batch_dims : plan.axis] or mode == _SKIP:
+        return
+    between = (1,) * (plan.axis - plan.batch_dims)
+    shape = plan.data[: plan.batch_dims] + between + plan.data[plan.axis :]
+    places = shape[: plan.axis] + plan.tuples[plan.axis :]
+    stand_in = np.broadcast_to(np.zeros((), np.uint8), shape)
+    _check_indices(stand_in, indices, plan._replace(tuples=places), mode)
+
+
+def _explain(status: int, indices: Array, plan: Plan) -> Exception:
     """Say what a kernel reported."""
     if status == _INDEX_DTYPE:
         return errors.index_dtype(plan.operator, indices.dtype)
-    place, component = divmod(status, plan.depth)
-    position = tuple(int(i) for i in np.unravel_index(place, plan.tuples)) if plan.tuples else ()
-    found = tuple(int(i) for i in indices[position])
-    axis = plan.batch_dims + component
-    size = data.shape[axis]
-    if -size <= found[component] < size:
+    number, component = divmod(status, plan.depth)
+    place = tuple(int(i) for i in np.unravel_index(number, plan.tuples)) if plan.tuples else ()
+    position = plan.position(place)
+    axis = plan.axis + component
+    if plan.kind == ND:
+        found: Any = tuple(int(i) for i in indices[position])
+        index = found[component]
+    else:
+        found = index = int(indices[position])
+    size = plan.data[axis]
+    if -size <= index < size:
         return errors.changed_meanwhile(plan.operator)
-    return errors.out_of_bounds(plan.operator, position, found, data.shape, axis)
+    return errors.out_of_bounds(plan.operator, position, found, plan.data, axis)
 
 
-def _check_out(operator: str, out: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
+def _check_out(operator: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise errors.out_type(operator, out, "numpy.ndarray")
     if out.shape != shape:
@@ -133,7 +310,12 @@ def _check_out(operator: str, out: Any, shape: tuple[int, ...], dtype: np.dtype)
         raise errors.out_read_only(operator)
 
 
-def _shares(out: np.ndarray, array: np.ndarray) -> bool:
+def _is_same(a: Array, b: Array) -> bool:
+    """Whether two arrays of one shape are the same elements in the same memory."""
+    return a is b or (a.ctypes.data == b.ctypes.data and a.strides == b.strides)
+
+
+def _shares(out: Array, array: Array) -> bool:
     """Whether the two have a byte in common. Where that would take long to know: yes."""
     if not np.may_share_memory(out, array):
         return False
@@ -143,7 +325,7 @@ def _shares(out: np.ndarray, array: np.ndarray) -> bool:
         return True
 
 
-def _may_overlap_itself(out: np.ndarray) -> bool:
+def _may_overlap_itself(out: Array) -> bool:
     """Whether two of its elements may share a byte: False is certain."""
     span = out.itemsize
     for stride, n in sorted((abs(stride), n) for stride, n in zip(out.strides, out.shape, strict=True) if n > 1):
@@ -153,29 +335,89 @@ def _may_overlap_itself(out: np.ndarray) -> bool:
     return False
 
 
-def _fill(operator: str, fill_value: Any, dtype: np.dtype) -> np.ndarray:
+def _number(plan: Plan, dtype: np.dtype[Any]) -> int:
+    """The dtype's arithmetic for the plan's reduction."""
+    if plan.reduction == "none":
+        return 0
+    number = _NUMBERS.get(dtype.name, 0)
+    ordered = dtype.kind != "c"
+    if (
+        number == 0
+        or (plan.reduction in ("max", "min") and not ordered)
+        or (plan.reduction == "mean" and dtype.kind == "b")
+    ):
+        supported = [
+            name
+            for name in _NUMBERS
+            if not (name.startswith("complex") and plan.reduction in ("max", "min"))
+            and not (name == "bool" and plan.reduction == "mean")
+        ]
+        raise errors.reduction_dtype(plan.operator, plan.reduction, dtype, ", ".join(supported))
+    return number
+
+
+def _identity(reduction: int, dtype: np.dtype[Any]) -> Array:
+    """What any first update replaces: f(identity, update) is update, bit for bit."""
+    if reduction == _MUL_NAMED:  # the mark that src/numbers.pxd looks for
+        half = np.dtype(f"u{dtype.itemsize // 2}").newbyteorder(dtype.byteorder)
+        mark = np.zeros(2, half)
+        mark[0] = 0x7F80A5A5 if dtype.itemsize == 8 else 0x7FF0A5A5A5A5A5A5
+        return mark.view(dtype).reshape(())
+    if reduction == _ADD:
+        value: Any = 0 if dtype.kind in "biu" else complex(-0.0, -0.0) if dtype.kind == "c" else -0.0
+    elif reduction == _MUL:
+        value = 1
+    elif dtype.kind == "b":
+        value = reduction == _MIN
+    elif dtype.kind in "iu":
+        value = np.iinfo(dtype).min if reduction == _MAX else np.iinfo(dtype).max
+    else:
+        value = -np.inf if reduction == _MAX else np.inf
+    return np.array(value, dtype)
+
+
+def _updates(updates: Any, plan: Plan, dtype: np.dtype[Any]) -> Array:
+    """Updates as an array of the plan's shape and data's dtype."""
+    if isinstance(updates, np.ndarray):
+        array = updates
+    elif isinstance(updates, (list, tuple)):  # has no dtype of its own
+        array = as_array(plan.operator, "updates", updates, None)
+        if array.size == 0 or np.can_cast(array.dtype, dtype, "same_kind"):
+            array = array.astype(dtype)
+    else:
+        element = _element(plan.operator, "updates", updates, dtype)
+        return np.broadcast_to(element, plan.shape)
+    if array.dtype != dtype:
+        raise errors.updates_dtype(plan.operator, array.dtype, dtype)
+    if array.shape != plan.shape:
+        raise errors.updates_shape(plan.operator, array.shape, plan.shape)
+    return array
+
+
+def _element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> Array:
     """One element of data's dtype, with the value unchanged."""
-    if type(fill_value) is int and fill_value == 0:
+    if type(given) is int and given == 0:
         return np.zeros((), dtype)
-    value = np.empty((), dtype)
+    element: Array = np.empty((), dtype)
     if dtype.kind == "O":
-        value[()] = fill_value
-        return value
-    given = np.asarray(fill_value)
-    if given.ndim != 0:
-        raise errors.fill_not_scalar(operator, given.shape)
+        element[()] = given
+        return element
+    array = np.asarray(given)
+    if array.ndim != 0:
+        raise errors.not_scalar(operator, argument, array.shape)
     try:
         with np.errstate(over="raise", invalid="raise"):
-            value[()] = fill_value
+            element[()] = given
             # Python's numbers have no dtype of their own: they fit a dtype of their kind or a wider one.
-            python_number = type(fill_value) in (int, float, complex)
+            python_number = type(given) in (int, float, complex)
             if python_number and dtype.kind == "V":  # an ml_dtypes one, which NumPy knows no kind of
                 has_fractions = np.array(0.5, dtype) == 0.5
-                fits = (type(fill_value) is float and has_fractions) or value == fill_value
+                fits = (type(given) is float and has_fractions) or element == given
             else:
-                fits = np.result_type(dtype, fill_value if python_number else given.dtype) == dtype
+                common = np.result_type(dtype, given if python_number else array.dtype)
+                fits = common == np.result_type(dtype, dtype)  # in the machine's byte order, as the left side
     except (TypeError, ValueError, OverflowError, FloatingPointError):
         fits = False
     if not fits:
-        raise errors.fill_dtype(operator, fill_value, dtype)
-    return value
+        raise errors.value_dtype(operator, argument, given, dtype)
+    return element

@@ -1,0 +1,550 @@
+# cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
+"""Scatters: out = data, then updates applied one after the other, in row-major order, on any number of threads.
+
+Threads own destinations, never updates, so that each destination meets its updates in order. Which way they are
+dealt out depends on the work (choose):
+
+    SERIAL     one thread: little work, or few destinations
+    UNITS      the leading axes of the result are walked with the tuples (batches, *_elements along a later axis):
+               a thread copies one such unit of data and applies its updates while it is near
+    PIECES     long rows: every thread walks all tuples and applies its own piece of each row
+    PARTITION  anything else that is large: propagation blocking. Destinations are cut into tiles that fit L2. In
+               rounds of a bounded number of updates,
+                   count    each thread counts its run of the updates by tile,
+                   place    and writes (place in the tile, update) to where tile and thread begin, in order;
+                   apply    then a tile has one owner, which copies the tile of data and applies the tile's updates.
+
+Nothing is shared while it is written, so there are no locks and no atomics.
+"""
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from libc.string cimport memcpy, memset
+cimport numpy as cnp
+
+from apply cimport Step, apply_items, apply_row, travels_by_value
+from items cimport LINE, bytes16, cloned_void, inline_void, prefetch
+from numbers cimport ASSIGN, Number, Reduction
+from resolve cimport (
+    AXIS, BESIDE, BLOCK, DATA, ELEMENTS, INDEX_DTYPE, OK, SKIPPED, Kind, Mode, Place, Tuples, Walk, describe, is_linear,
+    resolve_block, seek,
+)
+from rows cimport Row, cut_row, describe_row
+from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef enum:
+    TILE_BYTES = 1 << 18        # of the result: L2 holds it with the updates that stream by
+    MAX_TILES = 2048            # more would not be written to side by side; tiles grow instead
+    RECORD_BYTES = 48 << 20     # of the updates that wait between place and apply
+    MIN_PARTITION = 1 << 16     # updates
+    SAMPLE = 512
+    LONG_ROW = 1 << 12          # bytes
+
+cdef struct Job:
+    Tuples tuples
+    Walk walk
+    Step step
+    const char* data            # to copy into out first; NULL where out holds it already
+    char* out
+    const char* updates
+    Py_ssize_t out_bytes        # of a contiguous result
+    bint updates_are_linear     # over the walk
+    bint far                    # the result is too large for the caches near the core
+    # UNITS
+    Py_ssize_t unit_tuples
+    Py_ssize_t unit_bytes
+    Py_ssize_t units_per_task
+    Py_ssize_t n_units
+    # PIECES
+    Py_ssize_t row_units
+    Py_ssize_t row_units_per_task
+    # PARTITION
+    int64_t low                 # the lowest offset that a tuple can name
+    Py_ssize_t row_bytes
+    int shift                   # tile = (offset - low) >> shift
+    Py_ssize_t n_tiles
+    Py_ssize_t n_chunks         # of the round's tuples
+    Py_ssize_t start
+    Py_ssize_t stop
+    bint by_value
+    Py_ssize_t payload_bytes
+    uint32_t* place             # of a record, in its tile
+    char* payload               # its update, or the update's offset
+    Py_ssize_t* begin           # of the records of (tile, chunk), and one more
+    Py_ssize_t* end             # as far as they were written
+
+
+# What is compiled for each kind of CPU: once, and called for a block at a time.
+
+cdef cloned_void apply_values(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                              Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    apply_items(step, out, offsets, updates, update_step, n)
+
+
+cdef cloned_void apply_rows(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                            const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Updates at update_offsets, or, where that is NULL, update_step bytes apart."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if offsets[i] != SKIPPED:
+            apply_row(step, out + offsets[i],
+                      updates + (update_offsets[i] if update_offsets != NULL else i * update_step))
+
+
+cdef cloned_void apply_tuples(const Job* job, const Step* step, char* out, const char* updates,
+                                     Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+    """Resolve tuples start to stop and apply their updates at once, in order."""
+    cdef int64_t offsets[BLOCK]
+    cdef Place at
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t update_step = job.walk.stride[inner][BESIDE]
+    cdef Py_ssize_t n, i, first
+    cdef bint by_value = travels_by_value(step)
+    status[0] = OK
+    seek(&job.walk, start, &at)
+    while start < stop:
+        first = at.offset[BESIDE]
+        resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start), not job.updates_are_linear,
+                      offsets, &n)
+        if n < 0:
+            status[0] = start * job.tuples.k - 1 - n
+            return
+        if job.far:
+            for i in range(n):
+                prefetch(<const void*>(<size_t>out + <size_t>offsets[i]))
+        if by_value:
+            apply_values(step, out, offsets, updates + first, update_step, n)
+        else:
+            apply_rows(step, out, offsets, updates + first, NULL, update_step, n)
+        start += n
+
+
+cdef void run_serial(const Job* job, Py_ssize_t* status) noexcept nogil:
+    apply_tuples(job, &job.step, job.out, job.updates, 0, job.walk.n, status)
+
+
+cdef void run_units(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
+    cdef Py_ssize_t unit = task * job.units_per_task
+    cdef Py_ssize_t stop = min(unit + job.units_per_task, job.n_units)
+    status[0] = OK
+    while unit < stop and status[0] == OK:
+        if job.data != NULL:
+            memcpy(job.out + unit * job.unit_bytes, job.data + unit * job.unit_bytes, job.unit_bytes)
+        apply_tuples(job, &job.step, job.out, job.updates, unit * job.unit_tuples, (unit + 1) * job.unit_tuples, status)
+        unit += 1
+
+
+cdef void run_piece(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
+    cdef Step step
+    cdef Py_ssize_t out_shift = 0, updates_shift = 0
+    cdef Py_ssize_t unit = task * job.row_units_per_task
+    step.reduction = job.step.reduction
+    step.number = job.step.number
+    step.swapped = job.step.swapped
+    cut_row(&job.step.row, unit, min(unit + job.row_units_per_task, job.row_units), &step.row, &out_shift,
+            &updates_shift)
+    apply_tuples(job, &step, job.out + out_shift, job.updates + updates_shift, 0, job.walk.n, status)
+
+
+cdef inline Py_ssize_t chunk_start(const Job* job, Py_ssize_t chunk) noexcept nogil:
+    return job.start + (job.stop - job.start) // job.n_chunks * chunk + min((job.stop - job.start) % job.n_chunks, chunk)
+
+
+cdef cloned_void run_count(const Job* job, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+    """Count a chunk's updates by tile, into end."""
+    cdef int64_t offsets[BLOCK]
+    cdef Place at
+    cdef Py_ssize_t start = chunk_start(job, chunk)
+    cdef Py_ssize_t stop = chunk_start(job, chunk + 1)
+    cdef Py_ssize_t n, i
+    cdef Py_ssize_t* counts = job.end + chunk * job.n_tiles
+    memset(counts, 0, job.n_tiles * sizeof(Py_ssize_t))
+    status[0] = OK
+    seek(&job.walk, start, &at)
+    while start < stop:
+        resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
+        if n < 0:
+            status[0] = start * job.tuples.k - 1 - n
+            return
+        for i in range(n):
+            if offsets[i] != SKIPPED:
+                counts[(offsets[i] - job.low) >> job.shift] += 1
+        start += n
+
+
+ctypedef fused payload_t:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    bytes16
+
+
+cdef inline inline_void place_block(payload_t* kind, const Job* job, Py_ssize_t chunk, const int64_t* offsets,
+                                    const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Write a record of each update. kind: of the update itself, or of its offset (uint64_t)."""
+    cdef Py_ssize_t i, record
+    cdef int64_t offset, tile
+    cdef payload_t payload
+    cdef uint64_t update_offset
+    cdef Py_ssize_t* end = job.end + chunk * job.n_tiles
+    cdef const Py_ssize_t* limit = job.begin + chunk + 1
+    for i in range(n):
+        if offsets[i] == SKIPPED:
+            continue
+        offset = offsets[i] - job.low
+        tile = offset >> job.shift
+        record = end[tile]
+        # More than were counted only if another thread changed the indices in between.
+        if record >= limit[tile * job.n_chunks]:
+            continue
+        end[tile] = record + 1
+        job.place[record] = <uint32_t>(offset - (tile << job.shift))
+        if job.by_value:
+            memcpy(&payload, updates + i * update_step, sizeof(payload_t))
+            memcpy(job.payload + record * <Py_ssize_t>sizeof(payload_t), &payload, sizeof(payload_t))
+        else:
+            update_offset = <uint64_t>(updates + i * update_step - job.updates)
+            memcpy(job.payload + record * 8, &update_offset, 8)
+
+
+cdef cloned_void run_place(const Job* job, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+    """Write the records of a chunk, for each tile in the order of the updates."""
+    cdef int64_t offsets[BLOCK]
+    cdef Place at
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t start = chunk_start(job, chunk)
+    cdef Py_ssize_t stop = chunk_start(job, chunk + 1)
+    cdef Py_ssize_t update_step = job.walk.stride[inner][BESIDE]
+    cdef Py_ssize_t n, tile
+    cdef const char* updates
+    cdef Py_ssize_t* end = job.end + chunk * job.n_tiles
+    for tile in range(job.n_tiles):
+        end[tile] = job.begin[tile * job.n_chunks + chunk]
+    status[0] = OK
+    seek(&job.walk, start, &at)
+    while start < stop:
+        updates = job.updates + at.offset[BESIDE]
+        resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start), not job.updates_are_linear,
+                      offsets, &n)
+        if n < 0:
+            status[0] = start * job.tuples.k - 1 - n
+            return
+        if job.payload_bytes == 4:
+            place_block(<uint32_t*>NULL, job, chunk, offsets, updates, update_step, n)
+        elif job.payload_bytes == 8:
+            place_block(<uint64_t*>NULL, job, chunk, offsets, updates, update_step, n)
+        elif job.payload_bytes == 1:
+            place_block(<uint8_t*>NULL, job, chunk, offsets, updates, update_step, n)
+        elif job.payload_bytes == 2:
+            place_block(<uint16_t*>NULL, job, chunk, offsets, updates, update_step, n)
+        else:
+            place_block(<bytes16*>NULL, job, chunk, offsets, updates, update_step, n)
+        start += n
+
+
+cdef inline Py_ssize_t first_row_at(const Job* job, Py_ssize_t tile) noexcept nogil:
+    """Byte at which the first row starts that starts in this tile or later; the last tile has all that follows."""
+    if tile == job.n_tiles:
+        return job.out_bytes
+    return min(((tile << job.shift) + job.row_bytes - 1) // job.row_bytes * job.row_bytes, job.out_bytes)
+
+
+cdef void run_apply(const Job* job, Py_ssize_t tile, Py_ssize_t* status) noexcept nogil:
+    """Copy the rows that start in this tile, and apply the tile's records in order."""
+    cdef int64_t offsets[BLOCK]
+    cdef int64_t update_offsets[BLOCK]
+    cdef char* out = job.out + job.low + (tile << job.shift)
+    cdef Py_ssize_t chunk, record, stop, n, i, start
+    status[0] = OK
+    if job.data != NULL:
+        start = first_row_at(job, tile)
+        memcpy(job.out + start, job.data + start, first_row_at(job, tile + 1) - start)
+    for chunk in range(job.n_chunks):
+        record = job.begin[tile * job.n_chunks + chunk]
+        stop = job.end[chunk * job.n_tiles + tile]
+        while record < stop:
+            n = min(<Py_ssize_t>BLOCK, stop - record)
+            for i in range(n):
+                offsets[i] = job.place[record + i]
+            if job.by_value:
+                apply_values(&job.step, out, offsets, job.payload + record * job.payload_bytes, job.payload_bytes, n)
+            else:
+                memcpy(update_offsets, job.payload + record * 8, n * 8)
+                apply_rows(&job.step, out, offsets, job.updates, update_offsets, 0, n)
+            record += n
+
+
+cdef void run_copy(const Job* job, Py_ssize_t task, Py_ssize_t n_tasks) noexcept nogil:
+    cdef Py_ssize_t share = (job.out_bytes + n_tasks - 1) // n_tasks
+    cdef Py_ssize_t start = min(task * share, job.out_bytes)
+    memcpy(job.out + start, job.data + start, min(share, job.out_bytes - start))
+
+
+cdef void copy_data(Job* job, int limit) noexcept:
+    """Bring data into out, where that is not done tile by tile."""
+    cdef int n_threads
+    cdef Py_ssize_t task
+    if job.data == NULL:
+        return
+    n_threads = team_size(limit, <double>job.out_bytes / 8)
+    if n_threads == 1:
+        with nogil:
+            run_copy(job, 0, 1)
+    else:
+        for task in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            run_copy(job, task, n_threads)
+    job.data = NULL
+
+
+cdef inline Py_ssize_t first_bad_of(const Py_ssize_t* status, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if status[i] != OK:
+            return status[i]
+    return OK
+
+
+cdef bint is_concentrated(const Job* job) noexcept nogil:
+    """Whether a sample of the tuples falls into so few tiles that one thread does as well."""
+    cdef int64_t offset
+    cdef Place at
+    cdef uint16_t count[MAX_TILES + 1]
+    cdef Py_ssize_t i, n, tile, most = 0
+    memset(count, 0, sizeof(count))
+    for i in range(SAMPLE):
+        seek(&job.walk, job.walk.n // SAMPLE * i, &at)
+        resolve_block(&job.tuples, &job.walk, &at, 1, False, &offset, &n)
+        if n == 1 and offset != SKIPPED:
+            tile = (offset - job.low) >> job.shift
+            count[tile] += 1
+            if count[tile] > most:
+                most = count[tile]
+    return most > SAMPLE // 4
+
+
+cdef bint run_partition(Job* job, int n_threads, Py_ssize_t* bad) noexcept:
+    """False: there is no memory for the records, and nothing was done."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef Py_ssize_t* tile_status
+    cdef Py_ssize_t n_tuples = job.walk.n
+    cdef Py_ssize_t record_bytes = job.payload_bytes + <Py_ssize_t>sizeof(uint32_t)
+    cdef Py_ssize_t per_round = min(n_tuples, <Py_ssize_t>RECORD_BYTES // record_bytes)
+    cdef Py_ssize_t n_rounds = (n_tuples + per_round - 1) // per_round
+    cdef Py_ssize_t chunk, tile, total, count
+    cdef size_t table
+
+    per_round = (n_tuples + n_rounds - 1) // n_rounds
+    job.n_chunks = n_threads
+    table = (job.n_tiles * job.n_chunks + 1) * sizeof(Py_ssize_t)
+    job.begin = <Py_ssize_t*>malloc(2 * table + job.n_tiles * sizeof(Py_ssize_t))
+    job.payload = <char*>malloc(per_round * record_bytes)
+    if job.begin == NULL or job.payload == NULL:
+        free(job.begin)
+        free(job.payload)
+        return False
+    job.end = job.begin + job.n_tiles * job.n_chunks + 1
+    tile_status = job.end + job.n_tiles * job.n_chunks + 1
+    # The wider half first, so that both are aligned.
+    if job.payload_bytes >= 4:
+        job.place = <uint32_t*>(job.payload + per_round * job.payload_bytes)
+    else:
+        job.place = <uint32_t*>job.payload
+        job.payload += per_round * <Py_ssize_t>sizeof(uint32_t)
+
+    bad[0] = OK
+    job.start = 0
+    while job.start < n_tuples and bad[0] == OK:
+        job.stop = min(job.start + per_round, n_tuples)
+        for chunk in prange(job.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+            run_count(job, chunk, &status[chunk])
+        bad[0] = first_bad_of(status, job.n_chunks)
+        if bad[0] != OK:
+            break
+        total = 0
+        for tile in range(job.n_tiles):
+            for chunk in range(job.n_chunks):
+                job.begin[tile * job.n_chunks + chunk] = total
+                total += job.end[chunk * job.n_tiles + tile]
+        job.begin[job.n_tiles * job.n_chunks] = total
+        for chunk in prange(job.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+            run_place(job, chunk, &status[chunk])
+        bad[0] = first_bad_of(status, job.n_chunks)
+        if bad[0] != OK:
+            break
+        for tile in prange(job.n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            run_apply(job, tile, &tile_status[tile])
+        job.data = NULL
+        job.start = job.stop
+    free(job.begin)
+    free(job.payload if job.payload_bytes >= 4 else <char*>job.place)
+    return True
+
+
+cdef Py_ssize_t run(Job* job, int limit) noexcept:
+    """Choose the way and go it. Returns OK or the place of the first bad index, in row-major order."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef Py_ssize_t n_tuples = job.walk.n
+    cdef Py_ssize_t row_items = job.step.row.outer.n * job.step.row.n_inner
+    cdef double row_bytes = <double>row_items * job.step.row.item_bytes
+    cdef double work_ns = <double>n_tuples * (job.tuples.k + row_items + row_bytes / 8)
+    cdef int n_threads
+    cdef Py_ssize_t task, n_tasks, wanted, bad, reach = 0
+    cdef int d
+
+    if job.data != NULL:
+        work_ns += <double>job.out_bytes / 8
+    n_threads = team_size(limit, work_ns)
+    wanted = min(<Py_ssize_t>(n_threads * TASKS_PER_THREAD), <Py_ssize_t>MAX_TASKS)
+
+    if n_threads > 1 and job.n_units >= wanted:
+        job.units_per_task = (job.n_units + wanted - 1) // wanted
+        n_tasks = (job.n_units + job.units_per_task - 1) // job.units_per_task
+        if job.unit_bytes == 0:  # units of the result are not those of data's memory
+            copy_data(job, limit)
+        for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            run_units(job, task, &status[task])
+        return first_bad_of(status, n_tasks)
+
+    if n_threads > 1 and row_bytes >= LONG_ROW:
+        if job.step.row.outer.n > 1:
+            job.row_units = job.step.row.outer.shape[0]
+        elif job.step.row.n_inner > 1:
+            job.row_units = job.step.row.n_inner
+        else:
+            job.row_units = job.step.row.item_bytes
+        if job.row_units >= n_threads:
+            copy_data(job, limit)
+            job.row_units_per_task = (job.row_units + n_threads - 1) // n_threads
+            if job.row_units_per_task > LINE:
+                job.row_units_per_task = (job.row_units_per_task + LINE - 1) // LINE * LINE
+            n_tasks = (job.row_units + job.row_units_per_task - 1) // job.row_units_per_task
+            for task in prange(n_tasks, num_threads=n_threads, schedule="static", nogil=True):
+                run_piece(job, task, &status[task])
+            return first_bad_of(status, n_tasks)
+
+    # Every offset lies between low and low + reach.
+    job.low = 0
+    for d in range(job.walk.n_dims):
+        reach += add_reach(job, job.walk.stride[d][DATA], job.walk.shape[d])
+    for d in range(job.tuples.k):
+        reach += add_reach(job, job.tuples.stride[d], job.tuples.size[d])
+    job.shift = 18
+    while reach >> job.shift >= MAX_TILES:
+        job.shift += 1
+    while job.shift > 6 and (reach >> job.shift) + 1 < 4 * n_threads:
+        job.shift -= 1
+    job.n_tiles = (reach >> job.shift) + 1
+    job.by_value = travels_by_value(&job.step)
+    job.payload_bytes = job.step.row.item_bytes if job.by_value else 8
+    if ((n_tuples >= MIN_PARTITION and reach >= 4 * TILE_BYTES) or limit < -1) and job.shift < 32 and row_items:
+        if limit < -1 or not is_concentrated(job):
+            if job.row_bytes == 0:  # rows of the result are not those of data's memory
+                copy_data(job, limit)
+            if run_partition(job, n_threads, &bad):
+                return bad
+
+    copy_data(job, limit)
+    with nogil:
+        run_serial(job, &status[0])
+    return status[0]
+
+
+cdef inline Py_ssize_t add_reach(Job* job, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
+    if stride < 0:
+        job.low += stride * (n - 1)
+        stride = -stride
+    return stride * (n - 1) if n > 0 else 0
+
+
+cdef void describe_units(Job* job, Kind kind, cnp.ndarray out, cnp.ndarray indices, int axis, int batch_dims) noexcept:
+    """Leading axes that place and destination share: updates of different positions there never meet."""
+    cdef int leading = axis if kind != Kind.ND else batch_dims
+    cdef int d
+    cdef bint aligned = True
+    job.n_units = 1
+    job.unit_bytes = cnp.PyArray_ITEMSIZE(out)
+    for d in range(cnp.PyArray_NDIM(out)):
+        if d >= leading:
+            job.unit_bytes *= cnp.PyArray_DIM(out, d)
+        else:
+            job.n_units *= cnp.PyArray_DIM(indices, d) if kind != Kind.AXIS else cnp.PyArray_DIM(out, d)
+            if kind == Kind.ELEMENTS and cnp.PyArray_DIM(indices, d) != cnp.PyArray_DIM(out, d):
+                aligned = False
+    job.unit_tuples = job.walk.n // max(job.n_units, <Py_ssize_t>1)
+    if not aligned or job.data == NULL:
+        job.unit_bytes = 0
+
+
+def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarray updates not None,
+            cnp.ndarray out not None, int axis, int batch_dims, int mode, int reduction, int number, int limit):
+    """Apply updates to out at the places that indices name, for a plan that holds.
+
+    data: what out is to start from, contiguous as out then is; None if out holds it already. number: the dtype's
+    arithmetic (no number for an assignment). out does not overlap itself nor any other array. With a bad index
+    out may be partly written: the caller checks first where that matters. Answers as gather does.
+    """
+    cdef Job job
+    cdef int row_axis, updates_axis, d
+    cdef Py_ssize_t width
+
+    if not describe(<Kind>kind, out, indices, updates, axis, batch_dims, <Mode>mode, &job.tuples, &job.walk,
+                    &row_axis, &updates_axis):
+        return INDEX_DTYPE
+    job.out = cnp.PyArray_BYTES(out)
+    job.out_bytes = cnp.PyArray_NBYTES(out)
+    job.data = cnp.PyArray_BYTES(data) if data is not None else NULL
+    job.updates = cnp.PyArray_BYTES(updates)
+    job.step.reduction = <Reduction>reduction
+    job.step.number = <Number>number
+    job.step.swapped = 0
+    if reduction != ASSIGN and cnp.PyArray_ISBYTESWAPPED(out):
+        width = cnp.PyArray_ITEMSIZE(out)
+        job.step.swapped = <int>(width // 2 if out.descr.kind == c'c' else width)
+    if job.walk.n == 0:
+        copy_data(&job, limit)
+        return OK
+    describe_row(&job.step.row, out, row_axis, updates, updates_axis, PY_SSIZE_T_MAX, reduction != ASSIGN)
+    if job.step.row.item_bytes == 0:  # rows without elements: nothing but the indices to check
+        job.step.reduction = ASSIGN
+    job.row_bytes = 0
+    if job.data != NULL:
+        job.row_bytes = cnp.PyArray_ITEMSIZE(out)
+        for d in range(row_axis, cnp.PyArray_NDIM(out)):
+            job.row_bytes *= cnp.PyArray_DIM(out, d)
+    job.updates_are_linear = is_linear(&job.walk, BESIDE)
+    job.far = job.out_bytes > (1 << 19)
+    describe_units(&job, <Kind>kind, out, indices, axis, batch_dims)
+    return run(&job, limit)
+
+
+def count_rows(int kind, cnp.ndarray numbering not None, cnp.ndarray indices not None, int axis, int batch_dims,
+               int mode, Py_ssize_t start, cnp.ndarray counts not None):
+    """counts[i] += how often indices name row start + i. numbering: an array whose offsets number the rows."""
+    cdef Tuples tuples
+    cdef Walk walk
+    cdef Place at
+    cdef int64_t offsets[BLOCK]
+    cdef int64_t* count = <int64_t*>cnp.PyArray_DATA(counts)
+    cdef int64_t n_counts = cnp.PyArray_SIZE(counts)
+    cdef int row_axis, beside_axis
+    cdef Py_ssize_t n = 0, i, done = 0
+    if not describe(<Kind>kind, numbering, indices, None, axis, batch_dims, <Mode>mode, &tuples, &walk, &row_axis,
+                    &beside_axis):
+        return INDEX_DTYPE
+    with nogil:
+        seek(&walk, 0, &at)
+        while done < walk.n:
+            resolve_block(&tuples, &walk, &at, min(<Py_ssize_t>BLOCK, walk.n - done), False, offsets, &n)
+            if n < 0:
+                break
+            for i in range(n):
+                if offsets[i] != SKIPPED and 0 <= offsets[i] - start < n_counts:
+                    count[offsets[i] - start] += 1
+            done += n
+    return OK if n >= 0 else done * tuples.k - 1 - n

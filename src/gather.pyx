@@ -21,7 +21,7 @@ from items cimport (
     prefetch,
 )
 from resolve cimport (
-    AXIS, BESIDE, BLOCK, DATA, INDEX_DTYPE, MAX_DIMS, ND, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
+    BESIDE, BLOCK, DATA, INDEX_DTYPE, MAX_DIMS, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
     advance, describe, is_linear, resolve_block, seek,
 )
 from rows cimport Row, abs_stride, cut_row, describe_row, empty_row

@@ -243,11 +243,11 @@ cdef inline number_t maximum(number_t a, number_t b) noexcept nogil:
         else:
             x = widen_bfloat16(a)
             y = widen_bfloat16(b)
-        return a if x >= y or x != x else b
+        return a if (x >= y) | (x != x) else b
     elif number_t is complex64 or number_t is complex128:
         return a  # never called: complex numbers have no order
     elif number_t is float or number_t is double:
-        return a if a >= b or a != a else b
+        return a if (a >= b) | (a != a) else b
     else:
         return a if a >= b else b
 
@@ -264,10 +264,10 @@ cdef inline number_t minimum(number_t a, number_t b) noexcept nogil:
         else:
             x = widen_bfloat16(a)
             y = widen_bfloat16(b)
-        return a if x <= y or x != x else b
+        return a if (x <= y) | (x != x) else b
     elif number_t is complex64 or number_t is complex128:
         return a  # never called: complex numbers have no order
     elif number_t is float or number_t is double:
-        return a if a <= b or a != a else b
+        return a if (a <= b) | (a != a) else b
     else:
         return a if a <= b else b

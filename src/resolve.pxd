@@ -260,8 +260,12 @@ cdef inline inline_void load_any(const Tuples* tuples, const char* p, Py_ssize_t
 
 @cython.cdivision(True)
 cdef inline inline_void place(Mode mode, const int64_t* values, Py_ssize_t n, int64_t size, int64_t stride,
-                              int64_t* offsets, uint64_t* bad) noexcept nogil:
-    """Add one axis to the offsets: the one home of what a negative index and each mode mean."""
+                              bint first, int64_t start, int64_t start_step, int64_t* offsets,
+                              uint64_t* bad) noexcept nogil:
+    """Add one axis to the offsets: the one home of what a negative index and each mode mean.
+
+    first: the offsets are to be started at start + i × start_step; values may then be the offsets' own memory.
+    """
     cdef Py_ssize_t i
     cdef int64_t value
     cdef uint64_t outside = 0
@@ -270,7 +274,8 @@ cdef inline inline_void place(Mode mode, const int64_t* values, Py_ssize_t n, in
             value = values[i]
             value += (value >> 63) & size
             outside |= <uint64_t>value >= <uint64_t>size
-            offsets[i] = <int64_t>(<uint64_t>offsets[i] + <uint64_t>value * <uint64_t>stride)
+            offsets[i] = <int64_t>(<uint64_t>(start + i * start_step if first else offsets[i])
+                                   + <uint64_t>value * <uint64_t>stride)
         bad[0] |= outside
     elif mode == CLIP:
         for i in range(n):
@@ -278,7 +283,7 @@ cdef inline inline_void place(Mode mode, const int64_t* values, Py_ssize_t n, in
             value += (value >> 63) & size
             value = 0 if value < 0 else value
             value = size - 1 if value >= size else value
-            offsets[i] += value * stride
+            offsets[i] = (start + i * start_step if first else offsets[i]) + value * stride
     elif mode == WRAP:
         for i in range(n):
             value = values[i]
@@ -286,15 +291,15 @@ cdef inline inline_void place(Mode mode, const int64_t* values, Py_ssize_t n, in
             if <uint64_t>value >= <uint64_t>size:  # rare, and a division is slow
                 value = value % size
                 value += (value >> 63) & size
-            offsets[i] += value * stride
+            offsets[i] = (start + i * start_step if first else offsets[i]) + value * stride
     else:
         for i in range(n):
             value = values[i]
             value += (value >> 63) & size
-            if <uint64_t>value >= <uint64_t>size or offsets[i] == SKIPPED:
+            if <uint64_t>value >= <uint64_t>size or (not first and offsets[i] == SKIPPED):
                 offsets[i] = SKIPPED
             else:
-                offsets[i] += value * stride
+                offsets[i] = (start + i * start_step if first else offsets[i]) + value * stride
 
 
 cdef inline inline_void resolve(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
@@ -303,11 +308,15 @@ cdef inline inline_void resolve(const Tuples* tuples, const char* p, Py_ssize_t 
     cdef int64_t values[BLOCK]
     cdef Py_ssize_t i
     cdef int j
-    for i in range(n):
-        offsets[i] = start + i * start_step
-    for j in range(tuples.k):
+    if tuples.k == 0:
+        for i in range(n):
+            offsets[i] = start + i * start_step
+        return
+    load_any(tuples, p, step, n, tuples.size[0], offsets)
+    place(tuples.mode, offsets, n, tuples.size[0], tuples.stride[0], True, start, start_step, offsets, bad)
+    for j in range(1, tuples.k):
         load_any(tuples, p + j * tuples.component_stride, step, n, tuples.size[j], values)
-        place(tuples.mode, values, n, tuples.size[j], tuples.stride[j], offsets, bad)
+        place(tuples.mode, values, n, tuples.size[j], tuples.stride[j], False, 0, 0, offsets, bad)
 
 
 cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
@@ -318,9 +327,8 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t
     cdef uint64_t bad = 0
     for i in range(n):
         for j in range(tuples.k):
-            offset = 0
             load_any(tuples, p + i * step + j * tuples.component_stride, step, 1, tuples.size[j], &value)
-            place(tuples.mode, &value, 1, tuples.size[j], 0, &offset, &bad)
+            place(tuples.mode, &value, 1, tuples.size[j], 0, True, 0, 0, &offset, &bad)
             if bad:
                 return i * tuples.k + j
     return 0

@@ -26,10 +26,10 @@ from apply cimport Step, apply_items, apply_row, travels_by_value
 from items cimport LINE, bytes16, cloned_void, inline_void, prefetch
 from numbers cimport ASSIGN, Number, Reduction
 from resolve cimport (
-    AXIS, BESIDE, BLOCK, DATA, ELEMENTS, INDEX_DTYPE, OK, SKIPPED, Kind, Mode, Place, Tuples, Walk, describe, is_linear,
+    BESIDE, BLOCK, DATA, INDEX_DTYPE, OK, SKIPPED, Kind, Mode, Place, Tuples, Walk, describe, is_linear,
     resolve_block, seek,
 )
-from rows cimport Row, cut_row, describe_row
+from rows cimport cut_row, describe_row
 from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
 
 cnp.import_array()
@@ -89,11 +89,11 @@ cdef cloned_void apply_values(const Step* step, char* out, const int64_t* offset
 cdef cloned_void apply_rows(const Step* step, char* out, const int64_t* offsets, const char* updates,
                             const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Updates at update_offsets, or, where that is NULL, update_step bytes apart."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, update
     for i in range(n):
         if offsets[i] != SKIPPED:
-            apply_row(step, out + offsets[i],
-                      updates + (update_offsets[i] if update_offsets != NULL else i * update_step))
+            update = update_offsets[i] if update_offsets != NULL else i * update_step
+            apply_row(step, out + offsets[i], updates + update)
 
 
 cdef cloned_void apply_tuples(const Job* job, const Step* step, char* out, const char* updates,
@@ -152,7 +152,8 @@ cdef void run_piece(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcep
 
 
 cdef inline Py_ssize_t chunk_start(const Job* job, Py_ssize_t chunk) noexcept nogil:
-    return job.start + (job.stop - job.start) // job.n_chunks * chunk + min((job.stop - job.start) % job.n_chunks, chunk)
+    cdef Py_ssize_t n = job.stop - job.start
+    return job.start + n // job.n_chunks * chunk + min(n % job.n_chunks, chunk)
 
 
 cdef cloned_void run_count(const Job* job, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
@@ -336,7 +337,7 @@ cdef bint run_partition(Job* job, int n_threads, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t record_bytes = job.payload_bytes + <Py_ssize_t>sizeof(uint32_t)
     cdef Py_ssize_t per_round = min(n_tuples, <Py_ssize_t>RECORD_BYTES // record_bytes)
     cdef Py_ssize_t n_rounds = (n_tuples + per_round - 1) // per_round
-    cdef Py_ssize_t chunk, tile, total, count
+    cdef Py_ssize_t chunk, tile, total
     cdef size_t table
 
     per_round = (n_tuples + n_rounds - 1) // n_rounds
@@ -402,13 +403,18 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
     n_threads = team_size(limit, work_ns)
     wanted = min(<Py_ssize_t>(n_threads * TASKS_PER_THREAD), <Py_ssize_t>MAX_TASKS)
 
-    if n_threads > 1 and job.n_units >= wanted:
+    if job.n_units >= wanted and (n_threads > 1 or n_tuples >= MIN_PARTITION):
         job.units_per_task = (job.n_units + wanted - 1) // wanted
         n_tasks = (job.n_units + job.units_per_task - 1) // job.units_per_task
         if job.unit_bytes == 0:  # units of the result are not those of data's memory
             copy_data(job, limit)
-        for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
-            run_units(job, task, &status[task])
+        if n_threads == 1:
+            with nogil:
+                for task in range(n_tasks):
+                    run_units(job, task, &status[task])
+        else:
+            for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+                run_units(job, task, &status[task])
         return first_bad_of(status, n_tasks)
 
     if n_threads > 1 and row_bytes >= LONG_ROW:

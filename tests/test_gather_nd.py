@@ -257,7 +257,8 @@ class TestFillValue:
         ("dtype", "fill_value"),
         [
             ("f4", 0), ("f4", np.nan), ("f4", 1), ("f4", np.float32(1.5)), ("f8", np.float32(1.5)), ("i1", -128),
-            ("u8", 2**64 - 1), ("?", True), ("D", 1j), ("U3", "abc"), ("S3", b"abc"), ("M8[D]", np.datetime64("NaT", "D")),
+            ("u8", 2**64 - 1), ("?", True), ("D", 1j), ("U3", "abc"), ("S3", b"abc"),
+            ("M8[D]", np.datetime64("NaT", "D")), (">f4", 1.5),
             ("M8[s]", np.datetime64("2026-11-20")), (object, None), (object, "x"), ("V2", np.void(b"ab")),
             (ml_dtypes.bfloat16, 1.5), (ml_dtypes.bfloat16, ml_dtypes.bfloat16(3)), (ml_dtypes.int4, -8),
             (np.dtypes.StringDType(), "long " * 9), (ml_dtypes.bfloat16, 0.1), ("f2", 0.1), ("f4", np.inf),

@@ -305,7 +305,8 @@ def scatter(
     indices : array of integers
         Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
     updates : array or Python scalar
-        Of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` and of data's dtype; a scalar goes to every place.
+        Of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` and of data's
+        dtype; a scalar goes to every place.
     axis : int, default 0
         The axis of `data` that is indexed; negative counts from the back.
     batch_dims : int, default 0
@@ -497,7 +498,8 @@ def scatter_elements(
         Signed or unsigned, 8 to 64 bits. Off the axis it may be smaller than `data`, not larger.
         ``i < 0`` means ``i + size``.
     updates : array or Python scalar
-        Of shape ``indices.shape`` and of data's dtype; a scalar goes to every place.
+        Of shape ``indices.shape`` and of data's
+        dtype; a scalar goes to every place.
     axis : int, default 0
         The axis of `data` that is indexed; negative counts from the back.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"

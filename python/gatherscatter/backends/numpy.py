@@ -34,8 +34,23 @@ _REDUCTIONS = {"none": _ASSIGN, "add": _ADD, "mul": _MUL, "max": _MAX, "min": _M
 _NUMBERS = {
     name: number
     for number, name in enumerate(
-        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
-        " complex64 complex128".split(),
+        [
+            "bool",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "uint8",
+            "uint16",
+            "uint32",
+            "uint64",
+            "float16",
+            "bfloat16",
+            "float32",
+            "float64",
+            "complex64",
+            "complex128",
+        ],
         start=1,
     )
 }
@@ -191,15 +206,16 @@ def _quotient(sums: Array, count: NDArray[Any]) -> Array:
     if dtype.kind in "iu":
         wide = np.uint64 if dtype.kind == "u" else np.int64
         return np.floor_divide(sums.astype(wide), count.astype(wide)).astype(dtype)
+    means: Array = np.empty_like(sums)
     with np.errstate(all="ignore"):
         if dtype.itemsize == 2:  # rounded once, to 16 bits
-            return np.divide(sums.astype(np.float32), count.astype(np.float64)).astype(dtype)
-        if dtype.kind == "c":  # each part by itself, which rounds once
-            means = np.empty_like(sums)
+            means[...] = sums.astype(np.float32) / count.astype(np.float64)
+        elif dtype.kind == "c":  # each part by itself, which rounds once
             count = count.astype(sums.real.dtype)
             means.real, means.imag = sums.real / count, sums.imag / count
-            return means
-        return np.divide(sums, count.astype(dtype))
+        else:
+            np.divide(sums, count.astype(dtype), out=means)
+    return means
 
 
 def _gather_references(result: Array, data: Array, indices: Array, plan: Plan, mode: int, fill: Array | None) -> None:
@@ -218,12 +234,10 @@ def _gather_references(result: Array, data: Array, indices: Array, plan: Plan, m
 def _assign_references(out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan, mode: int) -> None:
     if data is not None:
         out[...] = data
-    places = updates.shape[: len(plan.tuples)]
     for start, numbers in _numbered(indices, plan, mode):
         for number, place in zip(numbers, range(start, start + len(numbers)), strict=True):
-            if number >= 0:
-                where = np.unravel_index(number, plan.leading) if plan.leading else ()
-                out[(*where, ...)] = updates[(*np.unravel_index(place, places), ...) if places else ...]
+            if number >= 0:  # one by one, in order; the Ellipsis keeps an object from being taken for a sequence
+                out[(*_unravel(int(number), plan.leading), ...)] = updates[(*_unravel(place, plan.tuples), ...)]
 
 
 def _numbered(indices: Array, plan: Plan, mode: int) -> Any:
@@ -245,6 +259,10 @@ def _numbering(shape: tuple[int, ...]) -> Array:
     for n in shape[:0:-1]:
         strides.append(strides[-1] * max(n, 1))
     return np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), shape, strides[len(shape) - 1 :: -1] if shape else ())
+
+
+def _unravel(number: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    return np.unravel_index(number, shape) if shape else ()
 
 
 def _n_rows(plan: Plan) -> int:
@@ -285,7 +303,7 @@ def _explain(status: int, indices: Array, plan: Plan) -> Exception:
     if status == _INDEX_DTYPE:
         return errors.index_dtype(plan.operator, indices.dtype)
     number, component = divmod(status, plan.depth)
-    place = tuple(int(i) for i in np.unravel_index(number, plan.tuples)) if plan.tuples else ()
+    place = tuple(int(i) for i in _unravel(number, plan.tuples))
     position = plan.position(place)
     axis = plan.axis + component
     if plan.kind == ND:

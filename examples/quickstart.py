@@ -1,9 +1,10 @@
-"""Swirl a photograph with gather_nd, and check it against NumPy's fancy indexing.
+"""Swirl a photograph with gather_nd, splat it back with scatter_nd, and check both against NumPy.
 
     python examples/quickstart.py
 
-Every pixel of the output asks for one pixel of the photograph. The index pairs are computed per output pixel;
-those that fall outside the photograph become the fill value. Writes quickstart.png: before and after.
+Gather: every pixel of the output asks for one pixel of the photograph. The index pairs are computed per output pixel;
+those that fall outside the photograph become the fill value. Scatter: every pixel of the swirl is added to the coarse
+cell of the photograph that it came from; sums over counts are the mean colours. Writes quickstart.png.
 """
 
 import statistics
@@ -18,6 +19,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 ZOOM = 3  # output pixels per pixel of the photograph, along each axis
+CELL = 16  # pixels of the photograph along the side of a cell
 ROUNDS = 9
 GREY = 40
 
@@ -53,6 +55,22 @@ def with_numpy(image, indices):
     return gathered
 
 
+def splat(swirled, cells, grid):
+    """Mean colour of the pixels that fall into each cell; pixels from outside the grid are dropped."""
+    sums = gs.scatter_nd(np.zeros((*grid, 3), np.uint32), cells, swirled, reduction="add", mode="drop")
+    counts = gs.scatter_nd(np.zeros(grid, np.uint32), cells, 1, reduction="add", mode="drop")
+    return sums / np.maximum(counts, 1)[..., None]
+
+
+def splat_with_numpy(swirled, cells, grid):
+    inside = (cells[..., 0] < grid[0]) & (cells[..., 1] < grid[1])
+    rows, columns = cells[inside].T
+    sums, counts = np.zeros((*grid, 3), np.uint32), np.zeros(grid, np.uint32)
+    np.add.at(sums, (rows, columns), swirled[inside])
+    np.add.at(counts, (rows, columns), 1)
+    return sums / np.maximum(counts, 1)[..., None]
+
+
 def seconds(rounds, *calls):
     """Median time of each call, measured in turns so that a busy machine slows all of them alike."""
     times = [[] for _ in calls]
@@ -64,31 +82,60 @@ def seconds(rounds, *calls):
     return [statistics.median(taken) for taken in times]
 
 
+def compare(what, ours, theirs, call):
+    """Time a call beside NumPy's and print both."""
+    taken, numpys = seconds(ROUNDS, ours, theirs)
+    print(f"\n{what}")
+    print("  equal to NumPy's result: yes")
+    print(f"  {call:24} {taken * 1e3:8.2f} ms")
+    print(f"  {'NumPy':24} {numpys * 1e3:8.2f} ms")
+    print(f"  {'ratio':24} {numpys / taken:8.1f} x")
+
+
 def main():
     image = photograph()
     indices = swirl(*image.shape[:2])
+    swirled = with_gatherscatter(image, indices)
 
-    warped = with_gatherscatter(image, indices)
-    if not np.array_equal(warped, with_numpy(image, indices)):
-        raise SystemExit("gather_nd and NumPy's fancy indexing differ: please report this with gs.show_config()")
+    cells = indices // CELL
+    grid = tuple(-(-n // CELL) for n in image.shape[:2])
+    colours = swirled.astype(np.uint32)  # updates have the dtype of what they are added to
+    mosaic = splat(colours, cells, grid)
+
+    for ours, numpys in (
+        (swirled, with_numpy(image, indices)),
+        (mosaic, splat_with_numpy(colours, cells, grid)),
+    ):
+        if not np.array_equal(ours, numpys):
+            raise SystemExit("gatherscatter and NumPy differ: please report this with gs.show_config()")
 
     gs.show_config()
-    ours, numpys = seconds(ROUNDS, lambda: with_gatherscatter(image, indices), lambda: with_numpy(image, indices))
-    print(f"\nswirl: {image.shape} uint8 -> {warped.shape}, {warped.shape[0] * warped.shape[1]:,} index pairs")
-    print("  equal to NumPy's fancy indexing: yes")
-    print(f"  gather_nd              {ours * 1e3:7.2f} ms")
-    print(f"  NumPy fancy indexing   {numpys * 1e3:7.2f} ms")
-    print(f"  ratio                  {numpys / ours:7.1f} x")
+    n = f"{indices.shape[0] * indices.shape[1]:,} index pairs"
+    compare(
+        f"swirl: {image.shape} uint8 -> {swirled.shape}, {n}",
+        lambda: with_gatherscatter(image, indices),
+        lambda: with_numpy(image, indices),
+        "gather_nd",
+    )
+    compare(
+        f"splat: {swirled.shape} uint32 -> {mosaic.shape}, {n}, sums and counts",
+        lambda: splat(colours, cells, grid),
+        lambda: splat_with_numpy(colours, cells, grid),
+        "scatter_nd, add",
+    )
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 6.5), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(14, 6), layout="constrained")
     for axis, picture, title in zip(
-        axes, (image, warped), ("before", 'after: gs.gather_nd(image, indices, mode="fill")'), strict=True
+        axes,
+        (image, swirled, mosaic.round().astype(np.uint8)),
+        ("the photograph", "swirled by gather_nd", "splatted back by scatter_nd"),
+        strict=True,
     ):
         axis.imshow(picture)
         axis.set_title(title)
         axis.set_axis_off()
-    figure.savefig("quickstart.png", dpi=100)
-    print("wrote quickstart.png")
+    figure.savefig("quickstart.png", dpi=90)
+    print("\nwrote quickstart.png")
 
 
 if __name__ == "__main__":

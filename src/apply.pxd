@@ -9,7 +9,7 @@ from numbers cimport (
     MIN, MUL, UINT8, UINT16, UINT32, UINT64, Number, Reduction, add, bfloat16, boolean, complex64, complex128, float16,
     maximum, minimum, multiply, multiply_named, number_t,
 )
-from resolve cimport BESIDE, DATA, SKIPPED, Place, advance, seek
+from resolve cimport BESIDE, DATA, Place, advance, seek
 from rows cimport Row
 
 # Widths whose updates travel by value; any other by their place.
@@ -33,9 +33,8 @@ cdef inline inline_void assign_items(word_t* kind, char* out, const int64_t* off
     cdef Py_ssize_t i
     cdef word_t item
     for i in range(n):
-        if offsets[i] != SKIPPED:
-            memcpy(&item, updates + i * step, sizeof(word_t))
-            memcpy(out + offsets[i], &item, sizeof(word_t))
+        memcpy(&item, updates + i * step, sizeof(word_t))
+        memcpy(out + offsets[i], &item, sizeof(word_t))
 
 
 cdef inline number_t combined(Reduction reduction, number_t a, number_t b) noexcept nogil:
@@ -55,11 +54,10 @@ cdef inline inline_void combine_each(number_t* kind, Reduction reduction, char* 
     cdef Py_ssize_t i
     cdef number_t a, b
     for i in range(n):
-        if offsets[i] != SKIPPED:
-            memcpy(&a, out + offsets[i], sizeof(number_t))
-            memcpy(&b, updates + i * step, sizeof(number_t))
-            a = combined(reduction, a, b)
-            memcpy(out + offsets[i], &a, sizeof(number_t))
+        memcpy(&a, out + offsets[i], sizeof(number_t))
+        memcpy(&b, updates + i * step, sizeof(number_t))
+        a = combined(reduction, a, b)
+        memcpy(out + offsets[i], &a, sizeof(number_t))
 
 
 cdef inline inline_void combine_items(number_t* kind, Reduction reduction, char* out, const int64_t* offsets,
@@ -193,7 +191,7 @@ cdef inline bint travels_by_value(const Step* step) noexcept nogil:
 
 cdef inline inline_void apply_items(const Step* step, char* out, const int64_t* offsets, const char* updates,
                                     Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """Updates that travel by value, update_step bytes apart, to out + offsets."""
+    """Updates that travel by value, update_step bytes apart, to out + offsets, of which none is SKIPPED."""
     if step.reduction != ASSIGN:
         combine_any_items(step.number, step.reduction, out, offsets, updates, update_step, n)
     elif step.row.item_bytes == 4:

@@ -16,7 +16,7 @@ cdef extern from "<stdint.h>":
 
 from libc.string cimport memcpy
 cimport numpy as cnp
-from items cimport index_t, inline_void
+from items cimport LINE, index_t, inline_void, prefetch
 
 cdef enum:
     MAX_DIMS = 64  # NumPy's
@@ -312,11 +312,22 @@ cdef inline inline_void resolve(const Tuples* tuples, const char* p, Py_ssize_t 
         for i in range(n):
             offsets[i] = start + i * start_step
         return
-    load_any(tuples, p, step, n, tuples.size[0], offsets)
-    place(tuples.mode, offsets, n, tuples.size[0], tuples.stride[0], True, start, start_step, offsets, bad)
+    if tuples.kind == c'i' and tuples.width == step == sizeof(int64_t) and not (tuples.swapped or <size_t>p % 8):
+        # The common layout needs no copy: the loop reads each index once.
+        place(tuples.mode, <const int64_t*>p, n, tuples.size[0], tuples.stride[0], True, start, start_step, offsets,
+              bad)
+    else:
+        load_any(tuples, p, step, n, tuples.size[0], offsets)
+        place(tuples.mode, offsets, n, tuples.size[0], tuples.stride[0], True, start, start_step, offsets,
+              bad)
     for j in range(1, tuples.k):
         load_any(tuples, p + j * tuples.component_stride, step, n, tuples.size[j], values)
         place(tuples.mode, values, n, tuples.size[j], tuples.stride[j], False, 0, 0, offsets, bad)
+    # The next block's indices can be on their way while this one's rows are moved.
+    if 0 < step <= LINE and n == BLOCK:
+        p += n * step
+        for i in range(n * step // LINE):
+            prefetch(p + i * LINE)
 
 
 cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t step, Py_ssize_t n) noexcept nogil:

@@ -43,6 +43,9 @@ cdef enum:
     RECORD_BYTES = 48 << 20     # of the updates that wait between place and apply
     MIN_PARTITION = 1 << 16     # updates
     SAMPLE = 512
+    NEAR_BYTES = 1 << 12
+    NEAR_CACHE = 1 << 22        # what one core gets through fast enough by itself
+    FAR_CACHE = 1 << 25         # a result of this size is worth a partition on one thread; less on more
     LONG_ROW = 1 << 12          # bytes
 
 cdef struct Job:
@@ -54,7 +57,7 @@ cdef struct Job:
     const char* updates
     Py_ssize_t out_bytes        # of a contiguous result
     bint updates_are_linear     # over the walk
-    bint far                    # the result is too large for the caches near the core
+    bint far                    # destinations are all over a large result
     # UNITS
     Py_ssize_t unit_tuples
     Py_ssize_t unit_bytes
@@ -96,8 +99,8 @@ cdef cloned_void apply_rows(const Step* step, char* out, const int64_t* offsets,
             apply_row(step, out + offsets[i], updates + update)
 
 
-cdef cloned_void apply_tuples(const Job* job, const Step* step, char* out, const char* updates,
-                                     Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+cdef cloned_void apply_tuples(const Job* job, const Step* step, char* out, const char* updates, Py_ssize_t start,
+                              Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
     """Resolve tuples start to stop and apply their updates at once, in order."""
     cdef int64_t offsets[BLOCK]
     cdef Place at
@@ -105,6 +108,8 @@ cdef cloned_void apply_tuples(const Job* job, const Step* step, char* out, const
     cdef Py_ssize_t update_step = job.walk.stride[inner][BESIDE]
     cdef Py_ssize_t n, i, first
     cdef bint by_value = travels_by_value(step)
+    cdef char sink[16]
+    memset(sink, 0, sizeof(sink))
     status[0] = OK
     seek(&job.walk, start, &at)
     while start < stop:
@@ -118,6 +123,10 @@ cdef cloned_void apply_tuples(const Job* job, const Step* step, char* out, const
             for i in range(n):
                 prefetch(<const void*>(<size_t>out + <size_t>offsets[i]))
         if by_value:
+            if job.tuples.mode == Mode.SKIP:
+                for i in range(n):  # what is dropped goes where nobody looks
+                    if offsets[i] == SKIPPED:
+                        offsets[i] = <int64_t>(<size_t>sink - <size_t>out)
             apply_values(step, out, offsets, updates + first, update_step, n)
         else:
             apply_rows(step, out, offsets, updates + first, NULL, update_step, n)
@@ -311,22 +320,29 @@ cdef inline Py_ssize_t first_bad_of(const Py_ssize_t* status, Py_ssize_t n) noex
     return OK
 
 
-cdef bint is_concentrated(const Job* job) noexcept nogil:
-    """Whether a sample of the tuples falls into so few tiles that one thread does as well."""
-    cdef int64_t offset
+cdef bint is_scattered(const Job* job) noexcept nogil:
+    """Whether a sample of the tuples names places all over the result.
+
+    If few tiles get most of it (duplicates, a power law), or tuples that follow each other name neighbours (sorted
+    indices), one thread that goes through them finds the caches warm, and dealing them out first costs more.
+    """
+    cdef int64_t pair[2]
     cdef Place at
     cdef uint16_t count[MAX_TILES + 1]
-    cdef Py_ssize_t i, n, tile, most = 0
+    cdef Py_ssize_t i, n, tile, near = 0, seen = 0, distinct = 0, most = 0
     memset(count, 0, sizeof(count))
     for i in range(SAMPLE):
         seek(&job.walk, job.walk.n // SAMPLE * i, &at)
-        resolve_block(&job.tuples, &job.walk, &at, 1, False, &offset, &n)
-        if n == 1 and offset != SKIPPED:
-            tile = (offset - job.low) >> job.shift
-            count[tile] += 1
-            if count[tile] > most:
-                most = count[tile]
-    return most > SAMPLE // 4
+        resolve_block(&job.tuples, &job.walk, &at, 2, False, pair, &n)
+        if n != 2 or pair[0] == SKIPPED or pair[1] == SKIPPED:
+            continue
+        seen += 1
+        near += -NEAR_BYTES < pair[1] - pair[0] < NEAR_BYTES
+        tile = (pair[0] - job.low) >> job.shift
+        distinct += count[tile] == 0
+        count[tile] += 1
+        most = max(most, <Py_ssize_t>count[tile])
+    return 4 * most < seen and 2 * near < seen and distinct << job.shift > NEAR_CACHE
 
 
 cdef bint run_partition(Job* job, int n_threads, Py_ssize_t* bad) noexcept:
@@ -395,7 +411,7 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
     cdef double row_bytes = <double>row_items * job.step.row.item_bytes
     cdef double work_ns = <double>n_tuples * (job.tuples.k + row_items + row_bytes / 8)
     cdef int n_threads
-    cdef Py_ssize_t task, n_tasks, wanted, bad, reach = 0
+    cdef Py_ssize_t task, n_tasks, wanted, bad, far, reach = 0
     cdef int d
 
     if job.data != NULL:
@@ -448,12 +464,18 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
     job.n_tiles = (reach >> job.shift) + 1
     job.by_value = travels_by_value(&job.step)
     job.payload_bytes = job.step.row.item_bytes if job.by_value else 8
-    if ((n_tuples >= MIN_PARTITION and reach >= 4 * TILE_BYTES) or limit < -1) and job.shift < 32 and row_items:
-        if limit < -1 or not is_concentrated(job):
+    # Two passes more over the updates, shared by the threads, against one thread's misses.
+    far = max(<Py_ssize_t>FAR_CACHE // (n_threads * n_threads), <Py_ssize_t>(2 * TILE_BYTES))
+    job.far = False
+    if ((n_tuples >= MIN_PARTITION and reach >= far) or limit < -1) and job.shift < 32 and row_items:
+        job.far = True
+        if limit < -1 or is_scattered(job):
             if job.row_bytes == 0:  # rows of the result are not those of data's memory
                 copy_data(job, limit)
             if run_partition(job, n_threads, &bad):
                 return bad
+        else:
+            job.far = False
 
     copy_data(job, limit)
     with nogil:
@@ -524,7 +546,7 @@ def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarra
         for d in range(row_axis, cnp.PyArray_NDIM(out)):
             job.row_bytes *= cnp.PyArray_DIM(out, d)
     job.updates_are_linear = is_linear(&job.walk, BESIDE)
-    job.far = job.out_bytes > (1 << 19)
+    job.far = False
     describe_units(&job, <Kind>kind, out, indices, axis, batch_dims)
     return run(&job, limit)
 

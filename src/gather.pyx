@@ -2,6 +2,7 @@
 """Gathers: resolve a block of index tuples to offsets, then copy a row from each.
 
     gather                 checks dtypes, describes the work (Job), decides on threads
+      ├─ gather_columns        *_elements along an axis of long steps (Columns)
       └─ prange ─ run_task     one chunk of tuples × one chunk of the row
            ├─ resolve_block        a block of tuples → offsets            (resolve.pxd)
            └─ move_block           for each outer row position: the block's items
@@ -11,7 +12,8 @@ Kernels report, Python explains: what comes back is OK, the place of the first b
 """
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
-from cython.parallel cimport prange
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 cimport numpy as cnp
@@ -21,8 +23,8 @@ from items cimport (
     prefetch,
 )
 from resolve cimport (
-    BESIDE, BLOCK, DATA, INDEX_DTYPE, MAX_DIMS, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
-    advance, describe, is_linear, resolve_block, seek,
+    BESIDE, BLOCK, DATA, INDEX_DTYPE, INDICES, MAX_DIMS, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
+    add_axis, advance, describe, finish_walk, is_linear, load_any, place, resolve_block, seek, start_walk,
 )
 from rows cimport Row, abs_stride, cut_row, describe_row, empty_row
 from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
@@ -254,9 +256,174 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
     return OK
 
 
+# Elements along an axis whose steps are long, other than the innermost: columns. A tile of columns is first packed
+# so that it lies in L2 as a whole, where each element would otherwise cost a line of its own.
+#
+#     data (size × columns) ── pack ──> tile (size × TILE_COLUMNS bytes) ── gather ──> the same columns of out
+
+cdef enum:
+    COLUMN_BYTES = 128          # of a tile's rows: two lines, which the hardware fetches together
+    COLUMN_TILE = 1 << 20       # bytes of a tile, at most
+    COLUMN_WORK = 1 << 20       # bytes of data from which on it is worth it
+
+cdef struct Columns:
+    Tuples tuples
+    Walk outer                  # the axes besides these two: INDICES, DATA, BESIDE (out)
+    Py_ssize_t size             # of data along the axis
+    Py_ssize_t n_rows           # of indices along the axis
+    Py_ssize_t n_columns
+    Py_ssize_t data_row, index_row, out_row     # steps along the axis
+    Py_ssize_t index_column
+    Py_ssize_t per_tile         # columns
+    Py_ssize_t n_tiles
+    int width                   # bytes of an element, which is also the step along the columns
+    const char* data
+    char* out
+    const char* fill
+
+
+cdef inline inline_void move_columns(item_t* kind, const char* tile, const int64_t* offsets, Py_ssize_t n_rows,
+                                     Py_ssize_t n_columns, const char* fill, char* out,
+                                     Py_ssize_t out_row) noexcept nogil:
+    cdef Py_ssize_t _row, j
+    cdef const char* source
+    cdef item_t item
+    for _row in range(n_rows):
+        for j in range(n_columns):
+            source = fill if offsets[j] == SKIPPED else tile + offsets[j] + j * <Py_ssize_t>sizeof(item_t)
+            memcpy(&item, source, sizeof(item_t))
+            memcpy(out + j * <Py_ssize_t>sizeof(item_t), &item, sizeof(item_t))
+        offsets += n_columns
+        out += out_row
+
+
+cdef cloned_void run_columns(const Columns* job, Py_ssize_t task, char* tile, Py_ssize_t* status) noexcept nogil:
+    """One tile of columns at one position of the other axes. status: OK, or anything else for a bad index."""
+    cdef int64_t offsets[BLOCK]
+    cdef Place at
+    cdef Py_ssize_t column = task % job.n_tiles * job.per_tile
+    cdef Py_ssize_t n_columns = min(job.per_tile, job.n_columns - column)
+    cdef Py_ssize_t row_bytes = n_columns * job.width
+    cdef Py_ssize_t block = BLOCK // n_columns
+    cdef Py_ssize_t i, row, n
+    cdef const char* data
+    cdef const char* indices
+    cdef char* out
+    cdef uint64_t bad = 0
+
+    seek(&job.outer, task // job.n_tiles, &at)
+    data = job.data + at.offset[DATA] + column * job.width
+    indices = job.tuples.base + at.offset[INDICES] + column * job.index_column
+    out = job.out + at.offset[BESIDE] + column * job.width
+    for i in range(job.size):
+        memcpy(tile + i * row_bytes, data + i * job.data_row, row_bytes)
+    row = 0
+    while row < job.n_rows and not bad:
+        n = min(block, job.n_rows - row)
+        for i in range(n):
+            load_any(&job.tuples, indices + (row + i) * job.index_row, job.index_column, n_columns, job.size,
+                     offsets + i * n_columns)
+        place(job.tuples.mode, offsets, n * n_columns, job.size, row_bytes, True, 0, 0, offsets, &bad)
+        if not bad:
+            if job.width == 4:
+                move_columns(<uint32_t*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
+                             job.out_row)
+            elif job.width == 8:
+                move_columns(<uint64_t*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
+                             job.out_row)
+            elif job.width == 2:
+                move_columns(<uint16_t*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
+                             job.out_row)
+            elif job.width == 1:
+                move_columns(<uint8_t*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
+                             job.out_row)
+            else:
+                move_columns(<bytes16*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
+                             job.out_row)
+        row += n
+    status[0] = -2 if bad else OK
+
+
+cdef bint describe_columns(Columns* job, const Tuples* tuples, cnp.ndarray data, cnp.ndarray indices,
+                           cnp.ndarray out, int axis, bint forced) noexcept:
+    """False: this is no work for tiles of columns."""
+    cdef int width = <int>cnp.PyArray_ITEMSIZE(data)
+    cdef int r = cnp.PyArray_NDIM(data)
+    cdef int d, columns = -1
+    if width != 1 and width != 2 and width != 4 and width != 8 and width != 16:
+        return False
+    for d in range(r):
+        if d != axis and cnp.PyArray_STRIDE(data, d) == width and cnp.PyArray_STRIDE(out, d) == width:
+            columns = d
+    if columns < 0:
+        return False
+    job.size = cnp.PyArray_DIM(data, axis)
+    job.n_rows = cnp.PyArray_DIM(indices, axis)
+    job.n_columns = cnp.PyArray_DIM(indices, columns)
+    job.per_tile = COLUMN_BYTES // width
+    if job.size * job.per_tile * width > COLUMN_TILE:
+        return False
+    # A tile is packed as a whole, which pays if much of it is asked for; and if it is no narrower than its lines.
+    if not forced and (job.size * job.n_columns * width < COLUMN_WORK or 4 * job.n_rows < job.size
+                       or job.n_columns < job.per_tile):
+        return False
+    job.tuples.base = tuples.base
+    job.tuples.kind = tuples.kind
+    job.tuples.width = tuples.width
+    job.tuples.swapped = tuples.swapped
+    job.tuples.mode = tuples.mode
+    job.tuples.k = 1
+    job.width = width
+    job.data_row = cnp.PyArray_STRIDE(data, axis)
+    job.index_row = cnp.PyArray_STRIDE(indices, axis)
+    job.out_row = cnp.PyArray_STRIDE(out, axis)
+    job.index_column = cnp.PyArray_STRIDE(indices, columns)
+    job.n_tiles = (job.n_columns + job.per_tile - 1) // job.per_tile
+    job.data = cnp.PyArray_BYTES(data)
+    job.out = cnp.PyArray_BYTES(out)
+    start_walk(&job.outer)
+    for d in range(r):
+        if d != axis and d != columns:
+            add_axis(&job.outer, cnp.PyArray_DIM(indices, d), cnp.PyArray_STRIDE(indices, d),
+                     cnp.PyArray_STRIDE(data, d), cnp.PyArray_STRIDE(out, d))
+    finish_walk(&job.outer)
+    return True
+
+
+cdef bint gather_columns(Columns* job, int limit) noexcept:
+    """False: an index is out of bounds, or there is no memory for the tiles. The plain way finds out."""
+    cdef Py_ssize_t n_tasks = job.outer.n * job.n_tiles
+    cdef Py_ssize_t tile_bytes = job.size * job.per_tile * job.width
+    cdef int n_threads = team_size(limit, <double>job.outer.n * job.n_columns * (job.size + 2 * job.n_rows))
+    cdef Py_ssize_t task, bad = 0
+    cdef Py_ssize_t status = OK
+    cdef char* tiles
+    n_threads = <int>max(min(<Py_ssize_t>n_threads, n_tasks), <Py_ssize_t>1)
+    tiles = <char*>malloc(n_threads * tile_bytes)
+    if tiles == NULL:
+        return False
+    if n_threads == 1:
+        with nogil:
+            for task in range(n_tasks):
+                run_columns(job, task, tiles, &status)
+                bad += status != OK
+    else:
+        for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            bad += column_task(job, task, tiles + threadid() * tile_bytes)
+    free(tiles)
+    return bad == 0
+
+
+cdef inline Py_ssize_t column_task(const Columns* job, Py_ssize_t task, char* tile) noexcept nogil:
+    cdef Py_ssize_t status
+    run_columns(job, task, tile, &status)
+    return status != OK
+
+
 cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis,
                             int batch_dims, Mode mode, const char* fill, int limit) noexcept:
     cdef Job job
+    cdef Columns columns
     cdef int d, row_axis, out_axis
     cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, span = 0
 
@@ -266,6 +433,11 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cn
         return REFERENCES
     if job.walk.n == 0:
         return OK
+    if kind == Kind.ELEMENTS and out is not None and describe_columns(&columns, &job.tuples, data, indices, out, axis,
+                                                                      limit < -1):
+        columns.fill = fill
+        if gather_columns(&columns, limit):
+            return OK
     for d in range(job.tuples.k):
         stride = abs_stride(job.tuples.stride[d])
         span += stride * (job.tuples.size[d] - 1)

@@ -312,14 +312,9 @@ cdef inline inline_void resolve(const Tuples* tuples, const char* p, Py_ssize_t 
         for i in range(n):
             offsets[i] = start + i * start_step
         return
-    if tuples.kind == c'i' and tuples.width == step == sizeof(int64_t) and not (tuples.swapped or <size_t>p % 8):
-        # The common layout needs no copy: the loop reads each index once.
-        place(tuples.mode, <const int64_t*>p, n, tuples.size[0], tuples.stride[0], True, start, start_step, offsets,
-              bad)
-    else:
-        load_any(tuples, p, step, n, tuples.size[0], offsets)
-        place(tuples.mode, offsets, n, tuples.size[0], tuples.stride[0], True, start, start_step, offsets,
-              bad)
+    # Into the offsets' own memory: a copy of the indices that no other thread can write to.
+    load_any(tuples, p, step, n, tuples.size[0], offsets)
+    place(tuples.mode, offsets, n, tuples.size[0], tuples.stride[0], True, start, start_step, offsets, bad)
     for j in range(1, tuples.k):
         load_any(tuples, p + j * tuples.component_stride, step, n, tuples.size[j], values)
         place(tuples.mode, values, n, tuples.size[j], tuples.stride[j], False, 0, 0, offsets, bad)

@@ -154,7 +154,7 @@ WRONG = {
     "None": (
         lambda: gs.gather_nd(D, None),
         TypeError,
-        "gather_nd: indices is a NoneType, which is not an array; pass numpy.asarray(indices)",
+        "gather_nd: indices is None; pass an array",
     ),
     "a ragged list": (
         lambda: gs.gather_nd(D, [[1, 2], [3]]),
@@ -491,7 +491,7 @@ WRONG = {
     "scatter: updates None": (
         lambda: gs.scatter(D, [0], None),
         TypeError,
-        "scatter: updates is a NoneType, which is not an array; pass numpy.asarray(updates)",
+        "scatter: updates is None; pass an array",
     ),
     "scatter: updates masked": (
         lambda: gs.scatter(D, [0], np.ma.zeros((1, 5))),

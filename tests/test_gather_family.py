@@ -416,3 +416,46 @@ def test_memory_is_the_results_alone(dtype):
             assert tracemalloc.get_traced_memory()[1] < result + 2**21
         finally:
             tracemalloc.stop()
+
+
+class TestColumns:
+    """gather_elements along an axis with long steps goes through packed tiles of columns."""
+
+    @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8", "c16", "S3"])
+    @pytest.mark.parametrize("shape", [(300, 70), (40, 1000), (5, 120, 33), (200, 3, 17)])
+    @pytest.mark.parametrize("mode", ["raise", "clip", "wrap", "fill"])
+    def test_equals_take_along_axis(self, forced_threads, dtype, shape, mode):
+        rng = np.random.default_rng(0)
+        data = rng.integers(0, 100, shape).astype(dtype)
+        for axis in range(len(shape) - 1):
+            size = shape[axis]
+            for n in (1, size // 2, size + 7):
+                places = list(shape)
+                places[axis] = n
+                places[-1] -= 3
+                beyond = 0 if mode == "raise" else 5
+                indices = rng.integers(-size - beyond, size + beyond, places)
+                index = np.where(indices < 0, indices + size, indices)
+                inside = (index >= 0) & (index < size)
+                index = np.clip(index, 0, size - 1) if mode == "clip" else index % size
+                expected = np.take_along_axis(data[..., :-3], index, axis)
+                if mode == "fill":
+                    expected[~inside] = np.zeros((), dtype)
+                for order in (data, np.asfortranarray(data)):
+                    result = gs.gather_elements(order, indices, axis=axis, mode=mode)
+                    np.testing.assert_array_equal(result, expected, strict=True)
+
+    def test_large_work_without_being_forced(self):
+        rng = np.random.default_rng(0)
+        data = rng.random((1500, 700), dtype=np.float32)
+        indices = rng.integers(-1500, 1500, (1400, 650), dtype=np.int16)
+        expected = np.take_along_axis(data[:, :650], indices, 0)
+        for n_threads in (1, 2, 4):
+            gs.set_num_threads(n_threads)
+            np.testing.assert_array_equal(gs.gather_elements(data, indices), expected)
+            swapped = gs.gather_elements(data, indices.astype(">i4")[::-1], mode="promise_in_bounds")
+            np.testing.assert_array_equal(swapped, expected[::-1])
+            bad = indices.copy()
+            bad[700, 3], bad[701, 2] = 1500, -1501
+            with pytest.raises(IndexError, match=r"indices\[700, 3\] = 1500 is out of bounds .* axis 0 has size 1500$"):
+                gs.gather_elements(data, bad)

@@ -243,6 +243,22 @@ def test_the_quick_way_answers_just_what_a_plan_allows(data):
         assert quick.shape == plan.shape == expected.shape
 
 
+@given(data=st.data())
+def test_the_quick_way_of_elements_answers_just_what_a_plan_allows(data):
+    shape = st.lists(st.integers(0, 3), max_size=3).map(tuple)
+    source = np.zeros(data.draw(shape))
+    places = data.draw(shape)
+    axis = data.draw(st.integers(-3, 3))
+    quick = kernel.try_gather_elements(source, np.zeros(places, int), axis, 1)
+    try:
+        plan = shapes.gather_elements(source.shape, places, axis, "raise")
+        expected = reference.gather_elements(source, np.zeros(places, int), axis=axis)
+    except (ValueError, IndexError):
+        assert quick is None
+    else:
+        assert quick.shape == plan.shape == expected.shape
+
+
 def test_thread_limit_is_handed_on(monkeypatch):
     """A forced team of one task per tuple would fail if `limit` never reached the kernel."""
     seen = []

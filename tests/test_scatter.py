@@ -1057,7 +1057,7 @@ class TestMemory:
 class TestRounds:
     """More updates than records fit at a time: later rounds go on where earlier ones ended."""
 
-    N = 13_000_000  # 4 bytes of place and 1 or 4 of update each, against 48 MiB
+    N = 13_000_000  # 4 bytes of place and 1 or 4 of update each, against 40 MiB
 
     @pytest.mark.parametrize("n_threads", [1, 2, 5])
     def test_sums_of_all_rounds(self, n_threads):
@@ -1087,3 +1087,32 @@ class TestRounds:
         with pytest.raises(IndexError, match=rf"indices\[{self.N - 1}\] = {self.N} is out of bounds"):
             gs.scatter(data, indices, 1.0, reduction="add", out=data)
         assert not data.any()
+
+
+class TestListsOfUpdates:
+    @pytest.mark.parametrize(
+        ("dtype", "updates"),
+        [("u1", [3]), ("f4", [1]), ("f4", [0.1]), ("f2", [np.inf]), ("D", [1j]), ("?", [True]), ("U2", ["ab"]),
+         (object, [None]), (">i4", [7]), (ml_dtypes.bfloat16, [0.5]), ("u8", [2**64 - 1])],
+    )  # fmt: skip
+    def test_take_datas_dtype(self, dtype, updates):
+        data = np.zeros(3, dtype)
+        expected = data.copy()
+        expected[1] = updates[0]
+        assert_same_bits(gs.scatter(data, [1], updates), expected)
+
+    @pytest.mark.parametrize(
+        ("dtype", "updates"),
+        [("i1", [300]), ("u1", [-1]), ("i8", [2**63]), ("f4", [1e300]), ("f2", [70000.0]), ("i4", [1.5]), ("f8", [1j]),
+         ("U2", ["abc"]), ("?", [1]), ("i4", ["1"])],
+    )  # fmt: skip
+    def test_are_refused_where_it_does_not_hold_them(self, dtype, updates):
+        with pytest.raises(TypeError, match=r"^scatter: updates has dtype .*, but data has "):
+            gs.scatter(np.zeros(3, dtype), [1], updates)
+
+
+@pytest.mark.parametrize("include_self", [1, 0, None, "no", np.array([True, False])])
+def test_include_self_is_a_bool(include_self):
+    with pytest.raises(TypeError, match=r"^scatter: include_self=.* is not a bool; pass True or False$"):
+        gs.scatter(np.zeros(3), [1], 1.0, reduction="add", include_self=include_self)
+    assert gs.scatter(np.ones(3), [1], 1.0, reduction="add", include_self=np.bool(False)).tolist() == [1, 1, 1]

@@ -35,8 +35,25 @@ def unknown_mode(operator: str, mode: object, accepted: Sequence[str]) -> ValueE
     return ValueError(f"{operator}: mode={mode!r} is not one of {_listed(accepted)}{hint}")
 
 
-def unknown_reduction(operator: str, reduction: object, accepted: Sequence[str]) -> ValueError:
-    near = difflib.get_close_matches(str(reduction), accepted, n=1)
+# What other libraries call our reductions.
+_REDUCTION_NAMES = {
+    "sum": "add",
+    "prod": "mul",
+    "multiply": "mul",
+    "amax": "max",
+    "maximum": "max",
+    "amin": "min",
+    "minimum": "min",
+    "average": "mean",
+    "assign": "none",
+    "set": "none",
+    "update": "none",
+}
+
+
+def unknown_reduction(operator: str, reduction: str, accepted: Sequence[str]) -> ValueError:
+    known = _REDUCTION_NAMES.get(reduction.lower())
+    near = [known] if known else difflib.get_close_matches(reduction, accepted, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return ValueError(f"{operator}: reduction={reduction!r} is not one of {_listed(accepted)}{hint}")
 
@@ -59,6 +76,10 @@ def foreign_mode(operator: str, mode: str, instead: str) -> ValueError:
 
 def not_integer(operator: str, argument: str, value: object) -> TypeError:
     return TypeError(f"{operator}: {argument}={value!r} is not an integer")
+
+
+def not_bool(operator: str, argument: str, value: object) -> TypeError:
+    return TypeError(f"{operator}: {argument}={value!r} is not a bool; pass True or False")
 
 
 def not_string(operator: str, argument: str, value: object) -> TypeError:
@@ -84,6 +105,8 @@ def mixed_libraries(operator: str, first: tuple[str, object], second: tuple[str,
 
 
 def not_an_array(operator: str, argument: str, value: object) -> TypeError:
+    if value is None:
+        return TypeError(f"{operator}: {argument} is None; pass an array")
     fix = f"{argument}.to_numpy()" if hasattr(value, "to_numpy") else f"numpy.asarray({argument})"
     return TypeError(f"{operator}: {argument} is a {type_name(value)}, which is not an array; pass {fix}")
 

@@ -373,7 +373,9 @@ def scatter(
         mode = shapes.string("scatter", "mode", mode)
     if type(reduction) is not str:
         reduction = shapes.string("scatter", "reduction", reduction)
-    plan = shapes.scatter(data.shape, indices.shape, axis, batch_dims, mode, reduction, bool(include_self))
+    if type(include_self) is not bool:
+        include_self = shapes.boolean("scatter", "include_self", include_self)
+    plan = shapes.scatter(data.shape, indices.shape, axis, batch_dims, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)
 
 
@@ -467,7 +469,9 @@ def scatter_nd(
         mode = shapes.string("scatter_nd", "mode", mode)
     if type(reduction) is not str:
         reduction = shapes.string("scatter_nd", "reduction", reduction)
-    plan = shapes.scatter_nd(data.shape, indices.shape, batch_dims, mode, reduction, bool(include_self))
+    if type(include_self) is not bool:
+        include_self = shapes.boolean("scatter_nd", "include_self", include_self)
+    plan = shapes.scatter_nd(data.shape, indices.shape, batch_dims, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)
 
 
@@ -563,5 +567,7 @@ def scatter_elements(
         mode = shapes.string("scatter_elements", "mode", mode)
     if type(reduction) is not str:
         reduction = shapes.string("scatter_elements", "reduction", reduction)
-    plan = shapes.scatter_elements(data.shape, indices.shape, axis, mode, reduction, bool(include_self))
+    if type(include_self) is not bool:
+        include_self = shapes.boolean("scatter_elements", "include_self", include_self)
+    plan = shapes.scatter_elements(data.shape, indices.shape, axis, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)

@@ -61,6 +61,14 @@ def integer(operator: str, argument: str, value: object) -> int:
         raise errors.not_integer(operator, argument, value) from None
 
 
+def boolean(operator: str, argument: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if type(value).__name__ in ("bool", "bool_"):  # NumPy's
+        return bool(value)
+    raise errors.not_bool(operator, argument, value)
+
+
 def string(operator: str, argument: str, value: object) -> str:
     if not isinstance(value, str):
         raise errors.not_string(operator, argument, value)

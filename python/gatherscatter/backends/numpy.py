@@ -399,9 +399,7 @@ def _updates(updates: Any, plan: Plan, dtype: np.dtype[Any]) -> Array:
     if isinstance(updates, np.ndarray):
         array = updates
     elif isinstance(updates, (list, tuple)):  # has no dtype of its own
-        array = as_array(plan.operator, "updates", updates, None)
-        if array.size == 0 or np.can_cast(array.dtype, dtype, "same_kind"):
-            array = array.astype(dtype)
+        array = _cast(as_array(plan.operator, "updates", updates, None), dtype)
     else:
         element = _element(plan.operator, "updates", updates, dtype)
         return np.broadcast_to(element, plan.shape)
@@ -410,6 +408,25 @@ def _updates(updates: Any, plan: Plan, dtype: np.dtype[Any]) -> Array:
     if array.shape != plan.shape:
         raise errors.updates_shape(plan.operator, array.shape, plan.shape)
     return array
+
+
+def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
+    """A list's values in data's dtype, if that holds them; rounding to a float's precision is no loss."""
+    kind, target = array.dtype.kind, dtype.kind
+    if array.size == 0:
+        return array.astype(dtype)
+    with np.errstate(all="ignore"):
+        if kind in "iu" and target in "iufcV":
+            cast = array.astype(dtype)
+            held = target not in "iu" or np.array_equal(cast.astype(object), array.astype(object))
+        elif kind in "fc" and target in ("fcV" if kind == "f" else "c"):
+            cast = array.astype(dtype)
+            held = bool(np.all(np.isfinite(cast.astype(array.dtype)) | ~np.isfinite(array)))
+        elif np.result_type(array.dtype, dtype) == np.result_type(dtype, dtype):
+            cast, held = array.astype(dtype), True
+        else:
+            held = False
+    return cast if held else array
 
 
 def _element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> Array:

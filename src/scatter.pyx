@@ -40,7 +40,9 @@ cdef extern from "Python.h":
 cdef enum:
     TILE_BYTES = 1 << 18        # of the result: L2 holds it with the updates that stream by
     MAX_TILES = 2048            # more would not be written to side by side; tiles grow instead
-    RECORD_BYTES = 40 << 20     # of the updates that wait between place and apply
+    # Of the updates that wait between place and apply. glibc maps what is larger than 32 MiB anew for each call, and
+    # touching 4 KiB pages for the first time then takes as long as the scatter.
+    RECORD_BYTES = 31 << 20
     MIN_PARTITION = 1 << 16     # updates
     SAMPLE = 512
     NEAR_BYTES = 1 << 12

@@ -1057,7 +1057,7 @@ class TestMemory:
 class TestRounds:
     """More updates than records fit at a time: later rounds go on where earlier ones ended."""
 
-    N = 13_000_000  # 4 bytes of place and 1 or 4 of update each, against 40 MiB
+    N = 13_000_000  # 4 bytes of place and 1 or 4 of update each, against 31 MiB
 
     @pytest.mark.parametrize("n_threads", [1, 2, 5])
     def test_sums_of_all_rounds(self, n_threads):

@@ -7,7 +7,8 @@ import pytest
 import reference
 from conftest import assert_same_bits
 from hypothesis import given
-from strategies import gather_nd_cases
+from hypothesis import strategies as st
+from strategies import gather_calls, gather_nd_cases
 
 DTYPES = [np.dtype(spec) for spec in ("?", "i1", "i8", "u1", "u8", "f4", "f8", "F", "D")]
 
@@ -23,6 +24,45 @@ def test_equals_the_loop(case):
     assert type(result) is type(xp.asarray(0))
     expected = reference.gather_nd(data, indices, **options)
     assert_same_bits(np.asarray(result), expected.astype(expected.dtype.newbyteorder("=")))
+
+
+@pytest.mark.parametrize("function", ["gather", "gather_elements"])
+@given(draw=st.data())
+def test_the_other_gathers_equal_the_loop(function, draw):
+    data, indices, options = draw.draw(gather_calls(function, DTYPES))
+    result = getattr(gs, function)(strict(data), strict(indices), **options)
+    expected = getattr(reference, function)(data, indices, **options)
+    assert_same_bits(np.asarray(result), expected.astype(expected.dtype.newbyteorder("=")))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: gs.gather(xp.zeros((2, 3, 4)), xp.asarray([[0, 1], [2, 3]]), axis=2, batch_dims=1),
+            None,
+        ),
+        (
+            lambda: gs.gather(xp.zeros((2, 3, 4)), xp.asarray([[0, 1], [2, -5]]), axis=2, batch_dims=1),
+            "gather: indices[1, 1] = -5 is out of bounds for data of shape (2, 3, 4): axis 2 has size 4",
+        ),
+        (
+            lambda: gs.gather(xp.zeros((0, 4)), xp.asarray([0, 4]), axis=1),
+            "gather: indices[1] = 4 is out of bounds for data of shape (0, 4): axis 1 has size 4",
+        ),
+        (
+            lambda: gs.gather_elements(xp.zeros((3, 4)), xp.asarray([[0, 1], [2, 3]]), axis=0),
+            "gather_elements: indices[1, 1] = 3 is out of bounds for data of shape (3, 4): axis 0 has size 3",
+        ),
+    ],
+)
+def test_place_of_a_bad_index(call, message):
+    if message is None:
+        assert call().shape == (2, 3, 2)
+        return
+    with pytest.raises(IndexError) as caught:
+        call()
+    assert str(caught.value) == message
 
 
 def test_device_is_datas():

@@ -22,7 +22,7 @@ from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so 
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from apply cimport Step, apply_items, apply_row, travels_by_value
+from apply cimport Step, apply_items, apply_row, travels_by_value, word_t
 from items cimport LINE, bytes16, cloned_void, inline_void, prefetch
 from numbers cimport ASSIGN, Number, Reduction
 from resolve cimport (
@@ -189,20 +189,12 @@ cdef cloned_void run_count(const Job* job, Py_ssize_t chunk, Py_ssize_t* status)
         start += n
 
 
-ctypedef fused payload_t:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-    bytes16
-
-
-cdef inline inline_void place_block(payload_t* kind, const Job* job, Py_ssize_t chunk, const int64_t* offsets,
+cdef inline inline_void place_block(word_t* kind, const Job* job, Py_ssize_t chunk, const int64_t* offsets,
                                     const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Write a record of each update. kind: of the update itself, or of its offset (uint64_t)."""
     cdef Py_ssize_t i, record
     cdef int64_t offset, tile
-    cdef payload_t payload
+    cdef word_t payload
     cdef uint64_t update_offset
     cdef Py_ssize_t* end = job.end + chunk * job.n_tiles
     cdef const Py_ssize_t* limit = job.begin + chunk + 1
@@ -218,8 +210,8 @@ cdef inline inline_void place_block(payload_t* kind, const Job* job, Py_ssize_t 
         end[tile] = record + 1
         job.place[record] = <uint32_t>(offset - (tile << job.shift))
         if job.by_value:
-            memcpy(&payload, updates + i * update_step, sizeof(payload_t))
-            memcpy(job.payload + record * <Py_ssize_t>sizeof(payload_t), &payload, sizeof(payload_t))
+            memcpy(&payload, updates + i * update_step, sizeof(word_t))
+            memcpy(job.payload + record * <Py_ssize_t>sizeof(word_t), &payload, sizeof(word_t))
         else:
             update_offset = <uint64_t>(updates + i * update_step - job.updates)
             memcpy(job.payload + record * 8, &update_offset, 8)

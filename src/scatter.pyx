@@ -2,7 +2,7 @@
 """Scatters: out = data, then updates applied one after the other, in row-major order, on any number of threads.
 
 Threads own destinations, never updates, so that each destination meets its updates in order. Which way they are
-dealt out depends on the work (choose):
+dealt out depends on the work (see run):
 
     SERIAL     one thread: little work, or few destinations
     UNITS      the leading axes of the result are walked with the tuples (batches, *_elements along a later axis):

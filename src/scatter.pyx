@@ -453,7 +453,7 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
     job.shift = 18
     while reach >> job.shift >= MAX_TILES:
         job.shift += 1
-    while job.shift > 6 and (reach >> job.shift) + 1 < 4 * n_threads:
+    while job.shift > 6 and (reach >> job.shift) + 1 < min(4 * n_threads, <int>MAX_TILES // 2):
         job.shift -= 1
     job.n_tiles = (reach >> job.shift) + 1
     job.by_value = travels_by_value(&job.step)

@@ -32,9 +32,10 @@ cdef inline int team_size(int limit, double work_ns) noexcept nogil:
     """
     cdef double worth = work_ns / THREAD_NS
     if limit < 0:
-        return -limit
+        return min(-limit, <int>MAX_TASKS)
     if limit == 1 or worth < 2:
         return 1
     if limit == 0:
         limit = omp_max_threads()
+    limit = min(limit, <int>MAX_TASKS)  # a thread reports into a table of so many places
     return <int>worth if worth < limit else limit

@@ -54,6 +54,22 @@ if hasattr(os, "fork"):
         assert run.stdout.strip() == str([threads_and_warnings] * 2), run.stderr
 
 
+MANY = """
+import numpy as np
+import gatherscatter as gs
+
+gs.set_num_threads(600)
+indices = np.random.default_rng(0).integers(0, 9_000_000, 13_000_000, dtype=np.int32)
+result = gs.scatter(np.zeros(9_000_000, np.int32), indices, 1, reduction="add")
+print(np.array_equal(result, np.bincount(indices, minlength=9_000_000)))
+"""
+
+
+def test_far_more_threads_than_the_tables_were_made_for():
+    run = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=120)
+    assert run.stdout.strip() == "True", (run.returncode, run.stderr)
+
+
 def test_many_python_threads_at_once():
     from concurrent.futures import ThreadPoolExecutor
 

@@ -10,8 +10,6 @@
 
 Kernels report, Python explains: what comes back is OK, the place of the first bad index, or why not.
 """
-from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_INCREF
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
@@ -23,10 +21,11 @@ from items cimport (
     prefetch,
 )
 from resolve cimport (
-    BESIDE, BLOCK, DATA, INDEX_DTYPE, INDICES, MAX_DIMS, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
+    BESIDE, BLOCK, DATA, INDEX_DTYPE, INDICES, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
     add_axis, advance, describe, finish_walk, is_linear, load_any, place, resolve_block, seek, start_walk,
 )
 from rows cimport Row, abs_stride, cut_row, describe_row, empty_row
+from small cimport Small, describe_small, new_array
 from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
 
 cnp.import_array()
@@ -34,8 +33,6 @@ cnp.import_array()
 cdef extern from "numpy/arrayobject.h":
     Py_ssize_t PY_SSIZE_T_MAX
     bint PyDataType_REFCHK(cnp.dtype) nogil  # whether items own references
-    cnp.ndarray PyArray_NewFromDescr(PyTypeObject* subtype, cnp.dtype dtype, int n_dims, const Py_ssize_t* shape,
-                                     const Py_ssize_t* strides, void* data, int flags, PyObject* like)
 
 cdef enum:
     # Data that spans less than this lies in the second cache level anyhow.
@@ -468,67 +465,18 @@ def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cn
                        cnp.PyArray_BYTES(fill) if fill is not None else NULL, limit)
 
 
-def try_gather_nd(cnp.ndarray data not None, cnp.ndarray indices not None, batch_dims, int limit):
-    """A new array with the gathered rows; None for a call that has to be explained or done in another way.
-
-    A small call has no time for a plan. This one checks no more than that a plan would hold.
-    """
-    cdef Py_ssize_t shape[2 * MAX_DIMS]
-    cdef int r = cnp.PyArray_NDIM(data)
-    cdef int n_axes = cnp.PyArray_NDIM(indices) - 1
-    cdef int d, b, n_dims = 0
-    cdef Py_ssize_t k
+def try_gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, axis, batch_dims, int limit):
+    """A new array with the gathered rows; None for a call that has to be explained or done in another way."""
+    cdef Small call
     cdef cnp.ndarray out
 
-    if type(batch_dims) is not int or n_axes < 0 or not 0 <= batch_dims <= min(n_axes, r):
+    if not describe_small(&call, <Kind>kind, data, indices, axis, batch_dims):
         return None
-    b = batch_dims
-    k = cnp.PyArray_DIM(indices, n_axes)
-    if k > r - b:
-        return None
-    for d in range(n_axes):
-        shape[n_dims] = cnp.PyArray_DIM(indices, d)
-        n_dims += 1
-        if d < b and cnp.PyArray_DIM(data, d) != shape[d]:
-            return None
-    for d in range(b + <int>k, r):
-        shape[n_dims] = cnp.PyArray_DIM(data, d)
-        n_dims += 1
-    out = new_array(data, n_dims, shape)
-    if out is None or gather_into(Kind.ND, data, indices, out, 0, b, Mode.RAISE, NULL, limit) != OK:
+    out = new_array(data, call.n_dims, call.shape)
+    if out is None or gather_into(<Kind>kind, data, indices, out, call.axis, call.batch_dims, Mode.RAISE, NULL,
+                                  limit) != OK:
         return None
     return out
-
-
-def try_gather_elements(cnp.ndarray data not None, cnp.ndarray indices not None, axis, int limit):
-    """As try_gather_nd, with one index for each element of the result."""
-    cdef Py_ssize_t shape[MAX_DIMS]
-    cdef int r = cnp.PyArray_NDIM(data)
-    cdef int a, d
-    cdef cnp.ndarray out
-
-    if type(axis) is not int or cnp.PyArray_NDIM(indices) != r or not -r <= axis < r:
-        return None
-    a = axis
-    if a < 0:
-        a += r
-    for d in range(r):
-        shape[d] = cnp.PyArray_DIM(indices, d)
-        if d != a and shape[d] > cnp.PyArray_DIM(data, d):
-            return None
-    out = new_array(data, r, shape)
-    if out is None or gather_into(Kind.ELEMENTS, data, indices, out, a, 0, Mode.RAISE, NULL, limit) != OK:
-        return None
-    return out
-
-
-cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t* shape):
-    """Uninitialised memory of like's dtype; None for what NumPy has to make."""
-    cdef cnp.dtype dtype = like.descr
-    if n_dims > MAX_DIMS or PyDataType_REFCHK(dtype):
-        return None
-    Py_INCREF(dtype)  # PyArray_NewFromDescr takes one over
-    return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)
 
 
 def resolve(int kind, cnp.ndarray numbering not None, cnp.ndarray indices not None, int axis, int batch_dims,

@@ -24,12 +24,13 @@ cimport numpy as cnp
 
 from apply cimport Step, apply_items, apply_row, travels_by_value, word_t
 from items cimport LINE, bytes16, cloned_void, inline_void, prefetch
-from numbers cimport ASSIGN, Number, Reduction
+from numbers cimport ADD, ASSIGN, MAX, MIN, MUL, Number, Reduction
 from resolve cimport (
     BESIDE, BLOCK, DATA, INDEX_DTYPE, OK, SKIPPED, Kind, Mode, Place, Tuples, Walk, describe, is_linear,
     resolve_block, seek,
 )
 from rows cimport cut_row, describe_row
+from small cimport Small, describe_small, new_array
 from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
 
 cnp.import_array()
@@ -511,11 +512,16 @@ def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarra
     arithmetic (no number for an assignment). out does not overlap itself nor any other array. With a bad index
     out may be partly written: the caller checks first where that matters. Answers as gather does.
     """
+    return scatter_into(<Kind>kind, data, indices, updates, out, axis, batch_dims, <Mode>mode, reduction, number, limit)
+
+
+cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out,
+                             int axis, int batch_dims, Mode mode, int reduction, int number, int limit) noexcept:
     cdef Job job
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t width
 
-    if not describe(<Kind>kind, out, indices, updates, axis, batch_dims, <Mode>mode, &job.tuples, &job.walk,
+    if not describe(kind, out, indices, updates, axis, batch_dims, mode, &job.tuples, &job.walk,
                     &row_axis, &updates_axis):
         return INDEX_DTYPE
     job.out = cnp.PyArray_BYTES(out)
@@ -541,8 +547,58 @@ def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarra
             job.row_bytes *= cnp.PyArray_DIM(out, d)
     job.updates_are_linear = is_linear(&job.walk, BESIDE)
     job.far = False
-    describe_units(&job, <Kind>kind, out, indices, axis, batch_dims)
+    describe_units(&job, kind, out, indices, axis, batch_dims)
     return run(&job, limit)
+
+
+cdef dict REDUCTIONS = {"none": ASSIGN, "add": ADD, "mul": MUL, "max": MAX, "min": MIN}
+
+
+cdef inline int number_of(cnp.dtype dtype) noexcept:
+    """Arithmetic of NumPy's own dtypes: they stand in src/numbers.pxd by kind, then by width."""
+    cdef Py_ssize_t width = dtype.itemsize
+    cdef char kind = dtype.kind
+    cdef int order = 0 if width == 1 else 1 if width == 2 else 2 if width == 4 else 3
+    if kind == c'b':
+        return Number.BOOLEAN
+    if kind == c'i':
+        return Number.INT8 + order
+    if kind == c'u':
+        return Number.UINT8 + order
+    if kind == c'f' and width <= 8:
+        return Number.FLOAT16 if width == 2 else Number.FLOAT32 + order - 2
+    if kind == c'c' and width <= 16:
+        return Number.COMPLEX64 if width == 8 else Number.COMPLEX128
+    return Number.NO_NUMBER
+
+
+def try_scatter(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray updates not None, axis,
+                batch_dims, reduction, int limit):
+    """A copy of data with the updates in it; None for a call that has to be explained or done in another way."""
+    cdef Small call
+    cdef cnp.ndarray out
+    cdef object found = REDUCTIONS.get(reduction)
+    cdef int step, d, number = Number.NO_NUMBER
+
+    if found is None or not describe_small(&call, <Kind>kind, data, indices, axis, batch_dims):
+        return None
+    step = found
+    if step != ASSIGN:
+        number = number_of(data.descr)
+        if number == Number.NO_NUMBER or (number >= Number.COMPLEX64 and step >= MAX):
+            return None
+    if cnp.PyArray_NDIM(updates) != call.n_dims:
+        return None
+    for d in range(call.n_dims):
+        if cnp.PyArray_DIM(updates, d) != call.shape[d]:
+            return None
+    if (updates.descr is not data.descr and updates.descr != data.descr) or not cnp.PyArray_IS_C_CONTIGUOUS(data):
+        return None
+    out = new_array(data, cnp.PyArray_NDIM(data), <const Py_ssize_t*>cnp.PyArray_DIMS(data))
+    if out is None or scatter_into(<Kind>kind, data, indices, updates, out, call.axis, call.batch_dims, Mode.RAISE,
+                                   step, number, limit) != OK:
+        return None
+    return out
 
 
 def count_rows(int kind, cnp.ndarray numbering not None, cnp.ndarray indices not None, int axis, int batch_dims,

@@ -16,6 +16,16 @@ def scatter(
     number: int,
     limit: int,
 ) -> int: ...
+def try_scatter(
+    kind: int,
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    updates: NDArray[Any],
+    axis: object,
+    batch_dims: object,
+    reduction: object,
+    limit: int,
+) -> NDArray[Any] | None: ...
 def count_rows(
     kind: int,
     numbering: NDArray[Any],

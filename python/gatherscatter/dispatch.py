@@ -3,21 +3,29 @@
 A library is recognised without being imported: an array of a library that nobody imported cannot exist.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import metadata
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from gatherscatter import errors
+from gatherscatter import errors, neutral
 from gatherscatter.backends import numpy as numpy_backend
+
+# Other distributions add backends here: a name is that of the package whose classes the arrays are of, its value
+# a module with the functions that gatherscatter/backends/__init__.py lists.
+GROUP = "gatherscatter.backends"
 
 # Types of (data, indices), or (data, indices, updates), that are arrays of one library: no conversion, no
 # further question. Filled by route().
 known: dict[tuple[type, ...], ModuleType] = {(np.ndarray,) * n: numpy_backend for n in (2, 3)}
 
-# Values without a library of their own; they become arrays of the others' library.
-_NEUTRAL = (bool, int, float, complex, str, bytes, list, tuple, np.generic)
+
+# Ways for small calls, by the one type of all arrays (backends/__init__.py). Filled by route().
+small_gathers: dict[type, Callable[..., Any]] = {}
+small_scatters: dict[type, Callable[..., Any]] = {}
 
 
 def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list[Any]]:
@@ -25,7 +33,7 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
     owner: tuple[str, Any] | None = None
     backend: ModuleType = numpy_backend
     for argument, value in arguments.items():
-        if isinstance(value, _NEUTRAL):
+        if isinstance(value, neutral.TYPES):
             continue
         found = _backend_of(operator, argument, value)
         if owner is None:
@@ -36,12 +44,15 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
     arrays = [
         # Updates that are no array take data's dtype and the plan's shape, which is for the backend.
         backend.as_array(operator, argument, value, like)
-        if isinstance(value, _NEUTRAL) and argument != "updates"
+        if isinstance(value, neutral.TYPES) and argument != "updates"
         else value
         for argument, value in arguments.items()
     ]
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         known[tuple(map(type, arrays))] = backend
+        if hasattr(backend, "try_gather") and len(set(map(type, arrays))) == 1:
+            small_gathers[type(arrays[0])] = backend.try_gather
+            small_scatters[type(arrays[0])] = backend.try_scatter
     return backend, arrays
 
 
@@ -54,12 +65,47 @@ def _backend_of(operator: str, argument: str, value: Any) -> ModuleType:
         if type(value).__array_function__ is not np.ndarray.__array_function__:
             raise errors.meaningful_subclass(operator, argument, value)
         return numpy_backend
-
-    # Costs an import, so only once something came that is not NumPy's.
-    import array_api_compat
-
-    if array_api_compat.is_array_api_obj(value):
-        from gatherscatter.backends import array_api
-
-        return array_api
+    for package in _packages(type(value)):
+        backend = _backend_for(package)
+        if backend is not None and backend.owns(value):
+            return backend
+    backend = _any_namespace()
+    if backend.owns(value):
+        return backend
     raise errors.not_an_array(operator, argument, value)
+
+
+def _packages(kind: type) -> list[str]:
+    """The packages that define a class and its bases."""
+    return [base.__module__.partition(".")[0] for base in kind.__mro__ if base is not object]
+
+
+def _backend_for(package: str) -> ModuleType | None:
+    # Statements, not importlib: torch.compile traces them where a compiled function makes the first call.
+    if package == "torch":
+        from gatherscatter.backends import torch
+
+        return torch
+    if package in ("jax", "jaxlib"):
+        from gatherscatter.backends import jax
+
+        return jax
+    if package == "cupy":
+        from gatherscatter.backends import cupy
+
+        return cupy
+    return _plugin(package)
+
+
+def _any_namespace() -> ModuleType:
+    from gatherscatter.backends import array_api
+
+    return array_api
+
+
+@cache
+def _plugin(package: str) -> ModuleType | None:
+    for entry in metadata.entry_points(group=GROUP, name=package):
+        backend: ModuleType = entry.load()
+        return backend
+    return None

@@ -58,8 +58,8 @@ def unknown_reduction(operator: str, reduction: str, accepted: Sequence[str]) ->
     return ValueError(f"{operator}: reduction={reduction!r} is not one of {_listed(accepted)}{hint}")
 
 
-def reduction_dtype(operator: str, reduction: str, dtype: object, supported: str) -> TypeError:
-    return TypeError(f"{operator}: reduction={reduction!r} is not for dtype {dtype}; it takes {supported}")
+def reduction_dtype(operator: str, reduction: str, dtype: object, supported: Iterable[str]) -> TypeError:
+    return TypeError(f"{operator}: reduction={reduction!r} is not for dtype {dtype}; it takes {', '.join(supported)}")
 
 
 def updates_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
@@ -153,6 +153,21 @@ def value_dtype(operator: str, argument: str, value: object, dtype: object) -> T
     return TypeError(
         f"{operator}: {argument}={value!r} cannot be held by data's dtype {dtype} unchanged; pass a value of that dtype"
     )
+
+
+def devices_differ(operator: str, argument: str, found: object, expected: object) -> ValueError:
+    return ValueError(f"{operator}: {argument} is on {found}, but data is on {expected}: move it there")
+
+
+def empty_axis(operator: str, shape: Sequence[int], axis: int) -> IndexError:
+    return IndexError(
+        f"{operator}: no index can be placed in axis {axis} of data of shape {tuple(shape)}: it has size 0"
+    )
+
+
+def untraceable_mode(backend: str, operator: str, mode: str, instead: Iterable[str]) -> NotImplementedError:
+    reason = f"an error cannot depend on values that are only known later; pass mode= one of {_listed(instead)}"
+    return cannot(backend, operator, f"mode={mode!r} with traced indices (jit, vmap)", reason)
 
 
 def cannot(backend: str, operator: str, argument: str, reason: str) -> NotImplementedError:

@@ -1,25 +1,22 @@
 """The public functions: docstring → plan → backend."""
 
-from types import ModuleType
 from typing import Any
 
 from numpy import ndarray as _ndarray
 
 from gatherscatter import dispatch, shapes, threads
-from gatherscatter._kernels.gather import try_gather_elements as _try_gather_elements
-from gatherscatter._kernels.gather import try_gather_nd as _try_gather_nd
+from gatherscatter._kernels.gather import try_gather as _try_gather
+from gatherscatter._kernels.scatter import try_scatter as _try_scatter
+from gatherscatter.shapes import AXIS, ELEMENTS, ND
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter", "scatter_elements", "scatter_nd"]
 
-_known = dispatch.known
+# Backends by the types of (data, indices) or (data, indices, updates); what is not there goes down the ladder.
+_known, _route = dispatch.known, dispatch.route
 
-
-def _routed(operator: str, **arguments: Any) -> tuple[ModuleType, list[Any]]:
-    """Backend and arrays: by the cached types if they are known, else down the ladder."""
-    backend = _known.get(tuple(map(type, arguments.values())))
-    if backend is not None:
-        return backend, list(arguments.values())
-    return dispatch.route(operator, arguments)
+# Small calls have no time for a plan. Kernels and backends try them first, and answer None to what they would have to
+# explain or do in another way: that goes the long way.
+_small_gathers, _small_scatters = dispatch.small_gathers, dispatch.small_scatters
 
 
 def gather(
@@ -95,7 +92,17 @@ def gather(
     array([[0, 2],
            [4, 4]])
     """
-    backend, (data, indices) = _routed("gather", data=data, indices=indices)
+    if mode == "raise" and out is None and type(data) is type(indices):
+        result = None
+        if type(data) is _ndarray:
+            result = _try_gather(AXIS, data, indices, axis, batch_dims, threads.limit)
+        elif type(data) in _small_gathers:
+            result = _small_gathers[type(data)](AXIS, data, indices, axis, batch_dims)
+        if result is not None:
+            return result
+    backend = _known.get((type(data), type(indices)))
+    if backend is None:
+        backend, (data, indices) = _route("gather", {"data": data, "indices": indices})
     if type(axis) is not int:
         axis = shapes.integer("gather", "axis", axis)
     if type(batch_dims) is not int:
@@ -184,12 +191,17 @@ def gather_nd(
     >>> gs.gather_nd(data, [[0, 5], [1, -1]], mode="fill", fill_value=-9)
     array([-9,  3])
     """
-    # The small call: the kernel answers None for what it would have to explain, and that goes the long way.
-    if type(data) is _ndarray and type(indices) is _ndarray and mode == "raise" and out is None:
-        result = _try_gather_nd(data, indices, batch_dims, threads.limit)
+    if mode == "raise" and out is None and type(data) is type(indices):
+        result = None
+        if type(data) is _ndarray:
+            result = _try_gather(ND, data, indices, 0, batch_dims, threads.limit)
+        elif type(data) in _small_gathers:
+            result = _small_gathers[type(data)](ND, data, indices, 0, batch_dims)
         if result is not None:
             return result
-    backend, (data, indices) = _routed("gather_nd", data=data, indices=indices)
+    backend = _known.get((type(data), type(indices)))
+    if backend is None:
+        backend, (data, indices) = _route("gather_nd", {"data": data, "indices": indices})
     if type(batch_dims) is not int:
         batch_dims = shapes.integer("gather_nd", "batch_dims", batch_dims)
     if type(mode) is not str:
@@ -264,12 +276,17 @@ def gather_elements(
     array([[3],
            [4]])
     """
-    # The small call: the kernel answers None for what it would have to explain, and that goes the long way.
-    if type(data) is _ndarray and type(indices) is _ndarray and mode == "raise" and out is None:
-        result = _try_gather_elements(data, indices, axis, threads.limit)
+    if mode == "raise" and out is None and type(data) is type(indices):
+        result = None
+        if type(data) is _ndarray:
+            result = _try_gather(ELEMENTS, data, indices, axis, 0, threads.limit)
+        elif type(data) in _small_gathers:
+            result = _small_gathers[type(data)](ELEMENTS, data, indices, axis, 0)
         if result is not None:
             return result
-    backend, (data, indices) = _routed("gather_elements", data=data, indices=indices)
+    backend = _known.get((type(data), type(indices)))
+    if backend is None:
+        backend, (data, indices) = _route("gather_elements", {"data": data, "indices": indices})
     if type(axis) is not int:
         axis = shapes.integer("gather_elements", "axis", axis)
     if type(mode) is not str:
@@ -364,7 +381,18 @@ def scatter(
     >>> gs.scatter(np.arange(4), [1, -1], 9)
     array([0, 9, 2, 9])
     """
-    backend, (data, indices, updates) = _routed("scatter", data=data, indices=indices, updates=updates)
+    if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
+        result = None
+        if type(data) is _ndarray:
+            result = _try_scatter(AXIS, data, indices, updates, axis, batch_dims, reduction, threads.limit)
+        elif type(data) in _small_scatters:
+            result = _small_scatters[type(data)](AXIS, data, indices, updates, axis, batch_dims, reduction)
+        if result is not None:
+            return result
+    backend = _known.get((type(data), type(indices), type(updates)))
+    if backend is None:
+        arguments = {"data": data, "indices": indices, "updates": updates}
+        backend, (data, indices, updates) = _route("scatter", arguments)
     if type(axis) is not int:
         axis = shapes.integer("scatter", "axis", axis)
     if type(batch_dims) is not int:
@@ -462,7 +490,18 @@ def scatter_nd(
     >>> gs.scatter_nd(np.zeros(3), [[0], [2], [0]], [1.0, 2.0, 4.0], reduction="add")
     array([5., 0., 2.])
     """
-    backend, (data, indices, updates) = _routed("scatter_nd", data=data, indices=indices, updates=updates)
+    if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
+        result = None
+        if type(data) is _ndarray:
+            result = _try_scatter(ND, data, indices, updates, 0, batch_dims, reduction, threads.limit)
+        elif type(data) in _small_scatters:
+            result = _small_scatters[type(data)](ND, data, indices, updates, 0, batch_dims, reduction)
+        if result is not None:
+            return result
+    backend = _known.get((type(data), type(indices), type(updates)))
+    if backend is None:
+        arguments = {"data": data, "indices": indices, "updates": updates}
+        backend, (data, indices, updates) = _route("scatter_nd", arguments)
     if type(batch_dims) is not int:
         batch_dims = shapes.integer("scatter_nd", "batch_dims", batch_dims)
     if type(mode) is not str:
@@ -560,7 +599,18 @@ def scatter_elements(
     >>> gs.scatter_elements(np.array([1, 2, 3]), [1, 1], [5, 9], reduction="max")
     array([1, 9, 3])
     """
-    backend, (data, indices, updates) = _routed("scatter_elements", data=data, indices=indices, updates=updates)
+    if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
+        result = None
+        if type(data) is _ndarray:
+            result = _try_scatter(ELEMENTS, data, indices, updates, axis, 0, reduction, threads.limit)
+        elif type(data) in _small_scatters:
+            result = _small_scatters[type(data)](ELEMENTS, data, indices, updates, axis, 0, reduction)
+        if result is not None:
+            return result
+    backend = _known.get((type(data), type(indices), type(updates)))
+    if backend is None:
+        arguments = {"data": data, "indices": indices, "updates": updates}
+        backend, (data, indices, updates) = _route("scatter_elements", arguments)
     if type(axis) is not int:
         axis = shapes.integer("scatter_elements", "axis", axis)
     if type(mode) is not str:

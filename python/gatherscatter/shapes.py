@@ -4,8 +4,9 @@ Plans are cached by what they are made from, so that a small call does not valid
 """
 
 import math
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, NamedTuple
 
 from gatherscatter import errors
 
@@ -15,6 +16,26 @@ MODES = ("raise", "clip", "wrap", "fill", "drop", "promise_in_bounds")
 GATHER_MODES = tuple(mode for mode in MODES if mode != "drop")
 SCATTER_MODES = tuple(mode for mode in MODES if mode != "fill")
 REDUCTIONS = ("none", "add", "mul", "max", "min", "mean")
+
+# What is reduced, by NumPy's names; the numbers that src/numbers.pxd gives them follow this order.
+REDUCED = (
+    "bool",
+    *("int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64"),
+    *("complex64", "complex128"),
+)
+
+# Those that each reduction takes.
+REDUCED_BY = {
+    reduction: tuple(
+        name
+        for name in REDUCED
+        if not (reduction in ("max", "min") and name.startswith("complex"))
+        and not (reduction == "mean" and name == "bool")
+    )
+    for reduction in REDUCTIONS
+}
 
 # The three ways in which indices name places of data, as src/resolve.pxd has them.
 ND, AXIS, ELEMENTS = range(3)
@@ -107,6 +128,7 @@ def _axis(operator: str, data: Shape, axis: int) -> int:
 
 
 def _nd(operator: str, data: Shape, indices: Shape, batch_dims: int, mode: str) -> Plan:
+    data, indices = tuple(data), tuple(indices)  # a library may have a class of its own for shapes
     r, q = len(data), len(indices)
     if q == 0:
         raise errors.shape_rule(
@@ -125,6 +147,7 @@ def _nd(operator: str, data: Shape, indices: Shape, batch_dims: int, mode: str) 
 
 
 def _along(operator: str, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
+    data, indices = tuple(data), tuple(indices)
     axis = _axis(operator, data, axis)
     _batch(operator, data, indices, batch_dims, min(axis, len(indices)))
     places = data[:axis] + indices[batch_dims:]
@@ -132,6 +155,7 @@ def _along(operator: str, data: Shape, indices: Shape, axis: int, batch_dims: in
 
 
 def _elements(operator: str, data: Shape, indices: Shape, axis: int, mode: str) -> Plan:
+    data, indices = tuple(data), tuple(indices)
     axis = _axis(operator, data, axis)
     if len(indices) != len(data):
         raise errors.shape_rule(
@@ -158,31 +182,41 @@ def _reduced(plan: Plan, reduction: str, include_self: bool) -> Plan:
 # One cached function an operator, with what its plan is made from.
 
 
-@lru_cache(maxsize=4096)
+def _planned(make: Callable[..., Plan]) -> Callable[..., Plan]:
+    cached = lru_cache(maxsize=4096)(make)
+
+    @wraps(make)  # a function, since torch.compile can be told how to follow one
+    def plan(*arguments: Any) -> Plan:
+        return cached(*arguments)
+
+    return plan
+
+
+@_planned
 def gather_nd(data: Shape, indices: Shape, batch_dims: int, mode: str) -> Plan:
     _mode("gather_nd", mode, GATHER_MODES)
     return _nd("gather_nd", data, indices, batch_dims, mode)
 
 
-@lru_cache(maxsize=4096)
+@_planned
 def gather(data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
     _mode("gather", mode, GATHER_MODES)
     return _along("gather", data, indices, axis, batch_dims, mode)
 
 
-@lru_cache(maxsize=4096)
+@_planned
 def gather_elements(data: Shape, indices: Shape, axis: int, mode: str) -> Plan:
     _mode("gather_elements", mode, GATHER_MODES)
     return _elements("gather_elements", data, indices, axis, mode)
 
 
-@lru_cache(maxsize=4096)
+@_planned
 def scatter_nd(data: Shape, indices: Shape, batch_dims: int, mode: str, reduction: str, include_self: bool) -> Plan:
     _mode("scatter_nd", mode, SCATTER_MODES)
     return _reduced(_nd("scatter_nd", data, indices, batch_dims, mode), reduction, include_self)
 
 
-@lru_cache(maxsize=4096)
+@_planned
 def scatter(
     data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str, reduction: str, include_self: bool
 ) -> Plan:
@@ -190,7 +224,7 @@ def scatter(
     return _reduced(_along("scatter", data, indices, axis, batch_dims, mode), reduction, include_self)
 
 
-@lru_cache(maxsize=4096)
+@_planned
 def scatter_elements(data: Shape, indices: Shape, axis: int, mode: str, reduction: str, include_self: bool) -> Plan:
     _mode("scatter_elements", mode, SCATTER_MODES)
     return _reduced(_elements("scatter_elements", data, indices, axis, mode), reduction, include_self)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import errors, threads
+from gatherscatter import errors, neutral, threads
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import scatter as _scatter
-from gatherscatter.shapes import AXIS, ND, Plan
+from gatherscatter.shapes import AXIS, ND, REDUCED, REDUCED_BY, Plan
 
 NAME = "NumPy"
 
@@ -31,29 +32,7 @@ _OK, _INDEX_DTYPE, _REFERENCES = -1, -2, -3
 # As src/numbers.pxd has them.
 _ASSIGN, _ADD, _MUL, _MAX, _MIN, _MUL_NAMED = range(6)
 _REDUCTIONS = {"none": _ASSIGN, "add": _ADD, "mul": _MUL, "max": _MAX, "min": _MIN, "mean": _ADD}
-_NUMBERS = {
-    name: number
-    for number, name in enumerate(
-        [
-            "bool",
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-            "uint8",
-            "uint16",
-            "uint32",
-            "uint64",
-            "float16",
-            "bfloat16",
-            "float32",
-            "float64",
-            "complex64",
-            "complex128",
-        ],
-        start=1,
-    )
-}
+_NUMBERS = {name: number for number, name in enumerate(REDUCED, start=1)}
 
 # Elements that are moved or divided at a time where NumPy does it.
 _BLOCK = 1 << 14
@@ -65,14 +44,12 @@ _COUNTED = 1 << 21
 _OVERLAP_WORK: Any = 10_000
 
 
+def owns(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
+
+
 def as_array(operator: str, argument: str, value: Any, like: Array | None) -> Array:
-    try:
-        array = np.asarray(value)
-    except ValueError as reason:  # a ragged list
-        raise errors.not_convertible(operator, argument, reason) from None
-    if argument == "indices" and array.size == 0 and isinstance(value, (list, tuple)):
-        return array.astype(np.intp)  # NumPy takes [] for floats
-    return array
+    return neutral.as_array(operator, argument, value)
 
 
 def same_library(a: Array, b: Array) -> bool:
@@ -82,7 +59,7 @@ def same_library(a: Array, b: Array) -> bool:
 def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array | None) -> Array:
     mode = _MODES[plan.mode]
     _check_unplaced(indices, plan, mode)
-    fill = _element(plan.operator, "fill_value", fill_value, data.dtype) if mode == _SKIP else None
+    fill = neutral.element(plan.operator, "fill_value", fill_value, data.dtype) if mode == _SKIP else None
     if out is not None:
         return _gather_into(out, data, indices, plan, mode, fill)
     return _gather_new(data, indices, plan, mode, fill)
@@ -111,7 +88,9 @@ def _gather_into(out: Array, data: Array, indices: Array, plan: Plan, mode: int,
 
 def scatter(data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
     dtype = data.dtype
-    number = _number(plan, dtype)
+    number = _number(plan.reduction, dtype)
+    if number < 0:
+        raise errors.reduction_dtype(plan.operator, plan.reduction, dtype, REDUCED_BY[plan.reduction])
     if indices.dtype.kind not in "iu":
         raise errors.index_dtype(plan.operator, indices.dtype)
     updates = _updates(updates, plan, dtype)
@@ -353,25 +332,12 @@ def _may_overlap_itself(out: Array) -> bool:
     return False
 
 
-def _number(plan: Plan, dtype: np.dtype[Any]) -> int:
-    """The dtype's arithmetic for the plan's reduction."""
-    if plan.reduction == "none":
+@cache
+def _number(reduction: str, dtype: np.dtype[Any]) -> int:
+    """The dtype's arithmetic for a reduction; -1 where it has none."""
+    if reduction == "none":
         return 0
-    number = _NUMBERS.get(dtype.name, 0)
-    ordered = dtype.kind != "c"
-    if (
-        number == 0
-        or (plan.reduction in ("max", "min") and not ordered)
-        or (plan.reduction == "mean" and dtype.kind == "b")
-    ):
-        supported = [
-            name
-            for name in _NUMBERS
-            if not (name.startswith("complex") and plan.reduction in ("max", "min"))
-            and not (name == "bool" and plan.reduction == "mean")
-        ]
-        raise errors.reduction_dtype(plan.operator, plan.reduction, dtype, ", ".join(supported))
-    return number
+    return _NUMBERS[dtype.name] if dtype.name in REDUCED_BY[reduction] else -1
 
 
 def _identity(reduction: int, dtype: np.dtype[Any]) -> Array:
@@ -396,63 +362,10 @@ def _identity(reduction: int, dtype: np.dtype[Any]) -> Array:
 
 def _updates(updates: Any, plan: Plan, dtype: np.dtype[Any]) -> Array:
     """Updates as an array of the plan's shape and data's dtype."""
-    if isinstance(updates, np.ndarray):
-        array = updates
-    elif isinstance(updates, (list, tuple)):  # has no dtype of its own
-        array = _cast(as_array(plan.operator, "updates", updates, None), dtype)
-    else:
-        element = _element(plan.operator, "updates", updates, dtype)
-        return np.broadcast_to(element, plan.shape)
-    if array.dtype != dtype:
-        raise errors.updates_dtype(plan.operator, array.dtype, dtype)
-    if array.shape != plan.shape:
-        raise errors.updates_shape(plan.operator, array.shape, plan.shape)
-    return array
-
-
-def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
-    """A list's values in data's dtype, if that holds them; rounding to a float's precision is no loss."""
-    kind, target = array.dtype.kind, dtype.kind
-    if array.size == 0:
-        return array.astype(dtype)
-    with np.errstate(all="ignore"):
-        if kind in "iu" and target in "iufcV":
-            cast = array.astype(dtype)
-            held = target not in "iu" or np.array_equal(cast.astype(object), array.astype(object))
-        elif kind in "fc" and target in ("fcV" if kind == "f" else "c"):
-            cast = array.astype(dtype)
-            held = bool(np.all(np.isfinite(cast.astype(array.dtype)) | ~np.isfinite(array)))
-        elif np.result_type(array.dtype, dtype) == np.result_type(dtype, dtype):
-            cast, held = array.astype(dtype), True
-        else:
-            held = False
-    return cast if held else array
-
-
-def _element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> Array:
-    """One element of data's dtype, with the value unchanged."""
-    if type(given) is int and given == 0:
-        return np.zeros((), dtype)
-    element: Array = np.empty((), dtype)
-    if dtype.kind == "O":
-        element[()] = given
-        return element
-    array = np.asarray(given)
-    if array.ndim != 0:
-        raise errors.not_scalar(operator, argument, array.shape)
-    try:
-        with np.errstate(over="raise", invalid="raise"):
-            element[()] = given
-            # Python's numbers have no dtype of their own: they fit a dtype of their kind or a wider one.
-            python_number = type(given) in (int, float, complex)
-            if python_number and dtype.kind == "V":  # an ml_dtypes one, which NumPy knows no kind of
-                has_fractions = np.array(0.5, dtype) == 0.5
-                fits = (type(given) is float and has_fractions) or element == given
-            else:
-                common = np.result_type(dtype, given if python_number else array.dtype)
-                fits = common == np.result_type(dtype, dtype)  # in the machine's byte order, as the left side
-    except (TypeError, ValueError, OverflowError, FloatingPointError):
-        fits = False
-    if not fits:
-        raise errors.value_dtype(operator, argument, given, dtype)
-    return element
+    if not isinstance(updates, np.ndarray):
+        return neutral.updates(plan.operator, updates, plan.shape, dtype)
+    if updates.dtype != dtype:
+        raise errors.updates_dtype(plan.operator, updates.dtype, dtype)
+    if updates.shape != plan.shape:
+        raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
+    return updates

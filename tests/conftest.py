@@ -1,8 +1,15 @@
+import contextlib
+
 import gatherscatter as gs
 import numpy as np
 import pytest
 from gatherscatter import threads
 from hypothesis import settings
+
+with contextlib.suppress(ImportError):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
 
 # The same cases in every run; no deadline, since a first call may be slow on a busy machine.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=200)

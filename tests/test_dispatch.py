@@ -1,15 +1,21 @@
 """Which backend takes a call, and what comes in beside arrays."""
 
+import ast
+import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import array_api_strict as xp
 import gatherscatter as gs
 import numpy as np
 import pytest
+from gatherscatter import dispatch
 from gatherscatter.backends import array_api
+from gatherscatter.backends import jax as jax_backend
 from gatherscatter.backends import numpy as numpy_backend
+from gatherscatter.backends import torch as torch_backend
 
 
 def test_import_brings_no_array_library_but_numpy():
@@ -40,9 +46,72 @@ def test_backends_have_the_same_functions_and_signatures():
             if inspect.isfunction(value) and value.__module__ == backend.__name__ and not name.startswith("_")
         }
 
+    optional = {"try_gather", "try_scatter"}
     expected = functions(numpy_backend)
-    assert {"as_array", "same_library", "gather", "scatter"} <= set(expected)
-    assert functions(array_api) == expected
+    assert set(expected) == {"owns", "as_array", "same_library", "gather", "scatter"}
+    for backend in (array_api, jax_backend, torch_backend):
+        found = functions(backend)
+        assert {name: found[name] for name in set(found) - optional} == expected
+    # CuPy can't be imported without CUDA: its functions are read.
+    source = Path(array_api.__file__).with_name("cupy.py").read_text(encoding="utf-8")
+    public = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"]
+    assert {f.name: [a.arg for a in f.args.args] for f in public} == {
+        name: [parameter[0] for parameter in parameters] for name, parameters in expected.items()
+    }
+
+
+PLUGIN = """
+import numpy as np
+import gatherscatter.backends.numpy as inner
+
+class Array:
+    def __init__(self, values):
+        self.values = np.asarray(values)
+        self.shape = self.values.shape
+
+def owns(value):
+    return isinstance(value, Array)
+
+def as_array(operator, argument, value, like):
+    return Array(value)
+
+def same_library(a, b):
+    return True
+
+def gather(data, indices, plan, fill_value, out):
+    return Array(inner.gather(data.values, indices.values, plan, fill_value, None))
+
+def scatter(data, indices, updates, plan, out):
+    updates = updates.values if owns(updates) else updates
+    return Array(inner.scatter(data.values, indices.values, updates, plan, None))
+"""
+
+
+def test_another_distribution_can_add_a_backend(tmp_path, monkeypatch):
+    (tmp_path / "squares.py").write_text(PLUGIN)
+    metadata = tmp_path / "squares-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: squares\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[gatherscatter.backends]\nsquares = squares\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    dispatch._plugin.cache_clear()
+    squares = importlib.import_module("squares")
+    data, indices = squares.Array([1, 4, 9]), squares.Array([[2], [0]])
+    for _ in range(2):  # the second time by the cached route
+        result = gs.gather_nd(data, indices)
+        assert type(result) is squares.Array
+        assert result.values.tolist() == [9, 1]
+    assert gs.scatter_nd(data, [[1]], 5).values.tolist() == [1, 5, 9]
+    with pytest.raises(TypeError, match=r"^gather: data is a squares.Array but indices is a numpy.ndarray"):
+        gs.gather(data, np.array([0]))
+
+
+def test_an_unknown_class_is_refused():
+    class Thing:
+        pass
+
+    with pytest.raises(TypeError, match=r"^gather: data is a test_dispatch\..*Thing, which is not an array"):
+        gs.gather(Thing(), [0])
 
 
 def test_lists_are_numpy_arrays():

@@ -521,9 +521,10 @@ WRONG = {
         "scatter: out is read-only",
     ),
     "scatter: array API": (
-        lambda: gs.scatter(STRICT, [0], 1.0),
+        lambda: gs.scatter(STRICT * 1j, [0], 1.0, reduction="mean"),
         NotImplementedError,
-        "scatter: the array API backend cannot do scatters: it has gathers only so far; convert with numpy.asarray",
+        "scatter: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
+        "the standard makes no complex number of two parts; scatter those by themselves",
     ),
     "scatter_nd: out of bounds": (
         lambda: gs.scatter_nd(D, [[[0, 0], [0, 1]], [[0, 0], [2, 9]]], 1.0),
@@ -581,9 +582,10 @@ WRONG = {
         "scatter_nd: updates=1e+300 cannot be held by data's dtype float32 unchanged; pass a value of that dtype",
     ),
     "scatter_nd: array API": (
-        lambda: gs.scatter_nd(STRICT, [[0]], 1.0),
+        lambda: gs.scatter_nd(STRICT * 1j, [[0]], 1.0, reduction="mean"),
         NotImplementedError,
-        "scatter_nd: the array API backend cannot do scatters: it has gathers only so far; convert with numpy.asarray",
+        "scatter_nd: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
+        "the standard makes no complex number of two parts; scatter those by themselves",
     ),
     "scatter_elements: out of bounds": (
         lambda: gs.scatter_elements(D, [[0, 1], [2, 4]], 1.0),
@@ -647,10 +649,10 @@ WRONG = {
         f"scatter_elements: reduction='mean' is not for dtype bool; it takes {NUMBERS}, complex64, complex128",
     ),
     "scatter_elements: array API": (
-        lambda: gs.scatter_elements(STRICT, [[0]], 1.0),
+        lambda: gs.scatter_elements(STRICT * 1j, [[0]], 1.0, reduction="mean"),
         NotImplementedError,
-        "scatter_elements: the array API backend cannot do scatters: it has gathers only so far; "
-        "convert with numpy.asarray",
+        "scatter_elements: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
+        "the standard makes no complex number of two parts; scatter those by themselves",
     ),
     "no threads": (
         lambda: gs.set_num_threads(0),

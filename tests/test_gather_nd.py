@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import reference
 from conftest import assert_same_bits
-from gatherscatter import shapes, threads
-from gatherscatter._kernels import gather as kernel
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import (
@@ -223,49 +221,6 @@ def test_nothing_lies_on_an_empty_axis(mode, dtype):
         gs.gather_nd(np.zeros((2, 0), dtype), indices, batch_dims=1, mode=mode)
     filled = gs.gather_nd(np.zeros((0, 3), dtype), np.zeros((2, 1), int), mode="fill", fill_value=5)
     assert filled.tolist() == [[5, 5, 5]] * 2
-
-
-@given(data=st.data())
-def test_the_quick_way_answers_just_what_a_plan_allows(data):
-    """The small call's shape check and the plan's are two: they agree on every pair of shapes."""
-    shape = st.lists(st.integers(0, 3), max_size=4).map(tuple)
-    source = np.zeros(data.draw(shape))
-    places = data.draw(shape)
-    indices = np.zeros(places, int)
-    b = data.draw(st.integers(-1, 4))
-    quick = kernel.try_gather_nd(source, indices, b, 1)
-    try:
-        plan = shapes.gather_nd(source.shape, places, b, "raise")
-        expected = reference.gather_nd(source, indices, batch_dims=b)
-    except (ValueError, IndexError):
-        assert quick is None
-    else:
-        assert quick.shape == plan.shape == expected.shape
-
-
-@given(data=st.data())
-def test_the_quick_way_of_elements_answers_just_what_a_plan_allows(data):
-    shape = st.lists(st.integers(0, 3), max_size=3).map(tuple)
-    source = np.zeros(data.draw(shape))
-    places = data.draw(shape)
-    axis = data.draw(st.integers(-3, 3))
-    quick = kernel.try_gather_elements(source, np.zeros(places, int), axis, 1)
-    try:
-        plan = shapes.gather_elements(source.shape, places, axis, "raise")
-        expected = reference.gather_elements(source, np.zeros(places, int), axis=axis)
-    except (ValueError, IndexError):
-        assert quick is None
-    else:
-        assert quick.shape == plan.shape == expected.shape
-
-
-def test_thread_limit_is_handed_on(monkeypatch):
-    """A forced team of one task per tuple would fail if `limit` never reached the kernel."""
-    seen = []
-    monkeypatch.setattr(gs.ops, "_try_gather_nd", lambda *args: seen.append(args[-1]))
-    gs.set_num_threads(3)
-    gs.gather_nd(np.zeros(3), np.zeros((1, 1), int))
-    assert seen == [threads.limit] == [3]
 
 
 class TestFillValue:

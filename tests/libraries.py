@@ -1,0 +1,238 @@
+"""The array libraries that the suite runs on: how to get arrays in and out, and what each of them cannot do.
+
+`python tests/libraries.py` writes docs/backends-table.md from the same declarations that make the suite's strict
+expected failures.
+"""
+
+import contextlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import ml_dtypes
+import numpy as np
+
+FUNCTIONS = ("gather", "gather_nd", "gather_elements", "scatter", "scatter_nd", "scatter_elements")
+REDUCTIONS = ("none", "add", "mul", "max", "min", "mean")
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+TABLE = Path(__file__).parents[1] / "docs" / "backends-table.md"
+
+
+def numpy_dtype(name):
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+@dataclass(frozen=True)
+class Library:
+    name: str
+    package: str  # what to import
+    asarray: Callable[[np.ndarray], Any]
+    asnumpy: Callable[[Any], np.ndarray]
+    device: str = "cpu"
+    has_device: Callable[[], bool] = lambda: True
+    way: Callable[[], Any] = contextlib.nullcontext  # entered around each call
+    in_order: bool = True  # whether updates of one destination meet in order
+
+    def __str__(self):
+        return self.name
+
+    @property
+    def installed(self):
+        return importlib.util.find_spec(self.package) is not None
+
+
+def to_torch(device):
+    def convert(array):
+        import torch
+
+        if array.dtype == ml_dtypes.bfloat16:
+            return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).to(device)
+        return torch.from_numpy(array).to(device)
+
+    return convert
+
+
+def from_torch(tensor):
+    import torch
+
+    tensor = tensor.detach().cpu()
+    if tensor.dtype is torch.bfloat16:
+        return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()
+
+
+def torch_has_cuda():
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def to_jax(platform):
+    def convert(array):
+        import jax
+
+        return jax.device_put(array, jax.devices(platform)[0])
+
+    return convert
+
+
+def jax_has_cuda():
+    import jax
+
+    with contextlib.suppress(RuntimeError):
+        return bool(jax.devices("cuda"))
+    return False
+
+
+def to_cupy(array):
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def from_cupy(array):
+    return array.get()
+
+
+def cupy_has_device():
+    import cupy
+
+    with contextlib.suppress(cupy.cuda.runtime.CUDARuntimeError):
+        return cupy.cuda.runtime.getDeviceCount() > 0
+    return False
+
+
+def to_strict(array):
+    import array_api_strict
+
+    return array_api_strict.asarray(array)
+
+
+@contextlib.contextmanager
+def by_primitives():
+    """The way that tensors take when they need a gradient or a trace."""
+    from gatherscatter.backends import torch as backend
+
+    with mock.patch.object(backend, "_as_numpy", return_value=None):
+        yield
+
+
+LIBRARIES = (
+    Library("NumPy", "numpy", lambda array: array, lambda array: array),
+    Library("PyTorch", "torch", to_torch("cpu"), from_torch),
+    Library("PyTorch, gradients", "torch", to_torch("cpu"), from_torch, way=by_primitives),
+    Library("PyTorch, CUDA", "torch", to_torch("cuda"), from_torch, "cuda", torch_has_cuda, in_order=False),
+    Library("JAX", "jax", to_jax("cpu"), np.asarray),
+    Library("JAX, CUDA", "jax", to_jax("cuda"), np.asarray, "cuda", jax_has_cuda, in_order=False),
+    Library("CuPy", "cupy", to_cupy, from_cupy, "cuda", cupy_has_device, in_order=False),
+    Library("array-api-strict", "array_api_strict", to_strict, np.asarray),
+)
+
+
+@cache
+def why_not_here(library):
+    """Why the suite cannot run on a library on this machine, or None."""
+    if not library.installed:
+        return f"{library.package} is not installed"
+    return None if library.has_device() else f"{library.package} finds no CUDA device"
+
+
+# What is missing: (library, function, reduction, dtype) → why. A library without the dtype cannot be asked.
+
+
+def has_dtype(library, dtype):
+    if library.package == "array_api_strict":
+        return dtype not in ("float16", "bfloat16")
+    return True
+
+
+def cannot(library, function, reduction, dtype):
+    """Why a backend refuses what another can do, or None."""
+    if library.package == "array_api_strict" and reduction == "mean" and dtype.startswith("complex"):
+        return "the standard makes no complex number of two parts"
+    return None
+
+
+def rounds_otherwise(library, reduction, dtype):
+    """Whether a result may differ from the loop's in its last bits: sums in another order, fused products."""
+    if reduction in ("add", "mul", "mean") and not library.in_order:
+        return dtype.startswith(("float", "bfloat", "complex"))
+    in_kernels = library.package in ("numpy", "torch")
+    return reduction == "mul" and dtype.startswith("complex") and not in_kernels
+
+
+def table():
+    """Markdown: for each library and reduction the dtypes that it takes, and why not the others."""
+    lines = [
+        "# What each backend does",
+        "",
+        "Written by `python tests/libraries.py` from what `tests/test_backends.py` runs: every function with every",
+        "mode, reduction and dtype, against the scalar loop. What is not here is refused with `NotImplementedError`,",
+        "and the suite fails as soon as that is no longer so.",
+        "",
+        "Results have the loop's bits, but for sums and products of floating-point numbers on CUDA, which round in no",
+        "particular order, and for complex products on JAX and array-API namespaces, which are the library's own.",
+        "",
+    ]
+    for functions, reductions in ((FUNCTIONS[:3], ("gathers",)), (FUNCTIONS[3:], REDUCTIONS)):
+        lines += [
+            f"## {', '.join(f'`{name}`' for name in functions)}",
+            "",
+            "| backend | " + " | ".join(reductions) + " |",
+            "|---|" + "---|" * len(reductions),
+        ]
+        for library in LIBRARIES:
+            cells = [_cell(library, functions, reduction) for reduction in reductions]
+            lines.append(f"| {library.name} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def accepted(reduction, dtype):
+    """Whether any backend is to take the dtype (docs/semantics.md)."""
+    if reduction in ("max", "min"):
+        return not dtype.startswith("complex")
+    return reduction != "mean" or dtype != "bool"
+
+
+def _cell(library, functions, reduction):
+    taken, refused = [], {}
+    for dtype in DTYPES:
+        if not accepted(reduction, dtype) or not has_dtype(library, dtype):
+            continue
+        reasons = {name: cannot(library, name, reduction, dtype) for name in functions}
+        found = {reason for reason in reasons.values() if reason}
+        if found:
+            for reason in found:
+                names = [name for name in functions if reasons[name] == reason]
+                whose = "" if len(names) == len(functions) else f" ({', '.join(names)})"
+                refused.setdefault(f"{reason}{whose}", []).append(dtype)
+        if len(found) == 0 or None in reasons.values():
+            taken.append(dtype)
+    text = _shortened(taken)
+    for reason, dtypes in refused.items():
+        text += f"; not {', '.join(dtypes)}: {reason}"
+    return text
+
+
+def _shortened(dtypes):
+    if len(dtypes) == len(DTYPES):
+        return "all"
+    text = ", ".join(dtypes)
+    for names, short in (
+        (DTYPES[1:9], "int8 … uint64"),
+        (DTYPES[9:13], "float16, bfloat16, float32, float64"),
+    ):
+        text = text.replace(", ".join(names), short)
+    return text
+
+
+if __name__ == "__main__":
+    TABLE.write_text(table(), encoding="utf-8")

@@ -1,0 +1,66 @@
+"""What a small call costs on PyTorch's CPU tensors, beside the primitive called directly.
+
+    python benchmarks/small_calls.py
+
+prints microseconds a call: the least of many rounds in turns, on one thread.
+"""
+
+import time
+
+import gatherscatter as gs
+import torch
+
+N, ROUNDS = 2000, 40
+
+
+def least(calls):
+    best = dict.fromkeys(calls, float("inf"))
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(N):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - start) / N * 1e6)
+    return best
+
+
+def main():
+    torch.set_num_threads(1)
+    square, columns = torch.rand(8, 8), torch.randint(0, 8, (8, 8))
+    pairs, rows = torch.randint(0, 8, (10, 2)), torch.randint(0, 8, (10,))
+    values, ten = torch.rand(10, 8), torch.rand(10)
+    workloads = {
+        "gather_elements, (8, 8)": (
+            lambda: square.gather(1, columns),
+            lambda: gs.gather_elements(square, columns, axis=1),
+        ),
+        "gather, 10 rows of (8, 8)": (lambda: square.index_select(0, rows), lambda: gs.gather(square, rows)),
+        "gather_nd, 10 pairs of (8, 8)": (
+            lambda: square[pairs[:, 0], pairs[:, 1]],
+            lambda: gs.gather_nd(square, pairs),
+        ),
+        "scatter add, 10 rows of (8, 8)": (
+            lambda: square.index_add(0, rows, values),
+            lambda: gs.scatter(square, rows, values, reduction="add"),
+        ),
+        "scatter none, 10 rows of (8, 8)": (
+            lambda: square.index_copy(0, rows, values),
+            lambda: gs.scatter(square, rows, values),
+        ),
+        "scatter_nd none, 10 pairs of (8, 8)": (
+            lambda: square.index_put((pairs[:, 0], pairs[:, 1]), ten),
+            lambda: gs.scatter_nd(square, pairs, ten),
+        ),
+        "scatter_elements max, (8, 8)": (
+            lambda: square.scatter_reduce(1, columns, square, "amax"),
+            lambda: gs.scatter_elements(square, columns, square, axis=1, reduction="max"),
+        ),
+    }
+    print(f"PyTorch {torch.__version__}\n\n| call | primitive, µs | ours, µs | more |\n|---|--:|--:|--:|")
+    for name, (theirs, ours) in workloads.items():
+        best = least({"theirs": theirs, "ours": ours})
+        print(f"| {name} | {best['theirs']:.2f} | {best['ours']:.2f} | {best['ours'] - best['theirs']:+.2f} |")
+
+
+if __name__ == "__main__":
+    main()

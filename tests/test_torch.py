@@ -306,6 +306,21 @@ def test_export():
     assert program.module()(table, rows).equal(table[rows])
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+def test_traces_keep_the_call():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    data, indices = torch.arange(4.0), torch.tensor([0, 3])
+
+    def call(data, indices):
+        return gs.scatter(data, indices, gs.gather(data, indices, mode="clip"), reduction="add", mode="drop")
+
+    for traced in (make_fx(call)(data, indices), torch.jit.trace(call, (data, indices), check_trace=False)):
+        other = torch.tensor([1, 1])
+        assert traced(data * 2, other).equal(call(data * 2, other))
+
+
 # Shapes without numbers
 
 

@@ -177,14 +177,13 @@ def _movable(tensor: Tensor) -> Tensor:
 
 # Where these say that nothing is watching, numbers in CPU memory are all there is to a call.
 _compiles = torch.compiler.is_compiling
-_transforms = torch._C._are_functorch_transforms_active
 _modes = torch._C._len_torch_dispatch_stack
 _trace = torch._C._get_tracing_state
 
 
 def _is_watched() -> bool:
-    """Whether a transform, a trace or a mode has to see PyTorch's own operators."""
-    return _compiles() or _transforms() or _modes() > 0 or forward_ad._current_level >= 0 or _trace() is not None
+    """Whether a trace or a mode has to see PyTorch's own operators. (Tensors of torch.func have no numpy().)"""
+    return _compiles() or _modes() > 0 or forward_ad._current_level >= 0 or _trace() is not None
 
 
 def _as_numpy(*tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:

@@ -182,7 +182,7 @@ _trace = torch._C._get_tracing_state
 
 
 def _is_watched() -> bool:
-    """Whether a trace or a mode has to see PyTorch's own operators. (Tensors of torch.func have no numpy().)"""
+    """Whether a trace or a mode has to see PyTorch's own operators; tensors of torch.func refuse numpy() themselves."""
     return _compiles() or _modes() > 0 or forward_ad._current_level >= 0 or _trace() is not None
 
 

@@ -8,9 +8,11 @@ functions take arrays of one library and give back an array of that library::
     gs.gather_nd(data, indices)
     gs.scatter_nd(data, indices, updates, reduction="add")
 
-``gs.set_num_threads`` bounds the CPU kernels, ``gs.show_config`` says how they were built.
+``gs.onnx`` has them in ONNX's own names and versions. ``gs.set_num_threads`` bounds the CPU kernels, ``gs.show_config``
+says how they were built.
 """
 
+from gatherscatter import onnx
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
 from gatherscatter.ops import gather, gather_elements, gather_nd, scatter, scatter_elements, scatter_nd
@@ -22,6 +24,7 @@ __all__ = [
     "gather_elements",
     "gather_nd",
     "get_num_threads",
+    "onnx",
     "scatter",
     "scatter_elements",
     "scatter_nd",

@@ -1,0 +1,57 @@
+"""An ONNX backend: onnx's reference evaluator with the gathers and scatters of this package.
+
+``gatherscatter.onnx.backend.prepare(model).run(inputs)``, as any module of the ONNX backend API. Needs onnx.
+
+Source: https://onnx.ai/onnx/api/backend.html
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+from onnx.backend.base import Backend as _Backend
+from onnx.backend.base import BackendRep
+from onnx.reference import ReferenceEvaluator
+
+from gatherscatter.onnx import reference_ops
+
+__all__ = ["Backend", "Model", "prepare", "run_model", "supports_device"]
+
+
+class Model(BackendRep):
+    """A model that is ready to run."""
+
+    def __init__(self, model: Any) -> None:
+        self.evaluator = ReferenceEvaluator(model, new_ops=reference_ops())
+
+    def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """Run on inputs in the model's order (or one array, for a model of one input), and return its outputs."""
+        if not isinstance(inputs, Sequence):
+            inputs = [inputs]
+        return tuple(self.evaluator.run(None, dict(zip(self.evaluator.input_names, inputs, strict=False))))
+
+
+class Backend(_Backend):
+    """The CPU, with gatherscatter's gathers and scatters."""
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> bool:
+        """Every model that onnx's evaluator runs is."""
+        return cls.supports_device(device)
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> Model:
+        """Make a model ready to run."""
+        if not cls.supports_device(device):
+            raise ValueError(f"prepare: device={device!r} is not supported; pass 'CPU'")
+        return Model(model)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether models run on a device."""
+        return device.partition(":")[0] == "CPU"
+
+
+prepare = Backend.prepare
+run_model = Backend.run_model
+supports_device = Backend.supports_device

@@ -1,0 +1,33 @@
+"""Operator classes for onnx's reference evaluator."""
+
+from collections.abc import Callable
+from typing import Any
+
+from onnx.reference.op_run import OpRun
+
+from gatherscatter import onnx as dialect
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Gather": dialect.gather,
+    "GatherElements": dialect.gather_elements,
+    "GatherND": dialect.gather_nd,
+    "Scatter": dialect.scatter,
+    "ScatterElements": dialect.scatter_elements,
+    "ScatterND": dialect.scatter_nd,
+    "TensorScatter": dialect.tensor_scatter,
+}
+
+
+def operators(opset: int | None) -> list[type]:
+    return [_operator(name, function, opset) for name, function in FUNCTIONS.items()]
+
+
+def _operator(name: str, function: Callable[..., Any], opset: int | None) -> type:
+    def run(self: Any, *inputs: Any, **attributes: Any) -> tuple[Any]:
+        version = self.run_params["opsets"][""] if opset is None else opset
+        given = {key: value for key, value in attributes.items() if value is not None}
+        return (function(*inputs, **given, opset=version),)
+
+    # The evaluator finds an operator by its class's name, and the defaults of its attributes in its schema.
+    members = {"__module__": __name__, "__doc__": f"ONNX's {name} on gatherscatter.", "op_domain": "", "_run": run}
+    return type(name, (OpRun,), members)

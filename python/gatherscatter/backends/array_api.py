@@ -14,8 +14,8 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
 
 from gatherscatter import errors, neutral
-from gatherscatter.backends import _rows
-from gatherscatter.shapes import REDUCED_BY, Plan
+from gatherscatter.backends import _checks, _rows
+from gatherscatter.shapes import Plan
 
 NAME = "array API"
 
@@ -55,11 +55,13 @@ def gather(data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> An
 def scatter(data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
     moves = _moves(array_namespace(data, indices))
     xp = moves.xp
-    _check_reduction(data.dtype, plan)
+    _checks.reduction(plan, data)
     _check_indices(indices, data, plan)
     if isinstance(updates, neutral.TYPES):
         updates = _from_numpy(neutral.updates(plan.operator, updates, plan.shape, _numpy_dtype(data)), data)
-    _check_updates(updates, data, plan)
+    _checks.updates(plan, updates, data)
+    if device(updates) != device(data):
+        raise errors.devices_differ(plan.operator, "updates", device(updates), device(data))
     if out is not None:
         _check_out(out, data, plan.data, plan)
     rows, _ = _resolve(xp, indices, plan)
@@ -114,14 +116,6 @@ def _step(xp: ModuleType, reduction: str, dtype: Any) -> Any:
     return largest if reduction == "max" else smallest
 
 
-def _check_reduction(dtype: Any, plan: Plan) -> None:
-    if plan.reduction == "none":
-        return
-    supported = REDUCED_BY[plan.reduction]
-    if _name(dtype) not in supported:
-        raise errors.reduction_dtype(plan.operator, plan.reduction, dtype, supported)
-
-
 def _check_indices(indices: Any, data: Any, plan: Plan) -> None:
     if not array_namespace(indices).isdtype(indices.dtype, "integral"):
         raise errors.index_dtype(plan.operator, indices.dtype)
@@ -129,22 +123,8 @@ def _check_indices(indices: Any, data: Any, plan: Plan) -> None:
         raise errors.devices_differ(plan.operator, "indices", device(indices), device(data))
 
 
-def _check_updates(updates: Any, data: Any, plan: Plan) -> None:
-    if updates.dtype != data.dtype:
-        raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
-    if updates.shape != plan.shape:
-        raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
-    if device(updates) != device(data):
-        raise errors.devices_differ(plan.operator, "updates", device(updates), device(data))
-
-
 def _check_out(out: Any, data: Any, shape: tuple[int, ...], plan: Plan) -> None:
-    if type(out) is not type(data):
-        raise errors.out_type(plan.operator, out, errors.type_name(data))
-    if out.shape != shape:
-        raise errors.out_shape(plan.operator, out.shape, shape)
-    if out.dtype != data.dtype:
-        raise errors.out_dtype(plan.operator, out.dtype, data.dtype)
+    _checks.out(plan, out, data, shape, type(data), errors.type_name(data))
     if not hasattr(type(out), "__setitem__"):
         raise errors.cannot(NAME, plan.operator, "out=", f"a {errors.type_name(out)} cannot be written to")
 

@@ -15,8 +15,8 @@ import array_api_compat.cupy as xp
 import cupy
 
 from gatherscatter import errors, neutral
-from gatherscatter.backends import _rows
-from gatherscatter.shapes import ELEMENTS, ND, REDUCED_BY, Plan
+from gatherscatter.backends import _checks, _rows
+from gatherscatter.shapes import ELEMENTS, ND, Plan
 
 NAME = "CuPy"
 
@@ -70,20 +70,13 @@ def _gather_along(data: Any, indices: Any, fill: Any, plan: Plan) -> Any:
 
 
 def scatter(data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-    if plan.reduction != "none":
-        supported = REDUCED_BY[plan.reduction]
-        if data.dtype.name not in supported:
-            raise errors.reduction_dtype(plan.operator, plan.reduction, data.dtype, supported)
+    _checks.reduction(plan, data)
     _check(plan, data, indices)
     with data.device:
         if isinstance(updates, neutral.TYPES):
             updates = cupy.asarray(neutral.updates(plan.operator, updates, plan.shape, data.dtype))
-        if updates.dtype != data.dtype:
-            raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
-        if updates.shape != plan.shape:
-            raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
-        if updates.device != data.device:
-            raise errors.devices_differ(plan.operator, "updates", updates.device, data.device)
+        _checks.updates(plan, updates, data)
+        _checks.same_device(plan, data, updates=updates)
         if out is not None:
             _check_out(out, data, plan.data, plan)
         rows, _ = _resolve(indices, plan)
@@ -99,19 +92,12 @@ def _movable(array: Any) -> Any:
 def _check(plan: Plan, data: Any, indices: Any) -> None:
     if indices.dtype.kind not in "iu":
         raise errors.index_dtype(plan.operator, indices.dtype)
-    if indices.device != data.device:
-        raise errors.devices_differ(plan.operator, "indices", indices.device, data.device)
+    _checks.same_device(plan, data, indices=indices)
 
 
 def _check_out(out: Any, data: Any, shape: tuple[int, ...], plan: Plan) -> None:
-    if not isinstance(out, cupy.ndarray):
-        raise errors.out_type(plan.operator, out, "cupy.ndarray")
-    if out.shape != shape:
-        raise errors.out_shape(plan.operator, out.shape, shape)
-    if out.dtype != data.dtype:
-        raise errors.out_dtype(plan.operator, out.dtype, data.dtype)
-    if out.device != data.device:
-        raise errors.devices_differ(plan.operator, "out", out.device, data.device)
+    _checks.out(plan, out, data, shape, cupy.ndarray, "cupy.ndarray")
+    _checks.same_device(plan, data, out=out)
 
 
 def _deliver(result: Any, out: Any) -> Any:

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from gatherscatter import errors, neutral, shapes
-from gatherscatter.backends import _rows
-from gatherscatter.shapes import REDUCED_BY, Plan
+from gatherscatter.backends import _checks, _rows
+from gatherscatter.shapes import Plan
 
 NAME = "JAX"
 
@@ -49,17 +49,11 @@ def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Any) -
 
 
 def scatter(data: Array, indices: Array, updates: Any, plan: Plan, out: Any) -> Array:
-    if plan.reduction != "none":
-        supported = REDUCED_BY[plan.reduction]
-        if data.dtype.name not in supported:
-            raise errors.reduction_dtype(plan.operator, plan.reduction, data.dtype, supported)
+    _checks.reduction(plan, data)
     _check(plan, indices, out)
     if isinstance(updates, neutral.TYPES):
         updates = jnp.asarray(neutral.updates(plan.operator, updates, plan.shape, data.dtype))
-    if updates.dtype != data.dtype:
-        raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
-    if updates.shape != plan.shape:
-        raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
+    _checks.updates(plan, updates, data)
     rows, _ = _resolved(indices, plan)
     return _write(data, rows, updates, _core(plan))
 

@@ -22,9 +22,9 @@ from torch.autograd import forward_ad
 from gatherscatter import errors, neutral, shapes, threads
 from gatherscatter._kernels import gather as _gather_kernels
 from gatherscatter._kernels import scatter as _scatter_kernels
-from gatherscatter.backends import _rows
+from gatherscatter.backends import _checks, _rows
 from gatherscatter.backends import numpy as kernels
-from gatherscatter.shapes import ELEMENTS, ND, REDUCED_BY, Plan
+from gatherscatter.shapes import ELEMENTS, ND, Plan
 
 NAME = "PyTorch"
 
@@ -132,10 +132,7 @@ def _gather(data: Tensor, indices: Tensor, fill: Tensor | None, plan: Plan) -> T
 
 
 def scatter(data: Tensor, indices: Tensor, updates: Any, plan: Plan, out: Tensor | None) -> Tensor:
-    if plan.reduction != "none":
-        supported = REDUCED_BY[plan.reduction]
-        if str(data.dtype).removeprefix("torch.") not in supported:
-            raise errors.reduction_dtype(plan.operator, plan.reduction, data.dtype, supported)
+    _checks.reduction(plan, data)
     if not isinstance(updates, Tensor):
         updates = _neutral_updates(updates, plan, data)
     _check(plan, data, indices, updates)
@@ -234,29 +231,17 @@ def _from_numpy(array: np.ndarray[Any, Any], dtype: torch.dtype) -> Tensor:
 def _check(plan: Plan, data: Tensor, indices: Tensor, updates: Tensor | None = None) -> None:
     if indices.dtype not in _INDEX_DTYPES:
         raise errors.index_dtype(plan.operator, indices.dtype)
-    if indices.device != data.device:
-        raise errors.devices_differ(plan.operator, "indices", indices.device, data.device)
+    _checks.same_device(plan, data, indices=indices, updates=updates)
     for tensor in (data, indices, updates):
         if tensor is not None and tensor.layout is not torch.strided:
             raise errors.cannot(NAME, plan.operator, f"a tensor of layout {tensor.layout}", "pass tensor.to_dense()")
     if updates is not None:
-        if updates.dtype != data.dtype:
-            raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
-        if updates.shape != plan.shape:
-            raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
-        if updates.device != data.device:
-            raise errors.devices_differ(plan.operator, "updates", updates.device, data.device)
+        _checks.updates(plan, updates, data)
 
 
 def _check_out(out: Any, data: Tensor, shape: tuple[int, ...], plan: Plan) -> None:
-    if not isinstance(out, Tensor):
-        raise errors.out_type(plan.operator, out, "torch.Tensor")
-    if out.shape != shape:
-        raise errors.out_shape(plan.operator, out.shape, shape)
-    if out.dtype != data.dtype:
-        raise errors.out_dtype(plan.operator, out.dtype, data.dtype)
-    if out.device != data.device:
-        raise errors.devices_differ(plan.operator, "out", out.device, data.device)
+    _checks.out(plan, out, data, shape, Tensor, "torch.Tensor")
+    _checks.same_device(plan, data, out=out)
 
 
 def _element(plan: Plan, argument: str, value: Any, data: Tensor) -> Tensor:

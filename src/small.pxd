@@ -14,6 +14,10 @@ cdef extern from "numpy/arrayobject.h":
                                      const Py_ssize_t* strides, void* data, int flags, PyObject* like)
 
 
+cdef enum:
+    SMALL_BYTES = 1 << 20
+
+
 cdef struct Small:
     int axis            # counted from the front
     int batch_dims
@@ -80,9 +84,13 @@ cdef inline bint describe_small(Small* call, Kind kind, cnp.ndarray data, cnp.nd
 
 
 cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t* shape):
-    """Uninitialised memory of like's dtype; None for what NumPy has to make."""
+    """Uninitialised memory of like's dtype; None for what NumPy or src/memory.pyx has to make."""
     cdef cnp.dtype dtype = like.descr
-    if PyDataType_REFCHK(dtype):
+    cdef Py_ssize_t size = dtype.itemsize
+    cdef int d
+    for d in range(n_dims):
+        size *= shape[d]
+    if PyDataType_REFCHK(dtype) or size >= SMALL_BYTES:
         return None
     Py_INCREF(dtype)  # PyArray_NewFromDescr takes one over
     return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)

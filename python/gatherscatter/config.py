@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gatherscatter import threads
+from gatherscatter import memory, threads
 from gatherscatter._kernels import threads as _kernel
 from gatherscatter._version import __version__
 
@@ -27,8 +27,8 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        With ``mode="dicts"``: keys "gatherscatter", "python", "numpy", "compiler", "openmp", "threads" and
-        "array libraries".
+        With ``mode="dicts"``: keys "gatherscatter", "python", "numpy", "compiler", "openmp", "threads",
+        "kept memory" and "array libraries".
 
     Raises
     ------
@@ -51,6 +51,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
         "compiler": _kernel.compiler,
         "openmp": _kernel.openmp_version or "none (serial build)",
         "threads": threads.get_num_threads(),
+        "kept memory": f"{memory.limit} MiB at most",
         "array libraries": libraries,
     }
     if mode == "dicts":

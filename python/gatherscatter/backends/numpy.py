@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import errors, neutral, threads
+from gatherscatter import errors, memory, neutral, threads
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter.shapes import AXIS, ND, REDUCED, REDUCED_BY, Plan
@@ -66,7 +66,7 @@ def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array 
 
 
 def _gather_new(data: Array, indices: Array, plan: Plan, mode: int, fill: Array | None) -> Array:
-    result = np.empty(plan.shape, data.dtype)
+    result = memory.empty(plan.shape, data.dtype)
     status = _gather.gather(plan.kind, data, indices, result, plan.axis, plan.batch_dims, mode, fill, threads.limit)
     if status != _OK:
         if status != _REFERENCES:
@@ -97,7 +97,7 @@ def scatter(data: Array, indices: Array, updates: Any, plan: Plan, out: Array | 
     mode = _MODES[plan.mode]
     _check_unplaced(indices, plan, mode)
     if out is None:
-        result = np.empty(data.shape, dtype)
+        result = memory.empty(data.shape, dtype)
         _scatter_into(result, data, indices, updates, plan, mode, number)
         return result
 

@@ -1,0 +1,41 @@
+"""How much memory of freed results is kept for the next ones (src/memory.pyx)."""
+
+import os
+import warnings
+
+from gatherscatter._kernels import memory as _kernel
+
+__all__ = ["empty", "keep", "kept"]
+
+_DEFAULT = 256
+_VARIABLE = "GATHERSCATTER_KEEP_MIB"
+
+empty = _kernel.empty
+
+
+def keep(mebibytes: int) -> None:
+    """Keep at most so much, for the whole process; 0 keeps nothing."""
+    _kernel.set_limit(mebibytes << 20)
+
+
+def kept() -> int:
+    """How many bytes are kept now."""
+    return _kernel.kept_bytes()
+
+
+def _wanted() -> int:
+    given = os.environ.get(_VARIABLE)
+    if given is None:
+        return _DEFAULT
+    if given.isascii() and given.isdigit():
+        return int(given)
+    warnings.warn(
+        f"gatherscatter: {_VARIABLE}={given!r} is not a whole number of mebibytes; {_DEFAULT} are kept",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return _DEFAULT
+
+
+limit = _wanted() if _kernel.keeps else 0
+keep(limit)

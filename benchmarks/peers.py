@@ -1,295 +1,182 @@
-"""Time gatherscatter beside NumPy and PyTorch on the same arrays, in the same run.
+"""Time gatherscatter beside every peer that is installed, on the same arrays, in the same run.
 
     pip install '.[peers]'
-    python benchmarks/peers.py [--rounds N] [--threads N] [WORKLOAD ...]
+    python benchmarks/peers.py [--rounds N] [--threads N] [--write FOLDER] [WORKLOAD ...]
 
-Every system computes into a result of its own. The systems take turns within each round, so that a machine that
-slows down slows all of them; times are minima and medians over the rounds, and only the ratios count. Before a
-workload is timed, all results are compared.
+Each workload is one call (workloads.py), which each system does in its own way (systems.py), into a result of its own;
+"with out=" is ours into memory that is there, and C is a loop written for that workload alone (limit.c). Before it is
+timed, every result is compared with NumPy's. The systems take turns within each round, so that a machine that slows
+down slows all of them: only ratios of one run count. With --write the folder gets peers.json, peers.md and peers.png.
 """
 
 import argparse
+import gc
+import json
+import math
+import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 
-import gatherscatter as gs
 import numpy as np
-import torch
+from systems import installed, version
+from tqdm import tqdm
+from workloads import WORKLOADS
 
-Calls = dict[str, Callable[[], object]]
-
-
-@dataclass(frozen=True)
-class Workload:
-    description: str
-    calls: Callable[[np.random.Generator], Calls]
-    repeat: int = 1  # calls per timing, for what is too short to time alone
+OURS, WITH_OUT, LIMIT = "gatherscatter", "with out=", "C"
+GOAL = [f"W{i}" for i in range(1, 15)]
 
 
-WORKLOADS: dict[str, Workload] = {}
+def cpu():
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()
 
 
-def workload(name: str, description: str, repeat: int = 1):
-    def register(calls):
-        WORKLOADS[name] = Workload(description, calls, repeat)
-        return calls
-
-    return register
-
-
-@workload("W1", "gather_nd: 4 M elements of float32 (4096, 4096), int64 (4 M, 2)")
-def w1(rng):
-    data = rng.random((4096, 4096), dtype=np.float32)
-    indices = rng.integers(0, 4096, (4_000_000, 2))
-    t_data, t_indices = torch.from_numpy(data), torch.from_numpy(indices)
-    return {
-        "gatherscatter": lambda: gs.gather_nd(data, indices),
-        "NumPy": lambda: data[indices[:, 0], indices[:, 1]],
-        "PyTorch": lambda: t_data[t_indices[:, 0], t_indices[:, 1]],
-    }
-
-
-@workload("W2", "gather_nd: 500 k rows of float32 (1 M, 64), int64 (500 k, 1)")
-def w2(rng):
-    data = rng.random((1_000_000, 64), dtype=np.float32)
-    indices = rng.integers(0, 1_000_000, (500_000, 1))
-    t_data, t_indices = torch.from_numpy(data), torch.from_numpy(indices)
-    return {
-        "gatherscatter": lambda: gs.gather_nd(data, indices),
-        "NumPy": lambda: data.take(indices[:, 0], axis=0),
-        "PyTorch": lambda: t_data.index_select(0, t_indices[:, 0]),
-    }
-
-
-@workload("W3", "gather_nd, batch_dims=1: float32 (64, 4096, 128), int64 (64, 2048, 1)")
-def w3(rng):
-    data = rng.random((64, 4096, 128), dtype=np.float32)
-    indices = rng.integers(0, 4096, (64, 2048, 1))
-    t_data, t_indices = torch.from_numpy(data), torch.from_numpy(indices)
-    batch, t_batch = np.arange(64)[:, None], torch.arange(64)[:, None]
-    return {
-        "gatherscatter": lambda: gs.gather_nd(data, indices, batch_dims=1),
-        "NumPy": lambda: data[batch, indices[..., 0]],
-        "PyTorch": lambda: t_data[t_batch, t_indices[..., 0]],
-    }
-
-
-@workload("W4", "gather_elements, axis=1: float32 (4096, 4096), int64 (4096, 4096)")
-def w4(rng):
-    data = rng.random((4096, 4096), dtype=np.float32)
-    indices = rng.integers(0, 4096, (4096, 4096))
-    t_data, t_indices = torch.from_numpy(data), torch.from_numpy(indices)
-    return {
-        "gatherscatter": lambda: gs.gather_elements(data, indices, axis=1),
-        "NumPy": lambda: np.take_along_axis(data, indices, axis=1),
-        "PyTorch": lambda: torch.gather(t_data, 1, t_indices),
-    }
-
-
-@workload("W5", "gather_elements, axis=0: float32 (4096, 4096), int64 (4096, 4096)")
-def w5(rng):
-    data = rng.random((4096, 4096), dtype=np.float32)
-    indices = rng.integers(0, 4096, (4096, 4096))
-    t_data, t_indices = torch.from_numpy(data), torch.from_numpy(indices)
-    return {
-        "gatherscatter": lambda: gs.gather_elements(data, indices, axis=0),
-        "NumPy": lambda: np.take_along_axis(data, indices, axis=0),
-        "PyTorch": lambda: torch.gather(t_data, 0, t_indices),
-    }
-
-
-def scatter_elements_of_16_m(rng, reduction, numpy_at, torch_reduce):
-    """4 M updates into 16 M elements, duplicates included."""
-    data = rng.random(16_000_000, dtype=np.float32)
-    # Whole numbers add up to the same in any order, so that every system can be compared.
-    data = np.floor(data * 8)
-    indices = rng.integers(0, 16_000_000, (4_000_000, 1))
-    updates = np.floor(rng.random(4_000_000, dtype=np.float32) * 8)
-    if reduction == "none":  # which of several updates wins is unspecified elsewhere
-        updates = indices[:, 0].astype(np.float32)
-    t_data, t_indices, t_updates = map(torch.from_numpy, (data, indices, updates))
-
-    def in_numpy():
-        result = data.copy()
-        if numpy_at is None:
-            result[indices[:, 0]] = updates
-        else:
-            numpy_at(result, indices[:, 0], updates)
-        return result
-
-    return {
-        "gatherscatter": lambda: gs.scatter_nd(data, indices, updates, reduction=reduction),
-        "NumPy": in_numpy,
-        "PyTorch": lambda: torch_reduce(t_data, t_indices[:, 0], t_updates),
-    }
-
-
-@workload("W6", "scatter_nd none: 4 M elements into float32 (16 M,), int64 (4 M, 1)")
-def w6(rng):
-    return scatter_elements_of_16_m(rng, "none", None, lambda d, i, u: d.scatter(0, i, u))
-
-
-@workload("W7", "scatter_nd add: 4 M elements into float32 (16 M,), int64 (4 M, 1)")
-def w7(rng):
-    return scatter_elements_of_16_m(rng, "add", np.add.at, lambda d, i, u: d.index_add(0, i, u))
-
-
-@workload("W8", "scatter_nd max: 4 M elements into float32 (16 M,), int64 (4 M, 1)")
-def w8(rng):
-    return scatter_elements_of_16_m(rng, "max", np.maximum.at, lambda d, i, u: d.scatter_reduce(0, i, u, reduce="amax"))
-
-
-@workload("W9", "scatter_nd none: 500 k distinct rows into float32 (1 M, 64), int64 (500 k, 1)")
-def w9(rng):
-    data = rng.random((1_000_000, 64), dtype=np.float32)
-    indices = rng.permutation(1_000_000)[:500_000, None].copy()
-    updates = rng.random((500_000, 64), dtype=np.float32)
-    t_data, t_indices, t_updates = map(torch.from_numpy, (data, indices, updates))
-
-    def in_numpy():
-        result = data.copy()
-        result[indices[:, 0]] = updates
-        return result
-
-    return {
-        "gatherscatter": lambda: gs.scatter_nd(data, indices, updates),
-        "NumPy": in_numpy,
-        "PyTorch": lambda: t_data.index_copy(0, t_indices[:, 0], t_updates),
-    }
-
-
-@workload("W10", "scatter_nd add: 500 k rows into float32 (1 M, 64), int64 (500 k, 1), duplicates")
-def w10(rng):
-    data = np.floor(rng.random((1_000_000, 64), dtype=np.float32) * 8)
-    indices = rng.integers(0, 1_000_000, (500_000, 1))
-    updates = np.floor(rng.random((500_000, 64), dtype=np.float32) * 8)
-    t_data, t_indices, t_updates = map(torch.from_numpy, (data, indices, updates))
-
-    def in_numpy():
-        result = data.copy()
-        np.add.at(result, indices[:, 0], updates)
-        return result
-
-    return {
-        "gatherscatter": lambda: gs.scatter_nd(data, indices, updates, reduction="add"),
-        "NumPy": in_numpy,
-        "PyTorch": lambda: t_data.index_add(0, t_indices[:, 0], t_updates),
-    }
-
-
-def scatter_elements_of_a_matrix(rng, reduction):
-    data = np.floor(rng.random((4096, 4096), dtype=np.float32) * 8)
-    indices = rng.integers(0, 4096, (4096, 4096))
-    updates = np.floor(rng.random((4096, 4096), dtype=np.float32) * 8)
-    if reduction == "none":
-        updates = indices.astype(np.float32)
-    t_data, t_indices, t_updates = map(torch.from_numpy, (data, indices, updates))
-    rows = np.arange(4096)[:, None]
-
-    def in_numpy():
-        result = data.copy()
-        if reduction == "none":
-            np.put_along_axis(result, indices, updates, axis=1)
-        else:
-            np.add.at(result, (rows, indices), updates)
-        return result
-
-    def in_torch():
-        if reduction == "none":
-            return t_data.scatter(1, t_indices, t_updates)
-        return t_data.scatter_add(1, t_indices, t_updates)
-
-    return {
-        "gatherscatter": lambda: gs.scatter_elements(data, indices, updates, axis=1, reduction=reduction),
-        "NumPy": in_numpy,
-        "PyTorch": in_torch,
-    }
-
-
-@workload("W11", "scatter_elements none, axis=1: float32 (4096, 4096), int64 (4096, 4096)")
-def w11(rng):
-    return scatter_elements_of_a_matrix(rng, "none")
-
-
-@workload("W12", "scatter_elements add, axis=1: float32 (4096, 4096), int64 (4096, 4096)")
-def w12(rng):
-    return scatter_elements_of_a_matrix(rng, "add")
-
-
-@workload("W13", "one small call: gather_nd, 10 tuples of float32 (8, 8)", repeat=20_000)
-def w13(rng):
-    data = rng.random((8, 8), dtype=np.float32)
-    i = rng.integers(0, 8, (10, 2))
-    t_data, t_i = torch.from_numpy(data), torch.from_numpy(i)
-    return {
-        "gatherscatter": lambda: gs.gather_nd(data, i),
-        "NumPy": lambda: data[i[:, 0], i[:, 1]],
-        "PyTorch": lambda: t_data[t_i[:, 0], t_i[:, 1]],
-    }
-
-
-@workload("W14", "one small call: gather_elements, axis=1, float32 (8, 8)", repeat=20_000)
-def w14(rng):
-    data = rng.random((8, 8), dtype=np.float32)
-    i = rng.integers(0, 8, (8, 8))
-    t_data, t_i = torch.from_numpy(data), torch.from_numpy(i)
-    return {
-        "gatherscatter": lambda: gs.gather_elements(data, i, axis=1),
-        "NumPy": lambda: np.take_along_axis(data, i, axis=1),
-        "PyTorch": lambda: torch.gather(t_data, 1, t_i),
-    }
-
-
-def measure(work: Workload, rounds: int) -> dict[str, list[float]]:
-    """Seconds per call, system by system, after checking that all of them agree."""
-    calls = work.calls(np.random.default_rng(0))
-    expected = np.asarray(calls["NumPy"]())
-    for system, call in calls.items():
-        if not np.array_equal(np.asarray(call()), expected):
-            raise SystemExit(f"{system} gives another result than NumPy")
-    times: dict[str, list[float]] = {system: [] for system in calls}
+def measure(name, systems, rounds, progress):
+    """Seconds per call of each system that has the workload, in the order of the rounds."""
+    workload = WORKLOADS[name]
+    call = workload.make(np.random.default_rng(0))
+    runs = {}
+    for system in systems.values():
+        run = system.prepare(call)
+        if run is not None:
+            runs[system.name] = run
+    runs[WITH_OUT] = systems[OURS].prepare_out(call)
+    expected = runs["NumPy"]()
+    for system, run in runs.items():
+        found = run()
+        found = found.numpy() if hasattr(found, "numpy") and found.__class__.__module__ != "torch" else found
+        if system == "PyTorch" and expected.dtype.name == "bfloat16":
+            found = found.view(systems["PyTorch"].torch.int16).numpy().view(expected.dtype)
+        if not np.array_equal(np.asarray(found).astype(expected.dtype), expected):
+            raise SystemExit(f"{name}: {system} gives another result than NumPy")
+        del found
+    del expected
+    gc.collect()
+    times = {system: [] for system in runs}
     for _ in range(rounds):
-        for system, call in calls.items():
+        for system, run in runs.items():
             start = time.perf_counter()
-            for _ in range(work.repeat):
-                call()
-            times[system].append((time.perf_counter() - start) / work.repeat)
+            for _ in range(workload.repeat):
+                run()
+            times[system].append((time.perf_counter() - start) / workload.repeat)
+            progress.update()
     return times
 
 
-def duration(seconds: float) -> str:
-    return f"{seconds * 1e3:8.2f} ms" if seconds > 1e-4 else f"{seconds * 1e6:8.3f} us"
+def summary(name, times):
+    least = {system: min(taken) for system, taken in times.items()}
+    peers = {system: taken for system, taken in least.items() if system not in (OURS, WITH_OUT, LIMIT)}
+    best = min(peers, key=peers.get)
+    return {
+        "description": WORKLOADS[name].description,
+        "megabytes": WORKLOADS[name].moved,
+        "seconds": {s: {"min": min(t), "median": statistics.median(t)} for s, t in times.items()},
+        "best peer": best,
+        "ahead of the best peer": peers[best] / least[OURS],
+        "ahead of the best peer, with out=": peers[best] / least[WITH_OUT],
+        "over the limit": least[OURS] / least[LIMIT] if LIMIT in least else None,
+    }
 
 
-def main() -> None:
+def cell(seconds):
+    if seconds is None:
+        return "–"
+    seconds = seconds["min"]
+    return f"{seconds * 1e6:.2f} µs" if seconds < 1e-4 else f"{seconds * 1e3:.1f}"
+
+
+def table(results, names):
+    """Markdown: least times in milliseconds, and what they come to."""
+    columns = [OURS, WITH_OUT, LIMIT, *[name for name in names if name not in (OURS, LIMIT)]]
+    lines = [
+        "| | workload | " + " | ".join(columns) + " | ahead of the best | over C |",
+        "|---|---|" + "--:|" * (len(columns) + 2),
+    ]
+    for name, result in results.items():
+        cells = [cell(result["seconds"].get(column)) for column in columns]
+        over = result["over the limit"]
+        tail = [f"{result['ahead of the best peer']:.2f} × {result['best peer']}", f"{over:.2f}" if over else "–"]
+        lines.append(f"| {name} | {result['description']} | " + " | ".join([*cells, *tail]) + " |")
+    return "\n".join(lines)
+
+
+def conclusion(results):
+    goal = [results[name] for name in GOAL if name in results]
+    if not goal:
+        return ""
+    mean = math.exp(statistics.fmean(math.log(result["ahead of the best peer"]) for result in goal))
+    behind = [name for name in GOAL if name in results and results[name]["ahead of the best peer"] < 1]
+    text = f"Ahead of the best peer of each of {len(goal)} workloads by {mean:.2f} in the geometric mean"
+    return text + (f"; behind on {', '.join(behind)}." if behind else "; behind on none.")
+
+
+def draw(results, path):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = list(results)
+    systems = list(dict.fromkeys(s for result in results.values() for s in result["seconds"] if s != WITH_OUT))
+    figure, axes = plt.subplots(figsize=(max(8, 0.9 * len(names)), 5), layout="constrained")
+    width = 0.85 / len(systems)
+    for i, system in enumerate(systems):
+        relative = [
+            results[name]["seconds"].get(system, {"min": math.nan})["min"] / results[name]["seconds"][OURS]["min"]
+            for name in names
+        ]
+        color = {OURS: "black", LIMIT: "silver"}.get(system, f"C{i}")
+        axes.bar(
+            np.arange(len(names)) + (i - len(systems) / 2 + 0.5) * width, relative, width, label=system, color=color
+        )
+    axes.set_yscale("log")
+    axes.axhline(1, color="black", linewidth=0.5)
+    axes.set_xticks(range(len(names)), names, rotation=45 if len(names) > 14 else 0)
+    axes.set_ylabel("time over gatherscatter's (least of the rounds)")
+    axes.legend(ncols=4, fontsize="small")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(WORKLOADS)}; default all")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=gs.get_num_threads())
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to put the JSON, the table and the picture")
     options = parser.parse_args()
     if unknown := set(options.workloads) - set(WORKLOADS):
         parser.error(f"no workload named {', '.join(sorted(unknown))}")
+    names = options.workloads or list(WORKLOADS)
 
-    gs.set_num_threads(options.threads)
-    torch.set_num_threads(options.threads)
-    print(
-        f"gatherscatter {gs.__version__}, NumPy {np.__version__}, PyTorch {torch.__version__}, "
-        f"Python {platform.python_version()}, {options.threads} threads, {options.rounds} rounds"
-    )
-    for name in options.workloads or WORKLOADS:
-        work = WORKLOADS[name]
-        times = measure(work, options.rounds)
-        ours = times["gatherscatter"]
-        print(f"\n{name}: {work.description}")
-        for system, taken in times.items():
-            ratio = min(taken) / min(ours)
-            print(
-                f"  {system:14} min {duration(min(taken))}   median {duration(statistics.median(taken))}"
-                f"   {ratio:6.2f} x gatherscatter's minimum"
-            )
+    # Every system finds as many CPUs as it may use, also those that have no setting of their own.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
+    systems = installed(options.threads)
+    versions = {name: version(system) for name, system in systems.items()}
+    about = ", ".join(f"{name} {number}" for name, number in versions.items())
+    about += f"; Python {platform.python_version()}; {cpu()}, {options.threads} threads; {options.rounds} rounds"
+
+    results = {}
+    with tqdm(total=len(names), unit="workload") as whole:
+        for name in names:
+            whole.set_description(name)
+            with tqdm(leave=False, unit="run") as progress:
+                results[name] = summary(name, measure(name, systems, options.rounds, progress))
+            whole.update()
+    text = f"{about}\n\n{table(results, list(systems))}\n\n{conclusion(results)}\n"
+    print(text)
+    if options.write:
+        options.write.mkdir(parents=True, exist_ok=True)
+        record = {"versions": versions, "about": about, "workloads": results}
+        (options.write / "peers.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        header = "# Beside every peer\n\nMilliseconds a call, the least of the rounds, as printed by\n"
+        command = f"`python benchmarks/peers.py --write {options.write}`.\n\n"
+        (options.write / "peers.md").write_text(header + command + text, encoding="utf-8")
+        draw(results, options.write / "peers.png")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ functions take arrays of one library and give back an array of that library::
     gs.gather_nd(data, indices)
     gs.scatter_nd(data, indices, updates, reduction="add")
 
-``gs.onnx`` has them in ONNX's own names and versions. ``gs.set_num_threads`` bounds the CPU kernels, ``gs.show_config``
-says how they were built.
+``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` have them in those systems' own names and versions.
+``gs.set_num_threads`` bounds the CPU kernels, ``gs.show_config`` says how they were built.
 """
 
-from gatherscatter import onnx
+from gatherscatter import onnx, openvino, tensorflow
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
 from gatherscatter.ops import gather, gather_elements, gather_nd, scatter, scatter_elements, scatter_nd
@@ -25,9 +25,11 @@ __all__ = [
     "gather_nd",
     "get_num_threads",
     "onnx",
+    "openvino",
     "scatter",
     "scatter_elements",
     "scatter_nd",
     "set_num_threads",
     "show_config",
+    "tensorflow",
 ]

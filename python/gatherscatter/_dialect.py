@@ -1,5 +1,6 @@
 """What the dialects share: arrays of any library, their dtypes by NumPy's names, and messages."""
 
+import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -26,6 +27,18 @@ def check_dtype(operator: str, argument: str, array: Any, accepted: Collection[s
             f"{operator}: {argument} has dtype {array.dtype}, but {source} takes {', '.join(accepted)}: "
             "convert it with astype"
         )
+
+
+def namespace(array: Any) -> Any:
+    """The array-API namespace of an array."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        import array_api_compat.torch  # at once: torch.compile warns of the caches in array_namespace
+
+        return array_api_compat.torch
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)
 
 
 def no_such(operator: str, what: str, has: str) -> ValueError:

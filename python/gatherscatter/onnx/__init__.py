@@ -13,6 +13,7 @@ Source: https://onnx.ai/onnx/operators/
 from typing import Any
 
 from gatherscatter import _dialect, errors, ops, shapes
+from gatherscatter.backends import _rows
 
 __all__ = [
     "gather",
@@ -385,9 +386,7 @@ def tensor_scatter(
             f"tensor_scatter: update of shape {tuple(update.shape)} does not fit past_cache of shape "
             f"{tuple(past_cache.shape)}: along axis {place} it may be shorter, else it is alike"
         )
-    import array_api_compat
-
-    xp, where = array_api_compat.array_namespace(past_cache), array_api_compat.device(past_cache)
+    xp, where = _dialect.namespace(past_cache), _rows.device(past_cache)
     run = xp.arange(update.shape[place], dtype=xp.int64, device=where)
     if write_indices is None:
         starts = xp.zeros(past_cache.shape[:1], dtype=xp.int64, device=where)

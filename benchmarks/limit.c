@@ -86,25 +86,27 @@ typedef struct {
             int t = omp_get_thread_num();                                                                                 \
             int64_t low = n_at * t / threads, high = n_at * (t + 1) / threads;                                            \
             for (int64_t i = low; i < high; i++)                                                                          \
-                start[(at[i] >> SHIFT) * threads + t]++;                                                                  \
+                start[t * n_tiles + (at[i] >> SHIFT)]++;                                                                  \
             _Pragma("omp barrier") _Pragma("omp single")                                                                  \
             {                                                                                                             \
                 int64_t sum = 0;                                                                                          \
-                for (int64_t j = 0; j <= threads * n_tiles; j++) {                                                        \
-                    int64_t count = start[j];                                                                             \
-                    start[j] = sum;                                                                                       \
-                    sum += count;                                                                                         \
-                }                                                                                                         \
+                for (int64_t tile = 0; tile < n_tiles; tile++)                                                            \
+                    for (int u = 0; u < threads; u++) {                                                                   \
+                        int64_t count = start[u * n_tiles + tile];                                                        \
+                        start[u * n_tiles + tile] = sum;                                                                  \
+                        sum += count;                                                                                     \
+                    }                                                                                                     \
             }                                                                                                             \
             for (int64_t i = low; i < high; i++)                                                                          \
-                records[start[(at[i] >> SHIFT) * threads + t]++] = (Record){(uint32_t)at[i], updates[i]};                 \
+                records[start[t * n_tiles + (at[i] >> SHIFT)]++] = (Record){(uint32_t)at[i], updates[i]};                 \
             _Pragma("omp barrier") _Pragma("omp for schedule(dynamic)") for (int64_t tile = 0; tile < n_tiles; tile++)    \
             {                                                                                                             \
                 int64_t first = tile << SHIFT, last = first + (1 << SHIFT) < n ? first + (1 << SHIFT) : n;                \
                 if (first >= last)                                                                                        \
                     continue;                                                                                             \
                 memcpy(out + first, data + first, (last - first) * sizeof(float));                                        \
-                int64_t begin = tile ? start[tile * threads - 1] : 0, end = start[tile * threads + threads - 1];          \
+                int64_t *ends = start + (threads - 1) * n_tiles;                                                          \
+                int64_t begin = tile ? ends[tile - 1] : 0, end = ends[tile];                                              \
                 for (int64_t i = begin; i < end; i++) {                                                                   \
                     float *x = out + records[i].place, u = records[i].value;                                              \
                     APPLY;                                                                                                \

@@ -5,8 +5,9 @@
 
 Each workload is one call (workloads.py), which each system does in its own way (systems.py), into a result of its own;
 "with out=" is ours into memory that is there, and C is a loop written for that workload alone (limit.c). Before it is
-timed, every result is compared with NumPy's; a peer's that differs is marked. The systems take turns within each round, so that a machine that slows
-down slows all of them: only ratios of one run count. With --write the folder gets peers.json, peers.md and peers.png.
+timed, every result is compared with NumPy's; a peer's that differs is marked. The systems take turns within each round,
+so that a machine that slows down slows all of them: only ratios of one run count. With --write the folder gets
+peers.json, peers.md and peers.png.
 """
 
 import argparse

@@ -65,19 +65,16 @@ def _backend_of(operator: str, argument: str, value: Any) -> ModuleType:
         if type(value).__array_function__ is not np.ndarray.__array_function__:
             raise errors.meaningful_subclass(operator, argument, value)
         return numpy_backend
-    for package in _packages(type(value)):
-        backend = _backend_for(package)
+    # The packages that define its class and the bases of it; one after the other, since torch.compile cannot follow
+    # every version of PyTorch into the bases of its tensors.
+    for base in type(value).__mro__:
+        backend = _backend_for(base.__module__.partition(".")[0])
         if backend is not None and backend.owns(value):
             return backend
     backend = _any_namespace()
     if backend.owns(value):
         return backend
     raise errors.not_an_array(operator, argument, value)
-
-
-def _packages(kind: type) -> list[str]:
-    """The packages that define a class and its bases."""
-    return [base.__module__.partition(".")[0] for base in kind.__mro__ if base is not object]
 
 
 def _backend_for(package: str) -> ModuleType | None:

@@ -399,6 +399,8 @@ def _axis(operator: str, axis: Any) -> int:
     """An axis that is an input of the operator: a scalar, or a list or array of one element."""
     if (isinstance(axis, (list, tuple)) and len(axis) == 1) or tuple(getattr(axis, "shape", ())) == (1,):
         axis = axis[0]
+    if not isinstance(axis, int) and hasattr(axis, "item"):  # not every library's array is an index
+        axis = axis.item()
     return shapes.integer(operator, "axis", axis)
 
 

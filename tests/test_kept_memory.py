@@ -1,5 +1,6 @@
 """Memory of large results that comes back for the next ones."""
 
+import ctypes
 import gc
 import os
 import subprocess
@@ -142,3 +143,30 @@ def test_the_environment_says_how_much():
     odd = run("some")
     assert int(odd.stdout) > 0
     assert "GATHERSCATTER_KEEP_MIB='some' is not a whole number of mebibytes; 256 are kept" in odd.stderr
+
+
+def test_an_allocator_of_the_users_is_left_alone():
+    """A second handler (NEP 49) with the functions of NumPy's own, set by NumPy's C API."""
+    capi = ctypes.pythonapi
+    capi.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    capi.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    capi.PyCapsule_New.restype = ctypes.py_object
+    capi.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    table = capi.PyCapsule_GetPointer(np._core._multiarray_umath._ARRAY_API, None)
+    entries = ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))
+    set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(entries[304])  # PyDataMem_SetHandler
+    get_handler = ctypes.PYFUNCTYPE(ctypes.py_object)(entries[305])
+    name = np._core.multiarray.get_handler_name
+
+    assert name(large()) == "gatherscatter"
+    memory.keep(0)
+    memory.keep(64)
+    own = ctypes.create_string_buffer(ctypes.string_at(capi.PyCapsule_GetPointer(get_handler(), b"mem_handler"), 168))
+    own[:5] = b"users"
+    before = set_handler(capi.PyCapsule_New(ctypes.addressof(own), b"mem_handler", None))
+    try:
+        assert name(large()).startswith("users")
+        gs.gather(np.zeros(8), np.zeros(MIB, int))
+    finally:
+        set_handler(before)
+    assert memory.kept() == 0

@@ -135,11 +135,12 @@ cdef void give(void* ctx, void* memory, size_t size) noexcept nogil:
         return
     capacity = capacity_of(memory)[0]
     base = <char*>memory - HEADER
-    if capacity > kept.limit:
-        unmap_pages(base)
-        return
     offer_pages(base, capacity)
     PyThread_acquire_lock(lock, 1)
+    if capacity > kept.limit:
+        PyThread_release_lock(lock)
+        unmap_pages(base)
+        return
     while kept.n_blocks == MAX_BLOCKS or kept.bytes + capacity > kept.limit:
         dropped[n_dropped] = remove(0)
         n_dropped += 1

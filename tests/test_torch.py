@@ -388,8 +388,12 @@ def test_parameters_and_subclasses():
     class Own(torch.Tensor):
         pass
 
-    own = torch.arange(3.0).as_subclass(Own)
-    assert gs.gather(own, torch.tensor([2])).tolist() == [2]
+    own, indices = torch.arange(3.0).as_subclass(Own), torch.tensor([2]).as_subclass(Own)
+    for _ in range(3):  # by the ladder, and then by what it remembers
+        result = gs.gather(own, indices)
+        assert type(result) is Own
+        assert result.tolist() == [2]
+        assert type(gs.scatter(own, indices, own[:1])) is Own
 
 
 @on_devices

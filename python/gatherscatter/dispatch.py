@@ -50,7 +50,8 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
     ]
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         known[tuple(map(type, arrays))] = backend
-        if hasattr(backend, "try_gather") and len(set(map(type, arrays))) == 1:
+        # Not for subclasses, whose results may be of their own class.
+        if set(map(type, arrays)) == {getattr(backend, "SMALL", None)}:
             small_gathers[type(arrays[0])] = backend.try_gather
             small_scatters[type(arrays[0])] = backend.try_scatter
     return backend, arrays

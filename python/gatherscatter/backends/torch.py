@@ -27,6 +27,7 @@ from gatherscatter.backends import numpy as kernels
 from gatherscatter.shapes import ELEMENTS, ND, Plan
 
 NAME = "PyTorch"
+SMALL = Tensor  # the class that the short ways take
 
 _NUMPY_DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     getattr(torch, name): np.dtype(name) for name in shapes.REDUCED if name != "bfloat16"

@@ -1,6 +1,6 @@
 /* The limit column of peers.py: for each workload one loop in C, as fast as we know how to write it for that workload
  * alone: float32, int64 indices, contiguous arrays, no strides, no dtypes, no error messages. Indices are checked
- * nowhere, and negative ones do not count from the back.
+ * nowhere, negative ones do not count from the back, and the result's memory is there already.
  *
  * Scatters into large results are partitioned (Beamer, Asanović, Patterson, IPDPS 2017), as ours are.
  */

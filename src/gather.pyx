@@ -12,19 +12,21 @@ Kernels report, Python explains: what comes back is OK, the place of the first b
 """
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
 from items cimport (
-    LINE, MAX_ITEM, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void, item_t,
+    LINE, MAX_ITEM, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, index_t, inline_void, item_t,
     prefetch,
 )
 from resolve cimport (
     BESIDE, BLOCK, DATA, INDEX_DTYPE, INDICES, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
-    add_axis, advance, describe, finish_walk, is_linear, load_any, place, resolve_block, seek, start_walk,
+    add_axis, advance, are_plain, describe, find_plain, finish_walk, is_linear, load_any, place, resolve_block,
+    resolve_plain, seek, start_walk,
 )
 from rows cimport Row, abs_stride, cut_row, describe_row, empty_row
+from stream cimport STREAM_BYTES, STREAM_ROW, can_stream, stream_rows, streamed
 from small cimport Small, describe_small, new_array
 from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
 
@@ -37,7 +39,6 @@ cdef extern from "numpy/arrayobject.h":
 cdef enum:
     # Data that spans less than this lies in the second cache level anyhow.
     PREFETCH_SPAN = 1 << 19
-    PREFETCH_LINES = 4  # of each item; the hardware sees the rest coming
 
 cdef struct Job:
     Tuples tuples
@@ -46,6 +47,8 @@ cdef struct Job:
     const char* data
     char* out
     const char* fill       # one element
+    bint has_runs
+    bint streams           # rows go past the caches
     bint far               # data is too large for the caches near the core
     Py_ssize_t itemsize
     bint out_is_linear     # over the walk
@@ -61,6 +64,11 @@ cdef inline inline_void move_items(item_t* kind, const char* data, const int64_t
     cdef Py_ssize_t i, j
     cdef const char* source
     cdef item_t item
+    if n_inner == 1 and fill == NULL:
+        for i in range(n):
+            memcpy(&item, data + offsets[i], sizeof(item_t))
+            memcpy(out + i * out_step, &item, sizeof(item_t))
+        return
     if n_inner == 1:
         for i in range(n):
             source = fill if offsets[i] == SKIPPED else data + offsets[i]
@@ -81,7 +89,9 @@ cdef inline inline_void move_width(item_t* kind, const Row* row, const char* dat
                                    Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     """Items as wide as what kind points to, which is never read."""
     # The common layout gets its strides as constants.
-    if row.n_inner == 1 and out_step == sizeof(item_t):
+    if row.n_inner == 1 and out_step == sizeof(item_t) and fill == NULL:
+        move_items(kind, data, offsets, n, NULL, out, sizeof(item_t), 1, 0, 0)
+    elif row.n_inner == 1 and out_step == sizeof(item_t):
         move_items(kind, data, offsets, n, fill, out, sizeof(item_t), 1, 0, 0)
     else:
         move_items(kind, data, offsets, n, fill, out, out_step, row.n_inner, row.inner_data, row.inner_beside)
@@ -94,9 +104,8 @@ cdef inline void repeat(const char* element, Py_ssize_t itemsize, Py_ssize_t n_b
         i += itemsize
 
 
-cdef inline inline_void move_long(const Row* row, const char* data, const int64_t* offsets, Py_ssize_t n,
-                                  const char* fill, Py_ssize_t itemsize, char* out,
-                                  Py_ssize_t out_step) noexcept nogil:
+cdef inline void move_long(const Row* row, const char* data, const int64_t* offsets, Py_ssize_t n, const char* fill,
+                           Py_ssize_t itemsize, char* out, Py_ssize_t out_step) noexcept nogil:
     """Items of any other width."""
     cdef Py_ssize_t i, j
     cdef char* target
@@ -109,7 +118,15 @@ cdef inline inline_void move_long(const Row* row, const char* data, const int64_
                 memcpy(target, data + offsets[i] + j * row.inner_data, row.item_bytes)
 
 
-cdef inline inline_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
+cdef inline void move_lines(const char* data, const int64_t* offsets, Py_ssize_t n, Py_ssize_t item_bytes, char* out,
+                            Py_ssize_t out_step) noexcept nogil:
+    """Long items that lie together in data and in out."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        memcpy(out + i * out_step, data + offsets[i], item_bytes)
+
+
+cdef cloned_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
                                    Py_ssize_t n, const char* fill, char* out,
                                    Py_ssize_t out_step) noexcept nogil:
     """One item each for the tuples of a block. fill: the whole item where it has a width of its own."""
@@ -135,27 +152,139 @@ cdef inline inline_void move_block(const Job* job, const Row* row, const char* d
         move_width(<bytes32*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 64:
         move_width(<bytes64*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif job.streams and row.n_inner == 1 and fill == NULL:
+        stream_rows(out, out_step, data, offsets, n, row.item_bytes)
+    elif row.n_inner == 1 and fill == NULL:
+        move_lines(data, offsets, n, row.item_bytes, out, out_step)
     else:
         move_long(row, data, offsets, n, fill, job.itemsize, out, out_step)
 
 
-cdef inline inline_void prefetch_block(const char* data, Py_ssize_t item_bytes, const int64_t* offsets,
-                                       Py_ssize_t n) noexcept nogil:
-    """Ask for a whole block's lines at once: on its own the core waits for fewer of them at a time."""
-    cdef Py_ssize_t i, line
-    cdef Py_ssize_t lines = min((item_bytes + LINE - 1) // LINE, <Py_ssize_t>PREFETCH_LINES)
-    if lines == 1:
-        for i in range(n):
-            prefetch(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i]))
+cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    """Ask for a block's lines at once: on its own the core waits for fewer of them at a time."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        prefetch(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i]))
+
+
+# Plain tuples that name single elements, one beside the other in out: the whole run in one loop.
+
+cdef enum:
+    SHORT = 64  # elements resolved, and asked for, while those in front of them are moved
+
+
+cdef inline inline_void move_plain(item_t* kind, index_t* index_kind, int k, const Job* job, const char* data,
+                                   const char* p, int64_t start, int64_t start_step, Py_ssize_t n, char* out,
+                                   int64_t* outside) noexcept nogil:
+    cdef int64_t even[SHORT]
+    cdef int64_t odd[SHORT]
+    cdef int64_t* offsets = even
+    cdef int64_t* later = odd
+    cdef int64_t* swap
+    cdef Py_ssize_t i, n_offsets, n_later, done = 0, resolved = 0
+    cdef item_t item, item1, item2, item3
+    n_offsets = 0
+    while True:
+        n_later = min(<Py_ssize_t>SHORT, n - resolved)
+        if n_later == SHORT:
+            resolve_plain(index_kind, k, &job.tuples, p, start, start_step, SHORT, later, outside)
+        else:
+            resolve_plain(index_kind, k, &job.tuples, p, start, start_step, n_later, later, outside)
+        if outside[0] < 0:
+            return
+        if job.far:
+            prefetch_block(data, later, n_later)
+        p += n_later * k * <Py_ssize_t>sizeof(index_t)
+        start += n_later * start_step
+        resolved += n_later
+        if n_offsets == SHORT:
+            for i in range(0, SHORT, 4):
+                memcpy(&item, data + offsets[i], sizeof(item_t))
+                memcpy(&item1, data + offsets[i + 1], sizeof(item_t))
+                memcpy(&item2, data + offsets[i + 2], sizeof(item_t))
+                memcpy(&item3, data + offsets[i + 3], sizeof(item_t))
+                memcpy(out + i * <Py_ssize_t>sizeof(item_t), &item, sizeof(item_t))
+                memcpy(out + (i + 1) * <Py_ssize_t>sizeof(item_t), &item1, sizeof(item_t))
+                memcpy(out + (i + 2) * <Py_ssize_t>sizeof(item_t), &item2, sizeof(item_t))
+                memcpy(out + (i + 3) * <Py_ssize_t>sizeof(item_t), &item3, sizeof(item_t))
+        else:
+            for i in range(n_offsets):
+                memcpy(&item, data + offsets[i], sizeof(item_t))
+                memcpy(out + i * <Py_ssize_t>sizeof(item_t), &item, sizeof(item_t))
+        out += n_offsets * <Py_ssize_t>sizeof(item_t)
+        if n_later == 0:
+            return
+        swap = offsets
+        offsets = later
+        later = swap
+        n_offsets = n_later
+
+
+cdef inline inline_void move_plain_indices(item_t* kind, const Job* job, const char* data, const char* p,
+                                           int64_t start, int64_t start_step, Py_ssize_t n, char* out,
+                                           int64_t* outside) noexcept nogil:
+    if job.tuples.width == 8 and job.tuples.k == 1:
+        move_plain(kind, <int64_t*>NULL, 1, job, data, p, start, start_step, n, out, outside)
+    elif job.tuples.width == 8:
+        move_plain(kind, <int64_t*>NULL, 2, job, data, p, start, start_step, n, out, outside)
+    elif job.tuples.k == 1:
+        move_plain(kind, <int32_t*>NULL, 1, job, data, p, start, start_step, n, out, outside)
     else:
-        for i in range(n):
-            for line in range(lines):
-                prefetch(<const void*>(<uintptr_t>data + <uintptr_t>(offsets[i] + line * LINE)))
+        move_plain(kind, <int32_t*>NULL, 2, job, data, p, start, start_step, n, out, outside)
 
 
-cdef cloned_void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
+cdef cloned_void move_run(const Job* job, const char* data, const char* p, int64_t start, int64_t start_step,
+                          Py_ssize_t n, char* out, int64_t* outside) noexcept nogil:
+    if job.itemsize == 4:
+        move_plain_indices(<uint32_t*>NULL, job, data, p, start, start_step, n, out, outside)
+    elif job.itemsize == 8:
+        move_plain_indices(<uint64_t*>NULL, job, data, p, start, start_step, n, out, outside)
+    elif job.itemsize == 2:
+        move_plain_indices(<uint16_t*>NULL, job, data, p, start, start_step, n, out, outside)
+    elif job.itemsize == 1:
+        move_plain_indices(<uint8_t*>NULL, job, data, p, start, start_step, n, out, outside)
+    else:
+        move_plain_indices(<bytes16*>NULL, job, data, p, start, start_step, n, out, outside)
+
+
+cdef bint has_runs(const Job* job) noexcept nogil:
+    cdef int inner = job.walk.n_dims - 1
+    return (job.walk.shape[inner] >= SHORT and job.row.outer.n == 1 and job.row.n_inner == 1
+            and job.row.item_bytes == job.itemsize and job.walk.stride[inner][BESIDE] == job.itemsize
+            and (job.itemsize <= 2 or job.itemsize == 4 or job.itemsize == 8 or job.itemsize == 16)
+            and are_plain(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES]))
+
+
+cdef bint run_runs(const Job* job, Py_ssize_t task) noexcept nogil:
+    """As run_task. False: an index is out of bounds, or indices that are not aligned. The plain way finds out."""
+    cdef Place at
+    cdef Py_ssize_t start = task * job.tuples_per_task
+    cdef Py_ssize_t stop = min(start + job.tuples_per_task, job.walk.n)
+    cdef Py_ssize_t n
+    cdef int inner = job.walk.n_dims - 1
+    cdef int64_t outside = 0
+    cdef const char* p
+    seek(&job.walk, start, &at)
+    while start < stop:
+        n = min(job.walk.shape[inner] - at.coordinate[inner], stop - start)
+        p = job.tuples.base + at.offset[INDICES]
+        if <uintptr_t>p % job.tuples.width != 0:
+            return False
+        move_run(job, job.data, p, at.offset[DATA], job.walk.stride[inner][DATA], n, job.out + at.offset[BESIDE],
+                 &outside)
+        if outside < 0:
+            return False
+        advance(&job.walk, n, &at)
+        start += n
+    return True
+
+
+cdef void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
     """One chunk of the tuples, one part of their rows. status: OK or the place of the first bad index."""
-    cdef int64_t offsets[BLOCK]
+    cdef int64_t even[BLOCK]
+    cdef int64_t odd[BLOCK]
+    cdef int64_t* offsets = even
+    cdef int64_t* later = odd
     cdef char fill_item[MAX_ITEM]
     cdef Place at, piece
     cdef Row row
@@ -163,13 +292,17 @@ cdef cloned_void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) n
     cdef char* out = job.out
     cdef const char* fill = job.fill
     cdef Py_ssize_t data_shift = 0, out_shift = 0
-    cdef Py_ssize_t n, block_out, _piece
+    cdef Py_ssize_t n, n_later, later_out, block_out = 0, _piece
+    cdef int64_t* swap
     cdef Py_ssize_t start = task // job.cuts * job.tuples_per_task
     cdef Py_ssize_t stop = min(start + job.tuples_per_task, job.walk.n)
     cdef Py_ssize_t unit = task % job.cuts * job.units_per_task
     cdef int inner = job.walk.n_dims - 1
     cdef Py_ssize_t out_step = job.walk.stride[inner][BESIDE]
 
+    status[0] = OK
+    if job.has_runs and run_runs(job, task):
+        return
     cut_row(&job.row, unit, min(unit + job.units_per_task, job.row_units), &row, &data_shift, &out_shift)
     data += data_shift
     out += out_shift
@@ -177,24 +310,38 @@ cdef cloned_void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) n
         repeat(fill, job.itemsize, row.item_bytes, fill_item)
         fill = fill_item
 
+    # A block is resolved, and its lines are asked for, before the block in front of it is moved: so the core has loads
+    # to wait for side by side.
     seek(&job.walk, start, &at)
-    while start < stop:
-        block_out = at.offset[BESIDE]
-        resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start), not job.out_is_linear,
-                      offsets, &n)
-        if n < 0:
-            status[0] = start * job.tuples.k - 1 - n
-            return
-        if row.item_bytes:
+    n = 0
+    while True:
+        later_out = at.offset[BESIDE]
+        n_later = 0
+        if start < stop:
+            resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start), not job.out_is_linear,
+                          later, &n_later)
+            if n_later < 0:
+                status[0] = start * job.tuples.k - 1 - n_later
+                return
+            start += n_later
             # Tuples that walk along, as in a warped image, are seen coming by the hardware.
-            if job.far and not -n * LINE < offsets[n - 1] - offsets[0] < n * LINE:
-                prefetch_block(data, row.item_bytes, offsets, n)
+            if job.far and 0 < row.item_bytes <= LINE and not -n_later * LINE < later[n_later - 1] - later[0] < n_later * LINE:
+                prefetch_block(data, later, n_later)
+        if n:
             seek(&row.outer, 0, &piece)
             for _piece in range(row.outer.n):
                 move_block(job, &row, data + piece.offset[DATA], offsets, n, fill,
                            out + block_out + piece.offset[BESIDE], out_step)
                 advance(&row.outer, 1, &piece)
-        start += n
+        elif n_later == 0:
+            break
+        swap = offsets
+        offsets = later
+        later = swap
+        n = n_later if row.item_bytes else 0
+        block_out = later_out
+    if job.streams:
+        streamed()
     status[0] = OK
 
 
@@ -279,66 +426,90 @@ cdef struct Columns:
     const char* fill
 
 
-cdef inline inline_void move_columns(item_t* kind, const char* tile, const int64_t* offsets, Py_ssize_t n_rows,
-                                     Py_ssize_t n_columns, const char* fill, char* out,
-                                     Py_ssize_t out_row) noexcept nogil:
-    cdef Py_ssize_t _row, j
+cdef inline inline_void move_columns(item_t* kind, const char* tile, const int64_t* offsets, Py_ssize_t n_columns,
+                                     const char* fill, char* out) noexcept nogil:
+    cdef Py_ssize_t j
     cdef const char* source
     cdef item_t item
-    for _row in range(n_rows):
-        for j in range(n_columns):
-            source = fill if offsets[j] == SKIPPED else tile + offsets[j] + j * <Py_ssize_t>sizeof(item_t)
-            memcpy(&item, source, sizeof(item_t))
-            memcpy(out + j * <Py_ssize_t>sizeof(item_t), &item, sizeof(item_t))
-        offsets += n_columns
-        out += out_row
+    for j in range(n_columns):
+        source = tile + offsets[j]
+        if fill != NULL:
+            source = fill if offsets[j] == SKIPPED else source
+        memcpy(&item, source, sizeof(item_t))
+        memcpy(out + j * <Py_ssize_t>sizeof(item_t), &item, sizeof(item_t))
+
+
+cdef inline inline_void move_plain_columns(item_t* kind, index_t* index_kind, const Columns* job, const char* tile,
+                                           Py_ssize_t n_columns, const char* indices, char* out,
+                                           int64_t* outside) noexcept nogil:
+    """Row by row, each resolved before the one in front of it is moved."""
+    cdef int64_t offsets[2 * COLUMN_BYTES]
+    cdef Py_ssize_t row
+    for row in range(job.n_rows + 1):
+        if row < job.n_rows:
+            resolve_plain(index_kind, 1, &job.tuples, indices + row * job.index_row, 0, sizeof(item_t), n_columns,
+                          offsets + (row & 1) * COLUMN_BYTES, outside)
+            if outside[0] < 0:
+                return
+        if row > 0:
+            move_columns(kind, tile, offsets + (row - 1 & 1) * COLUMN_BYTES, n_columns, NULL,
+                         out + (row - 1) * job.out_row)
+
+
+cdef inline inline_void move_column_tile(item_t* kind, const Columns* job, const char* tile, Py_ssize_t n_columns,
+                                         const char* indices, char* out, int64_t* outside) noexcept nogil:
+    cdef int64_t offsets[COLUMN_BYTES]
+    cdef Py_ssize_t row
+    cdef uint64_t bad = 0
+    if job.tuples.plain and n_columns * <Py_ssize_t>sizeof(item_t) == COLUMN_BYTES:  # which the compiler then knows
+        if job.tuples.width == 8:
+            move_plain_columns(kind, <int64_t*>NULL, job, tile, COLUMN_BYTES // sizeof(item_t), indices, out, outside)
+        else:
+            move_plain_columns(kind, <int32_t*>NULL, job, tile, COLUMN_BYTES // sizeof(item_t), indices, out, outside)
+        return
+    for row in range(job.n_rows):
+        load_any(&job.tuples, indices + row * job.index_row, job.index_column, n_columns, job.size, offsets)
+        place(job.tuples.mode, offsets, n_columns, job.size, n_columns * <Py_ssize_t>sizeof(item_t), True, 0,
+              sizeof(item_t), offsets, &bad)
+        if bad:
+            outside[0] = -1
+            return
+        move_columns(kind, tile, offsets, n_columns, job.fill, out + row * job.out_row)
 
 
 cdef cloned_void run_columns(const Columns* job, Py_ssize_t task, char* tile, Py_ssize_t* status) noexcept nogil:
     """One tile of columns at one position of the other axes. status: OK, or anything else for a bad index."""
-    cdef int64_t offsets[BLOCK]
     cdef Place at
     cdef Py_ssize_t column = task % job.n_tiles * job.per_tile
     cdef Py_ssize_t n_columns = min(job.per_tile, job.n_columns - column)
     cdef Py_ssize_t row_bytes = n_columns * job.width
-    cdef Py_ssize_t block = BLOCK // n_columns
-    cdef Py_ssize_t i, row, n
+    cdef Py_ssize_t i
     cdef const char* data
     cdef const char* indices
     cdef char* out
-    cdef uint64_t bad = 0
+    cdef int64_t outside = 0
 
     seek(&job.outer, task // job.n_tiles, &at)
     data = job.data + at.offset[DATA] + column * job.width
     indices = job.tuples.base + at.offset[INDICES] + column * job.index_column
     out = job.out + at.offset[BESIDE] + column * job.width
-    for i in range(job.size):
-        memcpy(tile + i * row_bytes, data + i * job.data_row, row_bytes)
-    row = 0
-    while row < job.n_rows and not bad:
-        n = min(block, job.n_rows - row)
-        for i in range(n):
-            load_any(&job.tuples, indices + (row + i) * job.index_row, job.index_column, n_columns, job.size,
-                     offsets + i * n_columns)
-        place(job.tuples.mode, offsets, n * n_columns, job.size, row_bytes, True, 0, 0, offsets, &bad)
-        if not bad:
-            if job.width == 4:
-                move_columns(<uint32_t*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
-                             job.out_row)
-            elif job.width == 8:
-                move_columns(<uint64_t*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
-                             job.out_row)
-            elif job.width == 2:
-                move_columns(<uint16_t*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
-                             job.out_row)
-            elif job.width == 1:
-                move_columns(<uint8_t*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
-                             job.out_row)
-            else:
-                move_columns(<bytes16*>NULL, tile, offsets, n, n_columns, job.fill, out + row * job.out_row,
-                             job.out_row)
-        row += n
-    status[0] = -2 if bad else OK
+    if row_bytes == COLUMN_BYTES:
+        for i in range(job.size):
+            memcpy(tile + i * COLUMN_BYTES, data + i * job.data_row, COLUMN_BYTES)
+    else:
+        for i in range(job.size):
+            memcpy(tile + i * row_bytes, data + i * job.data_row, row_bytes)
+    if job.width == 4:
+        move_column_tile(<uint32_t*>NULL, job, tile, n_columns, indices, out, &outside)
+    elif job.width == 8:
+        move_column_tile(<uint64_t*>NULL, job, tile, n_columns, indices, out, &outside)
+    elif job.width == 2:
+        move_column_tile(<uint16_t*>NULL, job, tile, n_columns, indices, out, &outside)
+    elif job.width == 1:
+        move_column_tile(<uint8_t*>NULL, job, tile, n_columns, indices, out, &outside)
+    else:
+        move_column_tile(<bytes16*>NULL, job, tile, n_columns, indices, out, &outside)
+    status[0] = -2 if outside < 0 else OK
 
 
 cdef bint describe_columns(Columns* job, const Tuples* tuples, cnp.ndarray data, cnp.ndarray indices,
@@ -364,17 +535,22 @@ cdef bint describe_columns(Columns* job, const Tuples* tuples, cnp.ndarray data,
     if not forced and (job.size * job.n_columns * width < COLUMN_WORK or 4 * job.n_rows < job.size
                        or job.n_columns < job.per_tile):
         return False
+    job.index_column = cnp.PyArray_STRIDE(indices, columns)
     job.tuples.base = tuples.base
     job.tuples.kind = tuples.kind
     job.tuples.width = tuples.width
     job.tuples.swapped = tuples.swapped
     job.tuples.mode = tuples.mode
     job.tuples.k = 1
+    # As in a tile: a step along the axis is one row of it.
+    job.tuples.size[0] = job.size
+    job.tuples.stride[0] = COLUMN_BYTES
+    find_plain(&job.tuples)
+    job.tuples.plain &= job.index_column == job.tuples.width and cnp.PyArray_ISALIGNED(indices)
     job.width = width
     job.data_row = cnp.PyArray_STRIDE(data, axis)
     job.index_row = cnp.PyArray_STRIDE(indices, axis)
     job.out_row = cnp.PyArray_STRIDE(out, axis)
-    job.index_column = cnp.PyArray_STRIDE(indices, columns)
     job.n_tiles = (job.n_columns + job.per_tile - 1) // job.per_tile
     job.data = cnp.PyArray_BYTES(data)
     job.out = cnp.PyArray_BYTES(out)
@@ -450,6 +626,9 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cn
     job.fill = fill
     job.out_is_linear = is_linear(&job.walk, BESIDE)
     job.far = span > PREFETCH_SPAN
+    job.has_runs = out is not None and has_runs(&job)
+    job.streams = (job.row.item_bytes >= STREAM_ROW and out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES
+                   and can_stream())
     return run(&job, limit)
 
 

@@ -8,7 +8,7 @@
 # Each index is read from memory once, so another thread that writes to the index array meanwhile can change
 # the answer but can't move an access out of bounds.
 cimport cython
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdint cimport INT64_MAX
 
 cdef extern from "<stdint.h>":
@@ -16,11 +16,11 @@ cdef extern from "<stdint.h>":
 
 from libc.string cimport memcpy
 cimport numpy as cnp
-from items cimport LINE, index_t, inline_void, prefetch
+from items cimport cloned_void, index_t, inline_void
 
 cdef enum:
     MAX_DIMS = 64  # NumPy's
-    BLOCK = 1024   # tuples: 8 KiB of values and 8 KiB of offsets
+    BLOCK = 128    # tuples: few enough for the core to load the next block's indices while it moves this one's rows
 
 cdef enum Mode:
     RAISE = 0
@@ -59,6 +59,8 @@ cdef struct Tuples:
     bint swapped     # not in the machine's byte order
     Mode mode
     int k
+    bint plain       # what is common, and has loops of its own (resolve_plain)
+    int shift        # then: the last stride is 1 << shift
     Py_ssize_t component_stride
     Py_ssize_t size[MAX_DIMS]    # of the k axes of data that the tuple indexes
     Py_ssize_t stride[MAX_DIMS]
@@ -153,6 +155,22 @@ cdef inline bint read_tuples(Tuples* tuples, cnp.ndarray indices, Mode mode) noe
     return tuples.kind == c'i' or tuples.kind == c'u'
 
 
+cdef inline void find_plain(Tuples* tuples) noexcept nogil:
+    """Single indices or pairs of int64 or int32, in bounds or an error, the last into steps of a power of two."""
+    tuples.plain = (tuples.mode == RAISE and not tuples.swapped and tuples.kind == c'i'
+                    and (tuples.width == 8 or tuples.width == 4)
+                    and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride == tuples.width)))
+    tuples.shift = 0
+    if tuples.plain:
+        while tuples.shift < 62 and (<int64_t>1 << tuples.shift) < tuples.stride[tuples.k - 1]:
+            tuples.shift += 1
+        tuples.plain = (<int64_t>1 << tuples.shift) == tuples.stride[tuples.k - 1]
+
+
+cdef inline bint are_plain(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
+    return tuples.plain and step == tuples.k * tuples.width and <uintptr_t>p % tuples.width == 0
+
+
 # The three ways in which an operator's indices name places of data.
 cdef enum Kind:
     ND = 0        # tuples along the last axis of indices
@@ -181,6 +199,7 @@ cdef inline bint describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.
     for d in range(tuples.k):
         tuples.size[d] = cnp.PyArray_DIM(data, first + d)
         tuples.stride[d] = cnp.PyArray_STRIDE(data, first + d)
+    find_plain(tuples)
     start_walk(walk)
     for d in range(n_axes):
         if kind == AXIS and batch_dims <= d < axis:  # between: the same indices for every position
@@ -302,15 +321,50 @@ cdef inline inline_void place(Mode mode, const int64_t* values, Py_ssize_t n, in
                 offsets[i] = (start + i * start_step if first else offsets[i]) + value * stride
 
 
-cdef inline inline_void resolve(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
+cdef inline inline_void resolve_plain(index_t* kind, int k, const Tuples* tuples, const char* p, int64_t start,
+                                      int64_t start_step, Py_ssize_t n, int64_t* offsets,
+                                      int64_t* outside) noexcept nogil:
+    """Plain tuples: load and place in one loop. outside: negative once an index is out of bounds."""
+    cdef Py_ssize_t i
+    cdef const index_t* index = <const index_t*>p
+    cdef int64_t value, offset, wrong = 0
+    cdef int64_t first = tuples.size[0], last = tuples.size[k - 1], stride = tuples.stride[0]
+    cdef int shift = tuples.shift
+    for i in range(n):
+        offset = start + i * start_step if start_step else start
+        if k == 2:
+            value = <int64_t>index[2 * i]
+            value += (value >> 63) & first
+            wrong |= value | (first - 1 - value)
+            offset += value * stride
+        value = <int64_t>index[i * k + k - 1]
+        value += (value >> 63) & last
+        wrong |= value | (last - 1 - value)
+        offsets[i] = offset + (value << shift)
+    outside[0] |= wrong
+
+
+cdef inline cloned_void resolve(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
                                 int64_t start_step, Py_ssize_t n, int64_t* offsets, uint64_t* bad) noexcept nogil:
     """Offsets of n ≤ BLOCK tuples that lie step bytes apart, the first of them start bytes into data."""
     cdef int64_t values[BLOCK]
+    cdef int64_t outside = 0
     cdef Py_ssize_t i
     cdef int j
     if tuples.k == 0:
         for i in range(n):
             offsets[i] = start + i * start_step
+        return
+    if are_plain(tuples, p, step):
+        if tuples.width == 8 and tuples.k == 1:
+            resolve_plain(<int64_t*>NULL, 1, tuples, p, start, start_step, n, offsets, &outside)
+        elif tuples.width == 8:
+            resolve_plain(<int64_t*>NULL, 2, tuples, p, start, start_step, n, offsets, &outside)
+        elif tuples.k == 1:
+            resolve_plain(<int32_t*>NULL, 1, tuples, p, start, start_step, n, offsets, &outside)
+        else:
+            resolve_plain(<int32_t*>NULL, 2, tuples, p, start, start_step, n, offsets, &outside)
+        bad[0] |= outside < 0
         return
     # Into the offsets' own memory: a copy of the indices that no other thread can write to.
     load_any(tuples, p, step, n, tuples.size[0], offsets)
@@ -318,11 +372,6 @@ cdef inline inline_void resolve(const Tuples* tuples, const char* p, Py_ssize_t 
     for j in range(1, tuples.k):
         load_any(tuples, p + j * tuples.component_stride, step, n, tuples.size[j], values)
         place(tuples.mode, values, n, tuples.size[j], tuples.stride[j], False, 0, 0, offsets, bad)
-    # The next block's indices can be on their way while this one's rows are moved.
-    if 0 < step <= LINE and n == BLOCK:
-        p += n * step
-        for i in range(n * step // LINE):
-            prefetch(p + i * LINE)
 
 
 cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
@@ -340,7 +389,7 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t
     return 0
 
 
-cdef inline inline_void resolve_block(const Tuples* tuples, const Walk* walk, Place* at, Py_ssize_t n,
+cdef inline void resolve_block(const Tuples* tuples, const Walk* walk, Place* at, Py_ssize_t n,
                                       bint to_run_end, int64_t* offsets, Py_ssize_t* done) noexcept nogil:
     """Offsets of up to n ≤ BLOCK tuples from `at`, which goes on past them.
 

@@ -94,7 +94,7 @@ def test_every_index_dtype_in_every_layout(name, dtype, layout, mode):
     assert_same_bits(FUNCTIONS[name](data, indices, mode=mode), LOOPS[name](data, indices, mode=mode))
 
 
-@pytest.mark.parametrize("n", [1023, 1024, 1025, 2048, 9000])
+@pytest.mark.parametrize("n", [63, 64, 65, 127, 128, 129, 192, 9000])
 @pytest.mark.parametrize("b", [0, 1])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_gather_crosses_blocks_and_tasks(forced_threads, n, b, order):

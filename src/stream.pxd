@@ -1,0 +1,71 @@
+# Stores that go past the caches, for results that are larger than any of them.
+#
+# An ordinary store first reads the line that it writes to. For rows of whole lines that is traffic for nothing: a third
+# of what a copy moves. Streaming stores save it, but their lines have to be written as a whole, and whoever reads the
+# result next finds it in memory. Used from STREAM_BYTES on, on Intel's CPUs: on two cores of an AMD EPYC (Zen 4) they
+# took longer than ordinary ones. GATHERSCATTER_STREAM=0 or 1 in the environment overrides that.
+from libc.stdint cimport int64_t
+
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #include <stdint.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+      #include <immintrin.h>
+      static int gs_can_stream(void) {
+          static int known = -1;
+          if (known < 0) {
+              const char *asked = getenv("GATHERSCATTER_STREAM");
+              __builtin_cpu_init();
+              known = __builtin_cpu_supports("avx") && (asked && *asked ? *asked != '0' : __builtin_cpu_is("intel"));
+          }
+          return known;
+      }
+      __attribute__((target("avx"), always_inline))
+      static inline void gs_stream_lines(char *out, const char *in, size_t n) {
+          for (size_t i = 0; i < n; i += 64) {
+              __m256i a = _mm256_loadu_si256((const __m256i *)(in + i));
+              __m256i b = _mm256_loadu_si256((const __m256i *)(in + i + 32));
+              _mm256_stream_si256((__m256i *)(out + i), a);
+              _mm256_stream_si256((__m256i *)(out + i + 32), b);
+          }
+      }
+      __attribute__((target("avx")))
+      static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
+                                 size_t size) {
+          if (((uintptr_t)out | step | size) % 64 == 0) {
+              for (ptrdiff_t i = 0; i < n; i++) gs_stream_lines(out + i * step, data + offsets[i], size);
+              return;
+          }
+          for (ptrdiff_t i = 0; i < n; i++) {
+              char *to = out + i * step;
+              const char *from = data + offsets[i];
+              size_t head = -(uintptr_t)to & 63, lines;
+              if (head > size) head = size;
+              lines = (size - head) & ~(size_t)63;
+              memcpy(to, from, head);
+              gs_stream_lines(to + head, from + head, lines);
+              memcpy(to + head + lines, from + head + lines, size - head - lines);
+          }
+      }
+      static void gs_streamed(void) { _mm_sfence(); }
+    #else
+      static int gs_can_stream(void) { return 0; }
+      static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
+                                 size_t size) {
+          for (ptrdiff_t i = 0; i < n; i++) memcpy(out + i * step, data + offsets[i], size);
+      }
+      static void gs_streamed(void) {}
+    #endif
+    """
+    bint can_stream "gs_can_stream" () noexcept nogil
+    # Rows of size bytes from data + offsets, step bytes apart in out.
+    void stream_rows "gs_stream_rows" (char* out, Py_ssize_t step, const char* data, const int64_t* offsets, Py_ssize_t n,
+                                       size_t size) noexcept nogil
+    void streamed "gs_streamed" () noexcept nogil  # once, after the last of them
+
+cdef enum:
+    STREAM_BYTES = 1 << 25  # of a result
+    STREAM_ROW = 256        # of a row; less is too many lines in parts where rows are no multiple of lines

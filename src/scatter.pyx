@@ -102,38 +102,52 @@ cdef cloned_void apply_rows(const Step* step, char* out, const int64_t* offsets,
             apply_row(step, out + offsets[i], updates + update)
 
 
-cdef cloned_void apply_tuples(const Job* job, const Step* step, char* out, const char* updates, Py_ssize_t start,
+cdef void apply_tuples(const Job* job, const Step* step, char* out, const char* updates, Py_ssize_t start,
                               Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
     """Resolve tuples start to stop and apply their updates at once, in order."""
-    cdef int64_t offsets[BLOCK]
+    cdef int64_t even[BLOCK]
+    cdef int64_t odd[BLOCK]
+    cdef int64_t* offsets = even
+    cdef int64_t* later = odd
+    cdef int64_t* swap
     cdef Place at
     cdef int inner = job.walk.n_dims - 1
     cdef Py_ssize_t update_step = job.walk.stride[inner][BESIDE]
-    cdef Py_ssize_t n, i, first
+    cdef Py_ssize_t n = 0, n_later, i, first = 0, first_later
     cdef bint by_value = travels_by_value(step)
     cdef char sink[16]
     memset(sink, 0, sizeof(sink))
     status[0] = OK
     seek(&job.walk, start, &at)
-    while start < stop:
-        first = at.offset[BESIDE]
-        resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start), not job.updates_are_linear,
-                      offsets, &n)
-        if n < 0:
-            status[0] = start * job.tuples.k - 1 - n
-            return
-        if job.far:
-            for i in range(n):
-                prefetch(<const void*>(<size_t>out + <size_t>offsets[i]))
-        if by_value:
-            if job.tuples.mode == Mode.SKIP:
-                for i in range(n):  # what is dropped goes where nobody looks
-                    if offsets[i] == SKIPPED:
-                        offsets[i] = <int64_t>(<size_t>sink - <size_t>out)
+    # A block is resolved, and its lines are asked for, before the block in front of it is applied.
+    while True:
+        first_later = at.offset[BESIDE]
+        n_later = 0
+        if start < stop:
+            resolve_block(&job.tuples, &job.walk, &at, min(<Py_ssize_t>BLOCK, stop - start),
+                          not job.updates_are_linear, later, &n_later)
+            if n_later < 0:
+                status[0] = start * job.tuples.k - 1 - n_later
+                return
+            start += n_later
+            if job.far:
+                for i in range(n_later):
+                    prefetch(<const void*>(<size_t>out + <size_t>later[i]))
+            if by_value and job.tuples.mode == Mode.SKIP:
+                for i in range(n_later):  # what is dropped goes where nobody looks
+                    if later[i] == SKIPPED:
+                        later[i] = <int64_t>(<size_t>sink - <size_t>out)
+        if n and by_value:
             apply_values(step, out, offsets, updates + first, update_step, n)
-        else:
+        elif n:
             apply_rows(step, out, offsets, updates + first, NULL, update_step, n)
-        start += n
+        elif n_later == 0:
+            return
+        swap = offsets
+        offsets = later
+        later = swap
+        n = n_later
+        first = first_later
 
 
 cdef void run_serial(const Job* job, Py_ssize_t* status) noexcept nogil:

@@ -79,8 +79,8 @@ cdef struct Job:
     Py_ssize_t stop
     bint by_value
     Py_ssize_t payload_bytes
-    uint32_t* place             # of a record, in its tile
-    char* payload               # its update, or the update's offset
+    char* records               # place in the tile (uint32_t), then the update, or the update's offset
+    Py_ssize_t record_bytes
     Py_ssize_t* begin           # of the records of (tile, chunk), and one more
     Py_ssize_t* end             # as far as they were written
 
@@ -210,7 +210,9 @@ cdef inline inline_void place_block(word_t* kind, const Job* job, Py_ssize_t chu
     cdef Py_ssize_t i, record
     cdef int64_t offset, tile
     cdef word_t payload
+    cdef uint32_t place
     cdef uint64_t update_offset
+    cdef char* target
     cdef Py_ssize_t* end = job.end + chunk * job.n_tiles
     cdef const Py_ssize_t* limit = job.begin + chunk + 1
     for i in range(n):
@@ -223,13 +225,15 @@ cdef inline inline_void place_block(word_t* kind, const Job* job, Py_ssize_t chu
         if record >= limit[tile * job.n_chunks]:
             continue
         end[tile] = record + 1
-        job.place[record] = <uint32_t>(offset - (tile << job.shift))
+        target = job.records + record * <Py_ssize_t>(sizeof(uint32_t) + sizeof(word_t))
+        place = <uint32_t>(offset - (tile << job.shift))
+        memcpy(target, &place, sizeof(uint32_t))
         if job.by_value:
             memcpy(&payload, updates + i * update_step, sizeof(word_t))
-            memcpy(job.payload + record * <Py_ssize_t>sizeof(word_t), &payload, sizeof(word_t))
+            memcpy(target + sizeof(uint32_t), &payload, sizeof(word_t))
         else:
             update_offset = <uint64_t>(updates + i * update_step - job.updates)
-            memcpy(job.payload + record * 8, &update_offset, 8)
+            memcpy(target + sizeof(uint32_t), &update_offset, 8)
 
 
 cdef cloned_void run_place(const Job* job, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
@@ -279,6 +283,8 @@ cdef void run_apply(const Job* job, Py_ssize_t tile, Py_ssize_t* status) noexcep
     cdef int64_t offsets[BLOCK]
     cdef int64_t update_offsets[BLOCK]
     cdef char* out = job.out + job.low + (tile << job.shift)
+    cdef const char* records
+    cdef uint32_t place
     cdef Py_ssize_t chunk, record, stop, n, i, start
     status[0] = OK
     if job.data != NULL:
@@ -289,12 +295,15 @@ cdef void run_apply(const Job* job, Py_ssize_t tile, Py_ssize_t* status) noexcep
         stop = job.end[chunk * job.n_tiles + tile]
         while record < stop:
             n = min(<Py_ssize_t>BLOCK, stop - record)
+            records = job.records + record * job.record_bytes
             for i in range(n):
-                offsets[i] = job.place[record + i]
+                memcpy(&place, records + i * job.record_bytes, sizeof(uint32_t))
+                offsets[i] = place
             if job.by_value:
-                apply_values(&job.step, out, offsets, job.payload + record * job.payload_bytes, job.payload_bytes, n)
+                apply_values(&job.step, out, offsets, records + sizeof(uint32_t), job.record_bytes, n)
             else:
-                memcpy(update_offsets, job.payload + record * 8, n * 8)
+                for i in range(n):
+                    memcpy(&update_offsets[i], records + i * job.record_bytes + sizeof(uint32_t), 8)
                 apply_rows(&job.step, out, offsets, job.updates, update_offsets, 0, n)
             record += n
 
@@ -359,8 +368,7 @@ cdef bint run_partition(Job* job, int n_threads, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t* tile_status
     cdef Py_ssize_t n_tuples = job.walk.n
-    cdef Py_ssize_t record_bytes = job.payload_bytes + <Py_ssize_t>sizeof(uint32_t)
-    cdef Py_ssize_t per_round = min(n_tuples, <Py_ssize_t>RECORD_BYTES // record_bytes)
+    cdef Py_ssize_t per_round = min(n_tuples, <Py_ssize_t>RECORD_BYTES // job.record_bytes)
     cdef Py_ssize_t n_rounds = (n_tuples + per_round - 1) // per_round
     cdef Py_ssize_t chunk, tile, total
     cdef size_t table
@@ -369,20 +377,13 @@ cdef bint run_partition(Job* job, int n_threads, Py_ssize_t* bad) noexcept:
     job.n_chunks = n_threads
     table = (job.n_tiles * job.n_chunks + 1) * sizeof(Py_ssize_t)
     job.begin = <Py_ssize_t*>malloc(2 * table + job.n_tiles * sizeof(Py_ssize_t))
-    job.payload = <char*>malloc(per_round * record_bytes)
-    if job.begin == NULL or job.payload == NULL:
+    job.records = <char*>malloc(per_round * job.record_bytes)
+    if job.begin == NULL or job.records == NULL:
         free(job.begin)
-        free(job.payload)
+        free(job.records)
         return False
     job.end = job.begin + job.n_tiles * job.n_chunks + 1
     tile_status = job.end + job.n_tiles * job.n_chunks + 1
-    # The wider half first, so that both are aligned.
-    if job.payload_bytes >= 4:
-        job.place = <uint32_t*>(job.payload + per_round * job.payload_bytes)
-    else:
-        job.place = <uint32_t*>job.payload
-        job.payload += per_round * <Py_ssize_t>sizeof(uint32_t)
-
     bad[0] = OK
     job.start = 0
     while job.start < n_tuples and bad[0] == OK:
@@ -408,7 +409,7 @@ cdef bint run_partition(Job* job, int n_threads, Py_ssize_t* bad) noexcept:
         job.data = NULL
         job.start = job.stop
     free(job.begin)
-    free(job.payload if job.payload_bytes >= 4 else <char*>job.place)
+    free(job.records)
     return True
 
 
@@ -473,6 +474,7 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
     job.n_tiles = (reach >> job.shift) + 1
     job.by_value = travels_by_value(&job.step)
     job.payload_bytes = job.step.row.item_bytes if job.by_value else 8
+    job.record_bytes = <Py_ssize_t>sizeof(uint32_t) + job.payload_bytes
     # Two passes more over the updates, shared by the threads, against one thread's misses.
     far = max(<Py_ssize_t>FAR_CACHE // (n_threads * n_threads), <Py_ssize_t>(2 * TILE_BYTES))
     job.far = False

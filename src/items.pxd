@@ -22,8 +22,10 @@ cdef extern from *:
     /* Into the second cache level, which can wait for more lines at a time than the first. */
     #if defined(__GNUC__) || defined(__clang__)
       #define GS_PREFETCH(p) __builtin_prefetch((p), 0, 2)
+      #define GS_PREFETCH_NEAR(p) __builtin_prefetch((p), 0, 3)
     #else
       #define GS_PREFETCH(p) ((void)0)
+      #define GS_PREFETCH_NEAR(p) ((void)0)
     #endif
     typedef struct { char bytes[3]; } gs_bytes3;
     typedef struct { char bytes[6]; } gs_bytes6;
@@ -36,6 +38,7 @@ cdef extern from *:
     ctypedef void inline_void "GS_INLINE_VOID"
     ctypedef void cloned_void "GS_CLONED_VOID"
     void prefetch "GS_PREFETCH" (const void* p) nogil
+    void prefetch_near "GS_PREFETCH_NEAR" (const void* p) nogil
     ctypedef struct bytes3 "gs_bytes3":
         pass
     ctypedef struct bytes6 "gs_bytes6":

@@ -142,7 +142,7 @@ def test_the_environment_says_how_much():
     assert int(run("20").stdout) > 0
     odd = run("some")
     assert int(odd.stdout) > 0
-    assert "GATHERSCATTER_KEEP_MIB='some' is not a whole number of mebibytes; 256 are kept" in odd.stderr
+    assert "GATHERSCATTER_KEEP_MIB='some' is not a whole number of mebibytes; 512 are kept" in odd.stderr
 
 
 def test_an_allocator_of_the_users_is_left_alone():

@@ -7,7 +7,7 @@ from gatherscatter._kernels import memory as _kernel
 
 __all__ = ["empty", "keep", "kept"]
 
-_DEFAULT = 256
+_DEFAULT = 512
 _VARIABLE = "GATHERSCATTER_KEEP_MIB"
 
 empty = _kernel.empty

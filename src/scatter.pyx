@@ -13,6 +13,8 @@ dealt out depends on the work (see run):
                             last one);
                    write    then each row is written once, from data and its updates, past the caches where that pays
     PIECES     long rows: every thread walks all tuples and applies its own piece of each row
+    PRIVATE    integers into few destinations: each thread has a copy of them for its run of the updates, and the copies
+               are combined; the order of integers does not matter, to the bit
     PARTITION  anything else that is large: propagation blocking. Destinations are cut into tiles that fit L2. In
                rounds of a bounded number of updates,
                    count    each thread counts its run of the updates by tile,
@@ -22,14 +24,14 @@ dealt out depends on the work (see run):
 Nothing is shared while it is written, so there are no locks and no atomics.
 """
 from cython.parallel cimport prange
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from apply cimport Step, apply_items, apply_row, combine_any_run, travels_by_value, word_t
 from items cimport LINE, bytes16, cloned_void, inline_void, prefetch, prefetch_near
-from numbers cimport ADD, ASSIGN, MAX, MIN, MUL, Number, Reduction
+from numbers cimport ADD, ASSIGN, INT8, MAX, MIN, MUL, UINT64, Number, Reduction
 from resolve cimport (
     BESIDE, BLOCK, DATA, INDEX_DTYPE, OK, SKIPPED, Kind, Mode, Place, Tuples, Walk, copy_walk, describe,
     find_plain, is_linear, resolve_block, seek,
@@ -719,6 +721,69 @@ cdef bint run_rows(Rows* rows, int n_threads, Py_ssize_t* bad) noexcept:
     return True
 
 
+# PRIVATE
+
+cdef enum:
+    PRIVATE_BYTES = 1 << 18     # of a result
+    MIN_PRIVATE = 64            # updates to a destination and thread, so that copies of it are small beside them
+
+
+cdef inline bint is_private(const Job* job, Py_ssize_t reach, int n_threads) noexcept nogil:
+    return (n_threads > 1 and INT8 <= job.step.number <= UINT64 and job.step.reduction != ASSIGN and job.by_value
+            and job.low == 0 and reach + job.step.row.item_bytes == job.out_bytes and job.out_bytes <= PRIVATE_BYTES
+            and job.walk.n // (MIN_PRIVATE * n_threads) >= job.out_bytes // job.step.row.item_bytes)
+
+
+cdef void run_private(const Job* job, char* copies, Py_ssize_t chunk, Py_ssize_t n_chunks,
+                      Py_ssize_t* status) noexcept nogil:
+    """A chunk of the updates; the first one into the result itself."""
+    cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else job.out
+    apply_tuples(job, &job.step, out, job.updates, share(job.walk.n, n_chunks, chunk),
+                 share(job.walk.n, n_chunks, chunk + 1), status)
+
+
+cdef void start_private(const Job* job, char* copy) noexcept nogil:
+    """What combining with leaves a number as it is."""
+    cdef Py_ssize_t width = job.step.row.item_bytes, i
+    cdef int8_t one8 = 1
+    cdef int16_t one16 = 1
+    cdef int32_t one32 = 1
+    cdef int64_t one64 = 1
+    cdef void* one = &one8
+    if width > 1:
+        one = <void*>&one16 if width == 2 else <void*>&one32 if width == 4 else <void*>&one64
+    if job.step.reduction == ADD:
+        memset(copy, 0, job.out_bytes)
+    elif job.step.reduction == MUL:
+        for i in range(job.out_bytes // width):
+            memcpy(copy + i * width, one, width)
+    else:
+        memcpy(copy, job.out, job.out_bytes)
+
+
+cdef cloned_void combine_private(const Job* job, const char* copy) noexcept nogil:
+    cdef Py_ssize_t width = job.step.row.item_bytes
+    combine_any_run(job.step.number, job.step.reduction, job.out, width, copy, width, job.out_bytes // width)
+
+
+cdef bint run_privates(Job* job, int n_threads, Py_ssize_t* bad) noexcept:
+    """False: there is no memory for the copies, and nothing was done."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef Py_ssize_t chunk
+    cdef char* copies = <char*>malloc((n_threads - 1) * job.out_bytes)
+    if copies == NULL:
+        return False
+    for chunk in range(n_threads - 1):
+        start_private(job, copies + chunk * job.out_bytes)
+    for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+        run_private(job, copies, chunk, n_threads, &status[chunk])
+    for chunk in range(n_threads - 1):
+        combine_private(job, copies + chunk * job.out_bytes)
+    free(copies)
+    bad[0] = first_bad_of(status, n_threads)
+    return True
+
+
 cdef Py_ssize_t run(Job* job, int limit) noexcept:
     """Choose the way and go it. Returns OK or the place of the first bad index, in row-major order."""
     cdef Py_ssize_t status[MAX_TASKS]
@@ -785,6 +850,10 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
     job.by_value = travels_by_value(&job.step)
     job.payload_bytes = job.step.row.item_bytes if job.by_value else 8
     job.record_bytes = <Py_ssize_t>sizeof(uint32_t) + job.payload_bytes
+    if is_private(job, reach, n_threads):
+        copy_data(job, limit)
+        if run_privates(job, n_threads, &bad):
+            return bad
     # Two passes more over the updates, shared by the threads, against one thread's misses.
     far = max(<Py_ssize_t>FAR_CACHE // (n_threads * n_threads), <Py_ssize_t>(2 * TILE_BYTES))
     job.far = False

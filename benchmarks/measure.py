@@ -1,0 +1,80 @@
+"""What the scripts here share: times in turns, the machine and the versions in words, and the files that they write."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import textwrap
+import time
+from pathlib import Path
+
+import gatherscatter as gs
+
+
+def cpu():
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def cpus():
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def thread_counts(most):
+    """1, 2, 4 … and the most."""
+    return [*(2**i for i in range(most.bit_length()) if 2**i < most), most]
+
+
+def about(packages, *more):
+    """The versions of packages, by the names that they are installed under, and the machine."""
+    versions = [f"{package} {importlib.metadata.version(package)}" for package in packages]
+    return "; ".join([", ".join(versions), f"Python {platform.python_version()}", cpu(), *more])
+
+
+def seconds(call, repeat=1):
+    """Seconds that each of so many calls took."""
+    start = time.perf_counter()
+    for _ in range(repeat):
+        call()
+    return (time.perf_counter() - start) / repeat
+
+
+def enough(call, at_least):
+    """How many calls last so many seconds."""
+    repeat = 1
+    while (taken := seconds(call, repeat) * repeat) < at_least:
+        repeat = max(2 * repeat, int(repeat * at_least / max(taken, 1e-9)) + 1)
+    return repeat
+
+
+def at_each(counts, call, repeat=1):
+    """Seconds of a call at each number of threads, one after the other; the number is back at the default then."""
+    taken = {}
+    for count in counts:
+        gs.set_num_threads(count)
+        call()  # wakes the threads, and brings back to the caches what somebody else's turn has driven out
+        taken[count] = seconds(call, repeat)
+    gs.set_num_threads(None)
+    return taken
+
+
+def paragraph(text):
+    """Markdown, in lines of the usual length."""
+    return textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
+
+
+def table(head, rows, left=1):
+    """Markdown; the first `left` columns are words, the others numbers."""
+    rule = "|".join(["---"] * left + ["--:"] * (len(head) - left))
+    head, *rows = [f"| {' | '.join(cells)} |" for cells in [head, *rows]]
+    return "\n".join([head, f"|{rule}|", *rows])
+
+
+def write(folder, name, record, text):
+    """name.json with the figures and name.md with the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")

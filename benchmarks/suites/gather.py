@@ -1,0 +1,38 @@
+"""gather and gather_nd: random elements of a square that has as many."""
+
+import gatherscatter as gs
+
+from .common import LARGE, LAYOUTS, SMALL, THREADS, numbers, places, timed, use_threads
+
+
+@timed
+class Gather:
+    params = (["gather", "gather_nd"], ["uint8", "float32", "complex128"], [SMALL, LARGE], THREADS, LAYOUTS)
+    param_names = ("operator", "dtype", "elements", "threads", "layout")
+
+    def setup(self, operator, dtype, n, threads, layout):
+        use_threads(threads, n)
+        side = round(n**0.5)
+        self.function = getattr(gs, operator)
+        if operator == "gather":
+            self.arrays = numbers((n,), dtype, layout), places(n, (n,), layout)
+        else:
+            self.arrays = numbers((side, side), dtype, layout), places(side, (n, 2), layout)
+
+    def time_gather(self, *_):
+        self.function(*self.arrays)
+
+
+@timed
+class Rows:
+    """Rows of 256 bytes, with indices of each width."""
+
+    params = (["int32", "int64"], [SMALL, 100_000], THREADS)
+    param_names = ("indices", "rows", "threads")
+
+    def setup(self, dtype, n, threads):
+        use_threads(threads, n)
+        self.data, self.indices = numbers((n, 64), "float32"), places(n, (n,)).astype(dtype)
+
+    def time_gather(self, *_):
+        gs.gather(self.data, self.indices)

@@ -1,0 +1,39 @@
+"""scatter and scatter_nd: random elements of a square that has as many."""
+
+import gatherscatter as gs
+
+from .common import LARGE, LAYOUTS, SMALL, THREADS, numbers, places, timed, use_threads
+
+
+@timed
+class Scatter:
+    params = (["scatter", "scatter_nd"], ["none", "add"], ["float32", "complex128"], [SMALL, LARGE], THREADS, LAYOUTS)
+    param_names = ("operator", "reduction", "dtype", "elements", "threads", "layout")
+
+    def setup(self, operator, reduction, dtype, n, threads, layout):
+        use_threads(threads, n)
+        side = round(n**0.5)
+        self.function = getattr(gs, operator)
+        updates = numbers((n,), dtype, layout)
+        if operator == "scatter":
+            self.arrays = numbers((n,), dtype, layout), places(n, (n,), layout), updates
+        else:
+            self.arrays = numbers((side, side), dtype, layout), places(side, (n, 2), layout), updates
+
+    def time_scatter(self, operator, reduction, *_):
+        self.function(*self.arrays, reduction=reduction)
+
+
+@timed
+class Crowded:
+    """A histogram: updates that meet in few destinations."""
+
+    params = ([1, 1000], THREADS)
+    param_names = ("bins", "threads")
+
+    def setup(self, bins, threads):
+        use_threads(threads, LARGE)
+        self.arrays = numbers((1000,), "float32"), places(bins, (LARGE,)), numbers((LARGE,), "float32")
+
+    def time_add(self, *_):
+        gs.scatter(*self.arrays, reduction="add")

@@ -5,7 +5,7 @@
 Operators: gather, gather_nd, gather_elements, scatter, scatter_nd, scatter_elements. float32, int64 indices; n indices
 (pairs for the _nd ones) name n random elements of data of n elements, so that all arrays grow alike. All sizes and
 numbers of threads take turns within each round, so that a machine that slows down bends no line. 10^8 elements take
-some 7 GB of memory, for all sizes are there at once.
+some 5 GB of memory, for all sizes are there at once.
 
 With --write the folder gets growth.json, a plot per operator (growth-….png) and growth.md with every factor above 1.5
 between neighbouring sizes. What stands in growth.md below "## Explanations" is written by hand, and stays.
@@ -22,15 +22,19 @@ from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
+from gatherscatter import memory
 from measure import about, at_each, cpus, enough, paragraph, seconds, table, write
 from tqdm import tqdm
 
 LEAST_SECONDS = 1e-3  # a sample lasts so long at least
 CLIFF = 1.5
 BY_HAND = "## Explanations"
-# Sizes at which the library or the machine changes its ways, besides the caches: README and src/ have them.
-RESULT_KEPT = {1 << 20: "the result passes 1 MiB (from there in memory that is kept, src/memory.pyx)",
-               256 << 20: "the result passes 256 MiB (more is not kept: each call's pages are new)"}  # fmt: skip
+# Sizes of a result at which the library changes its ways: src/small.pxd, src/memory.pyx.
+RESULT_PASSES = {
+    1 << 20: "the result passes 1 MiB: the short way of small calls ends",
+    4 << 20: "the result passes 4 MiB: from there its memory is kept for the next",
+    memory.limit << 20: f"the result passes {memory.limit} MiB: no more is kept, each call's pages are new",
+}
 ZIPF = (1.1, 1.5, 2.0, 3.0)
 
 
@@ -147,7 +151,7 @@ def thresholds(case, before, after):
         for what, width in (("data", 4), ("all arrays", case.bytes))
         if before * width <= size < after * width
     ]
-    return words + [text for size, text in RESULT_KEPT.items() if before * 4 <= size < after * 4]
+    return words + [text for size, text in RESULT_PASSES.items() if before * 4 <= size < after * 4]
 
 
 def per_element(line, count):

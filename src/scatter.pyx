@@ -30,7 +30,7 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from apply cimport Step, apply_items, apply_row, combine_any_run, travels_by_value, word_t
-from items cimport LINE, bytes16, cloned_void, inline_void, prefetch, prefetch_near
+from items cimport LINE, bytes16, cloned_void, inline_void, prefetch_near
 from numbers cimport ADD, ASSIGN, INT8, MAX, MIN, MUL, UINT64, Number, Reduction
 from resolve cimport (
     BESIDE, BLOCK, DATA, INDEX_DTYPE, OK, SKIPPED, Kind, Mode, Place, Tuples, Walk, copy_walk, describe,
@@ -46,6 +46,26 @@ cnp.import_array()
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
+cdef extern from *:
+    """
+    #if defined(__linux__)
+      #include <unistd.h>
+    #endif
+    static Py_ssize_t gs_last_cache(void) {
+    #if defined(_SC_LEVEL3_CACHE_SIZE)
+        static Py_ssize_t known = -1;
+        if (known < 0) {
+            long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+            known = size > 0 ? size : 0;
+        }
+        return known;
+    #else
+        return 0;
+    #endif
+    }
+    """
+    Py_ssize_t last_cache "gs_last_cache" () noexcept nogil  # bytes of the third level; 0 where nobody says
+
 cdef enum:
     TILE_BYTES = 1 << 18        # of the result: L2 holds it with the updates that stream by
     MAX_TILES = 2048            # more would not be written to side by side; tiles grow instead
@@ -56,8 +76,10 @@ cdef enum:
     SAMPLE = 512
     NEAR_BYTES = 1 << 12
     NEAR_CACHE = 1 << 22        # what one core gets through fast enough by itself
-    FAR_CACHE = 1 << 25         # a result of this size is worth a partition on one thread; less on more
+    FAR_CACHE = 1 << 25         # a result of this size is worth a partition where the last cache is not larger,
+    MAX_FAR_CACHE = 5 << 25     # and one of this size on any machine of two cores; less on more
     LONG_ROW = 1 << 12          # bytes
+    NEAR_UNIT = 1 << 15         # bytes of a unit that L1 holds
 
 cdef struct Job:
     Tuples tuples
@@ -68,7 +90,7 @@ cdef struct Job:
     const char* updates
     Py_ssize_t out_bytes        # of a contiguous result
     bint updates_are_linear     # over the walk
-    bint far                    # destinations are all over a large result
+    bint streams                # the result is large enough to go past the caches
     # UNITS
     Py_ssize_t unit_tuples
     Py_ssize_t unit_bytes
@@ -127,7 +149,7 @@ cdef void apply_tuples(const Job* job, const Step* step, char* out, const char* 
     memset(sink, 0, sizeof(sink))
     status[0] = OK
     seek(&job.walk, start, &at)
-    # A block is resolved, and its lines are asked for, before the block in front of it is applied.
+    # A block is resolved before the one in front of it is applied, so that the core loads indices meanwhile.
     while True:
         first_later = at.offset[BESIDE]
         n_later = 0
@@ -138,9 +160,6 @@ cdef void apply_tuples(const Job* job, const Step* step, char* out, const char* 
                 status[0] = start * job.tuples.k - 1 - n_later
                 return
             start += n_later
-            if job.far:
-                for i in range(n_later):
-                    prefetch(<const void*>(<size_t>out + <size_t>later[i]))
             if by_value and job.tuples.mode == Mode.SKIP:
                 for i in range(n_later):  # what is dropped goes where nobody looks
                     if later[i] == SKIPPED:
@@ -165,12 +184,31 @@ cdef void run_serial(const Job* job, Py_ssize_t* status) noexcept nogil:
 cdef void run_units(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
     cdef Py_ssize_t unit = task * job.units_per_task
     cdef Py_ssize_t stop = min(unit + job.units_per_task, job.n_units)
+    if job.data != NULL and STREAM_ROW <= job.unit_bytes <= NEAR_UNIT and job.streams:
+        run_near_units(job, unit, stop, status)
+        return
     status[0] = OK
     while unit < stop and status[0] == OK:
         if job.data != NULL:
             memcpy(job.out + unit * job.unit_bytes, job.data + unit * job.unit_bytes, job.unit_bytes)
         apply_tuples(job, &job.step, job.out, job.updates, unit * job.unit_tuples, (unit + 1) * job.unit_tuples, status)
         unit += 1
+
+
+cdef void run_near_units(const Job* job, Py_ssize_t unit, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+    """Units that are made beside the result, in L1, and then go there past the caches."""
+    cdef char room[NEAR_UNIT + LINE]
+    cdef char* near = <char*>((<size_t>room + LINE - 1) & ~<size_t>(LINE - 1))
+    cdef int64_t none = 0
+    status[0] = OK
+    while unit < stop and status[0] == OK:
+        memcpy(near, job.data + unit * job.unit_bytes, job.unit_bytes)
+        # Offsets count from the result's start.
+        apply_tuples(job, &job.step, <char*>(<size_t>near - <size_t>(unit * job.unit_bytes)), job.updates,
+                     unit * job.unit_tuples, (unit + 1) * job.unit_tuples, status)
+        stream_rows(job.out + unit * job.unit_bytes, 0, near, &none, 1, job.unit_bytes)
+        unit += 1
+    streamed()
 
 
 cdef void run_piece(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
@@ -476,7 +514,7 @@ cdef bint describe_rows(Rows* rows, const Job* job, int n_threads, bint forced) 
     for d in range(job.walk.n_dims):
         rows.walk.stride[d][DATA] //= job.row_bytes
     rows.update_step = job.walk.stride[job.walk.n_dims - 1][BESIDE]
-    rows.streams = job.out_bytes >= STREAM_BYTES and job.row_bytes >= STREAM_ROW and can_stream()
+    rows.streams = job.streams and job.row_bytes >= STREAM_ROW
     return True
 
 
@@ -855,17 +893,15 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
         if run_privates(job, n_threads, &bad):
             return bad
     # Two passes more over the updates, shared by the threads, against one thread's misses.
-    far = max(<Py_ssize_t>FAR_CACHE // (n_threads * n_threads), <Py_ssize_t>(2 * TILE_BYTES))
-    job.far = False
+    far = max(<Py_ssize_t>FAR_CACHE, last_cache())
+    if n_threads > 1:
+        far = max(min(far, <Py_ssize_t>MAX_FAR_CACHE) // (n_threads * n_threads), <Py_ssize_t>(2 * TILE_BYTES))
     if ((n_tuples >= MIN_PARTITION and reach >= far) or limit < -1) and job.shift < 32 and row_items:
-        job.far = True
         if limit < -1 or is_scattered(job):
             if job.row_bytes == 0:  # rows of the result are not those of data's memory
                 copy_data(job, limit)
             if run_partition(job, n_threads, &bad):
                 return bad
-        else:
-            job.far = False
 
     copy_data(job, limit)
     with nogil:
@@ -941,7 +977,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
         for d in range(row_axis, cnp.PyArray_NDIM(out)):
             job.row_bytes *= cnp.PyArray_DIM(out, d)
     job.updates_are_linear = is_linear(&job.walk, BESIDE)
-    job.far = False
+    job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     describe_units(&job, kind, out, indices, axis, batch_dims)
     return run(&job, limit)
 

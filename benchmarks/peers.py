@@ -4,7 +4,8 @@
     python benchmarks/peers.py [--rounds N] [--threads N] [--write FOLDER] [WORKLOAD ...]
 
 Each workload is one call (workloads.py), which each system does in its own way (systems.py), into a result of its own;
-"with out=" is ours into memory that is there, and C is a loop written for that workload alone (limit.c). Before it is
+"with out=" is ours into memory that is there, and C is a loop written for that workload alone (limit.c), also into
+memory that is there. "floor" is the time in which a copy would move the bytes that the workload has to. Before it is
 timed, every result is compared with NumPy's; a peer's that differs is marked. The systems take turns within each round,
 so that a machine that slows down slows all of them: only ratios of one run count. With --write the folder gets
 peers.json, peers.md and peers.png.
@@ -12,28 +13,20 @@ peers.json, peers.md and peers.png.
 
 import argparse
 import gc
-import json
 import math
 import os
 import platform
 import statistics
-import time
 from pathlib import Path
 
 import numpy as np
+from measure import cpu, cpus, seconds, table, write
 from systems import installed, version
 from tqdm import tqdm
 from workloads import WORKLOADS
 
 OURS, WITH_OUT, LIMIT = "gatherscatter", "with out=", "C"
 GOAL = [f"W{i}" for i in range(1, 15)]
-
-
-def cpu():
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()
 
 
 def measure(name, systems, rounds, progress):
@@ -62,63 +55,79 @@ def measure(name, systems, rounds, progress):
     times = {system: [] for system in runs}
     for _ in range(rounds):
         for system, run in runs.items():
-            start = time.perf_counter()
-            for _ in range(workload.repeat):
-                run()
-            times[system].append((time.perf_counter() - start) / workload.repeat)
+            times[system].append(seconds(run, workload.repeat))
             progress.update()
     return times, wrong
 
 
-def summary(name, times, wrong):
+def summary(name, times, wrong, bandwidth):
     least = {system: min(taken) for system, taken in times.items()}
     peers = {system: taken for system, taken in least.items() if system not in (OURS, WITH_OUT, LIMIT)}
     best = min(peers, key=peers.get)
     return {
         "description": WORKLOADS[name].description,
         "megabytes": WORKLOADS[name].moved,
+        "floor": WORKLOADS[name].moved * 1e6 / bandwidth if bandwidth else None,
         "seconds": {s: {"min": min(t), "median": statistics.median(t)} for s, t in times.items()},
         "wrong": wrong,
         "best peer": best,
         "ahead of the best peer": peers[best] / least[OURS],
         "ahead of the best peer, with out=": peers[best] / least[WITH_OUT],
         "over the limit": least[OURS] / least[LIMIT] if LIMIT in least else None,
+        "limit ahead of the best peer": peers[best] / least[LIMIT] if LIMIT in least else None,
     }
 
 
 def cell(seconds):
-    if seconds is None:
-        return "–"
-    seconds = seconds["min"]
     return f"{seconds * 1e6:.2f} µs" if seconds < 1e-4 else f"{seconds * 1e3:.1f}"
 
 
-def table(results, names):
+def ratio(number):
+    return f"{number:.2f}" if number else "–"
+
+
+def page(results, names):
     """Markdown: least times in milliseconds, and what they come to."""
     columns = [OURS, WITH_OUT, LIMIT, *[name for name in names if name not in (OURS, LIMIT)]]
-    lines = [
-        "| | workload | " + " | ".join(columns) + " | ahead of the best | over C |",
-        "|---|---|" + "--:|" * (len(columns) + 2),
-    ]
+    rows = []
     for name, result in results.items():
         marks = {system: " †" for system in result["wrong"]}
-        cells = [cell(result["seconds"].get(column)) + marks.get(column, "") for column in columns]
-        over = result["over the limit"]
-        tail = [f"{result['ahead of the best peer']:.2f} × {result['best peer']}", f"{over:.2f}" if over else "–"]
-        lines.append(f"| {name} | {result['description']} | " + " | ".join([*cells, *tail]) + " |")
+        times = {system: cell(t["min"]) + marks.get(system, "") for system, t in result["seconds"].items()}
+        ahead = f"{result['ahead of the best peer']:.2f} × {result['best peer']}"
+        floor = cell(result["floor"]) if result["floor"] else "–"
+        cells = [times.get(column, "–") for column in columns]
+        rows.append([name, result["description"], *cells, ahead, ratio(result["over the limit"]), floor])
+    text = table(["", "workload", *columns, "ahead of the best", "over C", "floor"], rows, left=2)
     if any(result["wrong"] for result in results.values()):
-        lines += ["", "† gave another result than NumPy and all others."]
-    return "\n".join(lines)
+        text += "\n\n† gave another result than NumPy and all others."
+    return text
+
+
+def mean(ratios):
+    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 def conclusion(results):
-    goal = [results[name] for name in GOAL if name in results]
+    goal = {name: results[name] for name in GOAL if name in results}
     if not goal:
         return ""
-    mean = math.exp(statistics.fmean(math.log(result["ahead of the best peer"]) for result in goal))
-    behind = [name for name in GOAL if name in results and results[name]["ahead of the best peer"] < 1]
-    text = f"Ahead of the best peer of each of {len(goal)} workloads by {mean:.2f} in the geometric mean"
-    return text + (f"; behind on {', '.join(behind)}." if behind else "; behind on none.")
+    behind = [name for name, result in goal.items() if result["ahead of the best peer"] < 1]
+    limited = [result for result in goal.values() if result["floor"] and result["over the limit"]]
+    text = (
+        f"Ahead of the best peer of each of {len(goal)} workloads by "
+        f"{mean(result['ahead of the best peer'] for result in goal.values()):.2f} in the geometric mean; "
+        f"behind on {', '.join(behind) or 'none'}."
+    )
+    if limited:
+        ours, limit, over = (
+            mean(result[key] for result in limited)
+            for key in ("ahead of the best peer", "limit ahead of the best peer", "over the limit")
+        )
+        text += (
+            f"\n\nOn the {len(limited)} large ones: {ours:.2f}, where the loops in C are ahead of the best peers by "
+            f"{limit:.2f}, and we take {over:.2f} times as long as those."
+        )
+    return text
 
 
 def draw(results, path):
@@ -153,7 +162,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(WORKLOADS)}; default all")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=cpus())
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to put the JSON, the table and the picture")
     options = parser.parse_args()
     if unknown := set(options.workloads) - set(WORKLOADS):
@@ -167,22 +176,26 @@ def main():
     about = ", ".join(f"{name} {number}" for name, number in versions.items())
     about += f"; Python {platform.python_version()}; {cpu()}, {options.threads} threads; {options.rounds} rounds"
 
+    bandwidth = systems[LIMIT].bandwidth() if LIMIT in systems else None
+    if bandwidth:
+        about += f"; a copy past the caches moves {bandwidth / 1e9:.1f} GB/s, read and written"
+
     results = {}
     with tqdm(total=len(names), unit="workload") as whole:
         for name in names:
             whole.set_description(name)
             with tqdm(leave=False, unit="run") as progress:
-                results[name] = summary(name, *measure(name, systems, options.rounds, progress))
+                results[name] = summary(name, *measure(name, systems, options.rounds, progress), bandwidth)
             whole.update()
-    text = f"{about}\n\n{table(results, list(systems))}\n\n{conclusion(results)}\n"
+    text = f"{about}\n\n{page(results, list(systems))}\n\n{conclusion(results)}\n"
     print(text)
     if options.write:
-        options.write.mkdir(parents=True, exist_ok=True)
-        record = {"versions": versions, "about": about, "workloads": results}
-        (options.write / "peers.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        header = "# Beside every peer\n\nMilliseconds a call, the least of the rounds, as printed by\n"
-        command = f"`python benchmarks/peers.py --write {options.write}`.\n\n"
-        (options.write / "peers.md").write_text(header + command + text, encoding="utf-8")
+        header = (
+            "# Beside every peer\n\nMilliseconds a call, the least of the rounds, as printed by\n"
+            f"`python benchmarks/peers.py --write {options.write}`.\n"
+            "[What bounds them](bounds.md) is a page of its own.\n\n"
+        )
+        write(options.write, "peers", {"versions": versions, "about": about, "workloads": results}, header + text)
         draw(results, options.write / "peers.png")
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
+from measure import seconds
 
 ONNX_NAMES = {
     "gather": "Gather",
@@ -271,6 +272,12 @@ class OpenVINO:
         return run
 
 
+def aligned(n):
+    memory = np.zeros(n + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + n]
+
+
 class Limit:
     """A plain loop in C for the one workload: what the machine does when nothing has to be general."""
 
@@ -285,6 +292,14 @@ class Limit:
         flags = ["-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"]
         subprocess.run([compiler, *flags, str(LIMIT), "-o", library], check=True)
         self.library, self.threads = ctypes.CDLL(library), threads
+
+    def bandwidth(self, megabytes=256, rounds=9):
+        """Bytes a second, read and written, of a copy by all threads."""
+        n = megabytes << 20
+        source, target = aligned(n), aligned(n)
+        arguments = [source.ctypes.data, target.ctypes.data]
+        arguments = [*map(ctypes.c_void_p, arguments), ctypes.c_int64(n), ctypes.c_int(self.threads)]
+        return 2 * n / min(seconds(lambda: self.library.copy(*arguments)) for _ in range(rounds))
 
     def prepare(self, call):
         data, indices, options = call.data, call.indices, call.options

@@ -17,8 +17,8 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from items cimport (
-    LINE, MAX_ITEM, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, index_t, inline_void, item_t,
-    prefetch,
+    LINE, MAX_ITEM, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, index_t, inline_void,
+    item_t, prefetch,
 )
 from resolve cimport (
     BESIDE, BLOCK, DATA, INDEX_DTYPE, INDICES, OK, REFERENCES, SKIPPED, Kind, Mode, Place, Tuples, Walk,
@@ -26,7 +26,7 @@ from resolve cimport (
     resolve_plain, seek, start_walk,
 )
 from rows cimport Row, abs_stride, cut_row, describe_row, empty_row
-from stream cimport STREAM_BYTES, STREAM_ROW, can_stream, stream_rows, streamed
+from stream cimport STREAM_BYTES, STREAM_ROW, can_stream, stream_block, stream_rows, streamed
 from small cimport Small, describe_small, new_array
 from threads cimport MAX_TASKS, TASKS_PER_THREAD, team_size
 
@@ -48,7 +48,7 @@ cdef struct Job:
     char* out
     const char* fill       # one element
     bint has_runs
-    bint streams           # rows go past the caches
+    bint streams           # what is long enough goes past the caches
     bint far               # data is too large for the caches near the core
     Py_ssize_t itemsize
     bint out_is_linear     # over the walk
@@ -127,8 +127,7 @@ cdef inline void move_lines(const char* data, const int64_t* offsets, Py_ssize_t
 
 
 cdef cloned_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
-                                   Py_ssize_t n, const char* fill, char* out,
-                                   Py_ssize_t out_step) noexcept nogil:
+                            Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     """One item each for the tuples of a block. fill: the whole item where it has a width of its own."""
     if row.item_bytes == 4:
         move_width(<uint32_t*>NULL, row, data, offsets, n, fill, out, out_step)
@@ -152,7 +151,7 @@ cdef cloned_void move_block(const Job* job, const Row* row, const char* data, co
         move_width(<bytes32*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 64:
         move_width(<bytes64*>NULL, row, data, offsets, n, fill, out, out_step)
-    elif job.streams and row.n_inner == 1 and fill == NULL:
+    elif job.streams and row.item_bytes >= STREAM_ROW and row.n_inner == 1 and fill == NULL:
         stream_rows(out, out_step, data, offsets, n, row.item_bytes)
     elif row.n_inner == 1 and fill == NULL:
         move_lines(data, offsets, n, row.item_bytes, out, out_step)
@@ -170,7 +169,23 @@ cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets,
 # Plain tuples that name single elements, one beside the other in out: the whole run in one loop.
 
 cdef enum:
-    SHORT = 64  # elements resolved, and asked for, while those in front of them are moved
+    SHORT = 64      # elements resolved, and asked for, while those in front of them are moved
+    MAX_PLAIN = 16  # bytes of the widest
+
+
+cdef inline inline_void move_short(item_t* kind, const char* data, const int64_t* offsets, char* out) noexcept nogil:
+    """Four at a time, for which the compiler would want to be asked by a flag of its own."""
+    cdef Py_ssize_t i
+    cdef item_t item, item1, item2, item3
+    for i in range(0, SHORT, 4):
+        memcpy(&item, data + offsets[i], sizeof(item_t))
+        memcpy(&item1, data + offsets[i + 1], sizeof(item_t))
+        memcpy(&item2, data + offsets[i + 2], sizeof(item_t))
+        memcpy(&item3, data + offsets[i + 3], sizeof(item_t))
+        memcpy(out + i * <Py_ssize_t>sizeof(item_t), &item, sizeof(item_t))
+        memcpy(out + (i + 1) * <Py_ssize_t>sizeof(item_t), &item1, sizeof(item_t))
+        memcpy(out + (i + 2) * <Py_ssize_t>sizeof(item_t), &item2, sizeof(item_t))
+        memcpy(out + (i + 3) * <Py_ssize_t>sizeof(item_t), &item3, sizeof(item_t))
 
 
 cdef inline inline_void move_plain(item_t* kind, index_t* index_kind, int k, const Job* job, const char* data,
@@ -181,9 +196,11 @@ cdef inline inline_void move_plain(item_t* kind, index_t* index_kind, int k, con
     cdef int64_t* offsets = even
     cdef int64_t* later = odd
     cdef int64_t* swap
-    cdef Py_ssize_t i, n_offsets, n_later, done = 0, resolved = 0
-    cdef item_t item, item1, item2, item3
-    n_offsets = 0
+    cdef Py_ssize_t i, n_offsets = 0, n_later, resolved = 0
+    cdef item_t item
+    cdef char room[SHORT * MAX_PLAIN + LINE]
+    cdef char* near = <char*>((<uintptr_t>room + LINE - 1) & ~<uintptr_t>(LINE - 1))
+    cdef bint streams = job.streams and <uintptr_t>out % LINE == 0
     while True:
         n_later = min(<Py_ssize_t>SHORT, n - resolved)
         if n_later == SHORT:
@@ -198,15 +215,11 @@ cdef inline inline_void move_plain(item_t* kind, index_t* index_kind, int k, con
         start += n_later * start_step
         resolved += n_later
         if n_offsets == SHORT:
-            for i in range(0, SHORT, 4):
-                memcpy(&item, data + offsets[i], sizeof(item_t))
-                memcpy(&item1, data + offsets[i + 1], sizeof(item_t))
-                memcpy(&item2, data + offsets[i + 2], sizeof(item_t))
-                memcpy(&item3, data + offsets[i + 3], sizeof(item_t))
-                memcpy(out + i * <Py_ssize_t>sizeof(item_t), &item, sizeof(item_t))
-                memcpy(out + (i + 1) * <Py_ssize_t>sizeof(item_t), &item1, sizeof(item_t))
-                memcpy(out + (i + 2) * <Py_ssize_t>sizeof(item_t), &item2, sizeof(item_t))
-                memcpy(out + (i + 3) * <Py_ssize_t>sizeof(item_t), &item3, sizeof(item_t))
+            if streams:
+                move_short(kind, data, offsets, near)
+                stream_block(out, near, SHORT * sizeof(item_t))
+            else:
+                move_short(kind, data, offsets, out)
         else:
             for i in range(n_offsets):
                 memcpy(&item, data + offsets[i], sizeof(item_t))
@@ -276,6 +289,8 @@ cdef bint run_runs(const Job* job, Py_ssize_t task) noexcept nogil:
             return False
         advance(&job.walk, n, &at)
         start += n
+    if job.streams:
+        streamed()
     return True
 
 
@@ -325,7 +340,8 @@ cdef void run_task(const Job* job, Py_ssize_t task, Py_ssize_t* status) noexcept
                 return
             start += n_later
             # Tuples that walk along, as in a warped image, are seen coming by the hardware.
-            if job.far and 0 < row.item_bytes <= LINE and not -n_later * LINE < later[n_later - 1] - later[0] < n_later * LINE:
+            if (job.far and 0 < row.item_bytes <= LINE
+                    and not -n_later * LINE < later[n_later - 1] - later[0] < n_later * LINE):
                 prefetch_block(data, later, n_later)
         if n:
             seek(&row.outer, 0, &piece)
@@ -627,8 +643,7 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cn
     job.out_is_linear = is_linear(&job.walk, BESIDE)
     job.far = span > PREFETCH_SPAN
     job.has_runs = out is not None and has_runs(&job)
-    job.streams = (job.row.item_bytes >= STREAM_ROW and out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES
-                   and can_stream())
+    job.streams = out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES and can_stream()
     return run(&job, limit)
 
 

@@ -390,7 +390,7 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t
 
 
 cdef inline void resolve_block(const Tuples* tuples, const Walk* walk, Place* at, Py_ssize_t n,
-                                      bint to_run_end, int64_t* offsets, Py_ssize_t* done) noexcept nogil:
+                               bint to_run_end, int64_t* offsets, Py_ssize_t* done) noexcept nogil:
     """Offsets of up to n ≤ BLOCK tuples from `at`, which goes on past them.
 
     Over the ends of runs, or only to the end of this one. done: how many; or, if a mode that raises met an index

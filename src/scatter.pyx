@@ -133,7 +133,7 @@ cdef cloned_void apply_rows(const Step* step, char* out, const int64_t* offsets,
 
 
 cdef void apply_tuples(const Job* job, const Step* step, char* out, const char* updates, Py_ssize_t start,
-                              Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+                       Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
     """Resolve tuples start to stop and apply their updates at once, in order."""
     cdef int64_t even[BLOCK]
     cdef int64_t odd[BLOCK]
@@ -479,8 +479,9 @@ cdef struct Rows:
     Py_ssize_t n
     Py_ssize_t n_chunks
     int32_t* row                # that each tuple of the round names; -1 for none
-    uint32_t* end               # of a row's updates in order, which begin where those of the row in front of it end; or,
-                                # with "none", the last update, counted from 1
+    # Where a row's updates end in order; they begin where those of the row in front of it end. With "none": the last
+    # update, counted from 1.
+    uint32_t* end
     uint32_t* order
     Py_ssize_t n_tasks
     bint by_update              # updates are applied as they lie, not as the rows do

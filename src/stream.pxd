@@ -50,6 +50,8 @@ cdef extern from *:
               memcpy(to + head + lines, from + head + lines, size - head - lines);
           }
       }
+      __attribute__((target("avx")))
+      static void gs_stream_block(char *out, const char *in, size_t n) { gs_stream_lines(out, in, n); }
       static void gs_streamed(void) { _mm_sfence(); }
     #else
       static int gs_can_stream(void) { return 0; }
@@ -57,13 +59,16 @@ cdef extern from *:
                                  size_t size) {
           for (ptrdiff_t i = 0; i < n; i++) memcpy(out + i * step, data + offsets[i], size);
       }
+      static void gs_stream_block(char *out, const char *in, size_t n) { memcpy(out, in, n); }
       static void gs_streamed(void) {}
     #endif
     """
     bint can_stream "gs_can_stream" () noexcept nogil
     # Rows of size bytes from data + offsets, step bytes apart in out.
-    void stream_rows "gs_stream_rows" (char* out, Py_ssize_t step, const char* data, const int64_t* offsets, Py_ssize_t n,
-                                       size_t size) noexcept nogil
+    void stream_rows "gs_stream_rows" (char* out, Py_ssize_t step, const char* data, const int64_t* offsets,
+                                       Py_ssize_t n, size_t size) noexcept nogil
+    # Whole lines to where a line begins.
+    void stream_block "gs_stream_block" (char* out, const char* source, size_t n) noexcept nogil
     void streamed "gs_streamed" () noexcept nogil  # once, after the last of them
 
 cdef enum:

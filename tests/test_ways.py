@@ -227,6 +227,21 @@ STREAMS = """
         expected = data + np.bincount(indices, minlength=n).astype(np.float32)[:, None]
         check(gs.scatter(data, indices, np.float32(1), reduction="add"), expected)
 
+    # Elements, in runs whose lines do not begin where the result's do.
+    for columns in (1024, 1023, 9001):
+        n = 34 * MiB // (4 * columns)
+        data = rng.random((n, 500), np.float32)
+        for index in ("i4", "i8"):
+            indices = rng.integers(-500, 500, (n, columns)).astype(index)
+            expected = np.take_along_axis(data, indices % 500, 1)
+            check(gs.gather_elements(data, indices, axis=1), expected)
+            for start in (0, 4):
+                memory = np.zeros(4 * n * columns + 64, np.uint8)
+                out = memory[start : start + 4 * n * columns].view(np.float32).reshape(n, columns)
+                gs.gather_elements(data, indices, axis=1, out=out)
+                check(out, expected)
+                assert not memory[:start].any() and not memory[start + 4 * n * columns :].any()
+
     # Units of the result: rows whose elements are scattered within them.
     for columns in (1024, 1023, 9000):
         n = 34 * MiB // (4 * columns)

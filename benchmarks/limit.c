@@ -26,6 +26,17 @@ void copy(const char *from, char *to, int64_t n, int threads)
     }
 }
 
+/* What random rows cost by themselves: one load from each of their lines. */
+float lines(const float *data, int64_t m, const uint32_t *at, int64_t n_at, int threads)
+{
+    float sum = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : sum)
+    for (int64_t i = 0; i < n_at; i++)
+        for (int64_t j = 0; j < m; j += 16)
+            sum += data[at[i] * m + j];
+    return sum;
+}
+
 void gather_pairs(const float *data, const int64_t *at, float *out, int64_t n, int64_t m, int64_t n_at, int64_t k, int threads)
 {
 #pragma omp parallel for num_threads(threads) schedule(static)

@@ -4,6 +4,7 @@
     gather                 checks dtypes, describes the work (Job), decides on threads
       ├─ gather_columns        *_elements along an axis of long steps (Columns)
       └─ prange ─ run_task     one chunk of tuples × one chunk of the row
+           ├─ run_runs             plain tuples that name single elements: a loop of their own
            ├─ resolve_block        a block of tuples → offsets            (resolve.pxd)
            └─ move_block           for each outer row position: the block's items
                 └─ move_items          constant width, compiled per width

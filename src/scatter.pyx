@@ -770,6 +770,7 @@ cdef enum:
 cdef inline bint is_private(const Job* job, Py_ssize_t reach, int n_threads) noexcept nogil:
     return (n_threads > 1 and INT8 <= job.step.number <= UINT64 and job.step.reduction != ASSIGN and job.by_value
             and job.low == 0 and reach + job.step.row.item_bytes == job.out_bytes and job.out_bytes <= PRIVATE_BYTES
+            and n_threads * job.out_bytes <= RECORD_BYTES
             and job.walk.n // (MIN_PRIVATE * n_threads) >= job.out_bytes // job.step.row.item_bytes)
 
 

@@ -1,0 +1,134 @@
+"""What bounds the large workloads of peers.py: each beside the instructions and the bytes that it cannot do without.
+
+    python benchmarks/bounds.py [--rounds N] [--threads N] [--write FOLDER]
+
+- instructions: the same operator on arrays that lie in the caches near the core, on one thread; its time per element,
+  times the workload's elements, shared by the threads.
+- bytes: those that have to move (workloads.py) at the speed of a copy past the caches by all threads.
+- lines: random rows, or elements, beyond the caches, in a loop of C that does nothing but load from each of their
+  lines, with all threads, from memory of the size of the workload's data.
+
+With --write the tables go to bounds.md, where what stands below "## What was tried" is written by hand, and stays.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+import gatherscatter as gs
+import numpy as np
+from measure import about, cpus, enough, seconds, table
+from systems import Limit
+from tqdm import tqdm
+from workloads import WORKLOADS, Call
+
+BY_HAND = "## What was tried"
+LARGE = [f"W{i}" for i in range(1, 13)]
+# Random rows: how wide, and how many.
+LINES = {
+    **dict.fromkeys(["W1", "W6", "W7", "W8"], (1, 4_000_000)),
+    **dict.fromkeys(["W2", "W9", "W10"], (64, 500_000)),
+    "W3": (128, 64 * 2048),
+}
+
+
+def near(name, rng):
+    """The workload's operator on arrays of some 100 KiB in all, and how many tuples these have."""
+    reduction = {"W7": "add", "W8": "max", "W10": "add", "W12": "add"}.get(name, "none")
+    f4 = np.float32
+    if name == "W1":
+        return Call("gather_nd", rng.random((64, 64), f4), rng.integers(0, 64, (4096, 2)))
+    if name == "W2":
+        return Call("gather_nd", rng.random((128, 64), f4), rng.integers(0, 128, (256, 1)))
+    if name == "W3":
+        return Call(
+            "gather_nd", rng.random((2, 64, 128), f4), rng.integers(0, 64, (2, 64, 1)), options={"batch_dims": 1}
+        )
+    if name in ("W4", "W5"):
+        shape = (2, 4096) if name == "W4" else (4096, 32)
+        axis = int(name == "W4")
+        indices = rng.integers(0, shape[axis], shape)
+        return Call("gather_elements", rng.random(shape, f4), indices, options={"axis": axis})
+    if name in ("W6", "W7", "W8"):
+        return Call(
+            "scatter_nd", rng.random(4096, f4), rng.integers(0, 4096, (4096, 1)), rng.random(4096, f4),
+            {"reduction": reduction},
+        )  # fmt: skip
+    if name in ("W9", "W10"):
+        return Call(
+            "scatter_nd", rng.random((256, 64), f4), rng.permutation(256)[:128, None].copy(),
+            rng.random((128, 64), f4), {"reduction": reduction},
+        )  # fmt: skip
+    shape = (2, 4096)
+    return Call(
+        "scatter_elements", rng.random(shape, f4), rng.integers(0, 4096, shape), rng.random(shape, f4),
+        {"axis": 1, "reduction": reduction},
+    )  # fmt: skip
+
+
+def tuples(call):
+    return call.indices.size // (call.indices.shape[-1] if call.operator.endswith("_nd") else 1)
+
+
+def runner(call):
+    arrays = [array for array in (call.data, call.indices, call.updates) if array is not None]
+    return lambda: getattr(gs, call.operator)(*arrays, **call.options)
+
+
+def measure(name, limit, rounds, threads, bandwidth):
+    """Seconds of the workload, of its instructions, bytes and lines."""
+    whole = WORKLOADS[name].make(np.random.default_rng(0))
+    small = near(name, np.random.default_rng(0))
+    run, run_small = runner(whole), runner(small)
+    run()
+    gs.set_num_threads(1)
+    repeat = enough(run_small, 2e-3)
+    times = {"took": [], "instructions": [], "lines": []}
+    for _ in range(rounds):
+        gs.set_num_threads(threads)
+        times["took"].append(seconds(run))
+        gs.set_num_threads(1)
+        times["instructions"].append(seconds(run_small, repeat))
+        if name in LINES:
+            times["lines"].append(limit.lines(whole.data, *LINES[name]))
+    gs.set_num_threads(None)
+    least = {what: min(taken, default=0.0) for what, taken in times.items()}
+    least["instructions"] *= tuples(whole) / tuples(small) / threads
+    least["bytes"] = WORKLOADS[name].moved * 1e6 / bandwidth
+    return least
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=cpus())
+    parser.add_argument("--write", type=Path, metavar="FOLDER")
+    options = parser.parse_args()
+
+    limit = Limit(options.threads)
+    bandwidth = limit.bandwidth()
+    rows = []
+    for name in tqdm(LARGE, unit="workload"):
+        found = measure(name, limit, options.rounds, options.threads, bandwidth)
+        bounds = [found[what] for what in ("instructions", "bytes", "lines")]
+        cells = [f"{t * 1e3:.1f}" if t else "–" for t in (found["took"], *bounds)]
+        rows.append([name, WORKLOADS[name].description, *cells, f"{found['took'] / max(bounds):.2f}"])
+    machine = about(["gatherscatter", "numpy"], f"{options.threads} threads", f"{options.rounds} rounds")
+    text = table(["", "workload", "took", "instructions", "bytes", "lines", "took / the largest"], rows, left=2)
+    text = f"{machine}; a copy past the caches moves {bandwidth / 1e9:.1f} GB/s, read and written\n\n{text}\n"
+    print(text)
+    if options.write:
+        path = options.write / "bounds.md"
+        by_hand = re.search(f"^{BY_HAND}.*", path.read_text() if path.exists() else "", re.DOTALL | re.MULTILINE)
+        parts = [
+            "# What bounds the large workloads",
+            f"As printed by `python benchmarks/bounds.py --write {options.write}`, whose head says what the columns\n"
+            "are; milliseconds, the least of the rounds.",
+            text,
+            by_hand[0] if by_hand else f"{BY_HAND}\n",
+        ]
+        path.write_text("\n\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

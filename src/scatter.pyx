@@ -76,8 +76,10 @@ cdef enum:
     SAMPLE = 512
     NEAR_BYTES = 1 << 12
     NEAR_CACHE = 1 << 22        # what one core gets through fast enough by itself
-    FAR_CACHE = 1 << 25         # a result of this size is worth a partition where the last cache is not larger,
-    MAX_FAR_CACHE = 5 << 25     # and one of this size on any machine of two cores; less on more
+    # A result of this size is worth a partition on one thread; less on more. A last cache that is larger moves the point
+    # where it pays, twice as far if data lies there already, and not at all if it does not.
+    FAR_CACHE = 1 << 25
+    MAX_FAR_CACHE = 3 << 24
     LONG_ROW = 1 << 12          # bytes
     NEAR_UNIT = 1 << 15         # bytes of a unit that L1 holds
 
@@ -895,9 +897,8 @@ cdef Py_ssize_t run(Job* job, int limit) noexcept:
         if run_privates(job, n_threads, &bad):
             return bad
     # Two passes more over the updates, shared by the threads, against one thread's misses.
-    far = max(<Py_ssize_t>FAR_CACHE, last_cache())
-    if n_threads > 1:
-        far = max(min(far, <Py_ssize_t>MAX_FAR_CACHE) // (n_threads * n_threads), <Py_ssize_t>(2 * TILE_BYTES))
+    far = min(max(<Py_ssize_t>FAR_CACHE, last_cache()), <Py_ssize_t>MAX_FAR_CACHE)
+    far = max(far // (n_threads * n_threads), <Py_ssize_t>(2 * TILE_BYTES))
     if ((n_tuples >= MIN_PARTITION and reach >= far) or limit < -1) and job.shift < 32 and row_items:
         if limit < -1 or is_scattered(job):
             if job.row_bytes == 0:  # rows of the result are not those of data's memory

@@ -4,7 +4,7 @@ With n_i chunks of indices, n_o owners (chunks of data along the indexed axes), 
 h hit pairs of a chunk of indices and an owner:
 
     gather    indices known   C·(h picks + n_i merges)
-              Dask's          n_i splits + n_i·n_o buckets + n_i turns + C·(n_i·n_o picks + n_i merges), and n_i + 1 to
+              Dask's          n_i splits + n_i·n_o buckets + n_i places + C·(n_i·n_o picks + n_i merges), and n_i + 1 to
                               wait where the result is smaller than data
     scatter   indices known   C·(h parcels + at most h applies)
               Dask's          n_i splits + C·(n_i sends + n_i·n_o parcels + n_o·steps applies)
@@ -156,10 +156,10 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
     merges = []
     for column in columns:
         row = tuple(layout.data[axis][i] for axis, i in zip(axes.free, column, strict=True))
-        merges.append(tasks.Merge(meta_from_array(data._meta, ndim=1), plan.mode, fill_value, axes.order, row))
+        merges.append(tasks.Merge(plan.operator, meta_from_array(data._meta, ndim=1), fill_value, axes.order, row))
     look = partial(tasks.pick, axes.data_order)
 
-    def add(block: Block, turns: Any, buckets: list[tuple[Block, Any]], *waits: Any) -> None:
+    def add(block: Block, places: Any, buckets: list[tuple[Block, Any]], *waits: Any) -> None:
         shared = layout.shared(block)
         for column, merge in zip(columns, merges, strict=True):
             picks = [
@@ -172,11 +172,11 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
                 )
                 for owner, bucket in buckets
             ]
-            build.add((build.name, *layout.result_block(block, column)), merge, turns, picks)
+            build.add((build.name, *layout.result_block(block, column)), merge, places, picks)
 
     if isinstance(indices, np.ndarray):
         for block, routes in build.routes(indices):
-            add(block, routes.turns(), [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()])
+            add(block, routes.places, [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()])
         return build.array(layout.result, meta, data)
 
     build.split(indices, tasks.split_gather)
@@ -190,12 +190,12 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
         waits.append(build.add(build.key("all-done")[0], tasks.all_done, done))
     for block in layout.blocks():
         split = build.key("split", *block)
-        turns = build.add(build.key("turns", *block), getitem, split, 0)
+        places = build.add(build.key("places", *block), getitem, split, 0)
         buckets = [
             (owner, build.add(build.key("bucket", *block, *owner), getitem, split, at))
             for at, owner in enumerate(build.owners, start=1)
         ]
-        add(block, turns, buckets, *waits)
+        add(block, places, buckets, *waits)
     return build.array(layout.result, meta, data, indices)
 
 

@@ -121,12 +121,25 @@ class Cuts:
         """The narrowest dtype for indices into any one chunk."""
         return np.min_scalar_type(max((max(sizes) for sizes in self.data), default=0))  # type: ignore[return-value]
 
-    def owner_along(self, axis: int, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Number of the chunk that each index along an axis of data falls in."""
-        sizes = self.sizes[axis]
-        if len(sizes) > 1 and sizes[0] > 0 and sizes[-1] <= sizes[0] and len(set(sizes[:-1])) == 1:
-            return index // sizes[0]
-        return np.searchsorted(self.ends[axis], index, side="right")
+    @cached_property
+    def _even(self) -> dict[int, int]:
+        """The size of an axis' chunks where they all have one, but for a shorter last one."""
+        return {
+            axis: sizes[0]
+            for axis, sizes in self.sizes.items()
+            if sizes[0] and sizes[-1] <= sizes[0] and set(sizes[:-1]) <= {sizes[0]}
+        }
+
+    def localize(self, axis: int, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which chunk each index along an axis of data falls in, and where in it; what is below 0 falls in any."""
+        if axis in self._even:
+            return np.divmod(index, self._even[axis])
+        owner = np.searchsorted(self.ends[axis], index, side="right")
+        return owner, index - self._starts[axis][owner]
+
+    @cached_property
+    def _starts(self) -> dict[int, NDArray[np.int64]]:
+        return {axis: self.ends[axis] - np.array(sizes, np.int64) for axis, sizes in self.sizes.items()}
 
     def shared_block(self, axis: int, start: int) -> tuple[int, int]:
         """The chunk of data along a shared axis that a chunk of indices lies in, and where in it that starts."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import _dialect, dispatch, errors, ops
+from gatherscatter import _dialect, dispatch, errors, neutral, ops
 from gatherscatter._kernels import gather as _kernels
 from gatherscatter.backends import numpy as kernels
 from gatherscatter.backends.dask.layout import Block, Cuts, inverse
@@ -111,7 +111,7 @@ class Routes:
     order: NDArray[np.intp]  # the tuples that name something
     tuples: Array  # in that order, local to their owners
     numbers: NDArray[np.int64] | None  # in that order, row-major
-    owners: NDArray[np.intp]  # those that are named
+    owners: Array  # those that are named
     bounds: list[int]  # where their runs start, and the end
 
     def runs(self) -> zip[tuple[int, int, int]]:
@@ -121,12 +121,10 @@ class Routes:
         # Arrays of their own, so that what is sent or spilled frees its memory.
         return [self.tuples[start:end].copy(), None if self.numbers is None else self.numbers[start:end].copy()]
 
-    def turns(self) -> Array:
-        """For each place, which of the rows it gets when those of all owners stand one after the other."""
-        n = len(self.order)
-        turns = np.full(int(np.prod(self.shape)), n, np.min_scalar_type(n))
-        turns[self.order] = np.arange(n)
-        return turns.reshape(self.shape)
+    @property
+    def places(self) -> list[Any]:
+        """Which places' rows come, in the order in which they come when owners send theirs one after the other."""
+        return [self.shape, self.order.astype(np.min_scalar_type(int(np.prod(self.shape))))]
 
 
 def route(indices: Array, block: Block, cuts: Cuts) -> Routes:
@@ -148,12 +146,14 @@ def route(indices: Array, block: Block, cuts: Cuts) -> Routes:
             raise errors.changed_meanwhile(plan.operator)
         outside |= index < 0
         if len(cuts.sizes[axis]) > 1:
-            owner = cuts.owner_along(axis, index)
-            owners = owners * len(cuts.sizes[axis]) + owner
-            starts = cuts.ends[axis] - np.array(cuts.sizes[axis])
-            index -= starts[np.where(outside, 0, owner)]
-        columns[axis] = index.astype(cuts.local)
-    return _sorted(shape, columns, np.where(outside, -1, owners), _numbers(shape, block, cuts), cuts)
+            owner, local = cuts.localize(axis, index)
+            owners *= len(cuts.sizes[axis])
+            owners += owner
+            columns[axis] = local.astype(cuts.local)
+        else:
+            columns[axis] = index.astype(cuts.local)
+    owners[outside] = -1
+    return _sorted(shape, columns, owners, _numbers(shape, block, cuts), cuts)
 
 
 def _numbers(shape: tuple[int, ...], block: Block, cuts: Cuts) -> NDArray[np.int64] | None:
@@ -176,14 +176,17 @@ def _sorted(
     n_owners = int(np.prod(cuts.grid, dtype=np.int64))
     # 8 and 16 bits are sorted by radix; what names nothing comes last.
     keys = np.where(owners < 0, n_owners, owners).astype(np.min_scalar_type(n_owners))
-    counts = np.bincount(keys, minlength=n_owners + 1)[:n_owners]
-    order = np.argsort(keys, kind="stable")[: counts.sum()]
-    tuples = np.empty((len(order), len(columns)), cuts.local)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    n = int(np.searchsorted(keys, n_owners))
+    order, keys = order[:n], keys[:n]
+    tuples = np.empty((n, len(columns)), cuts.local)
     for at, axis in enumerate(cuts.axes.leading):
         tuples[:, at] = columns[axis][order]
-    hit = np.flatnonzero(counts)
-    bounds = [0, *np.cumsum(counts[hit]).tolist()]
-    return Routes(shape, order, tuples, None if numbers is None else numbers[order], hit, bounds)
+    starts = np.flatnonzero(np.r_[n > 0, keys[1:] != keys[:-1]])
+    return Routes(
+        shape, order, tuples, None if numbers is None else numbers[order], keys[starts], [*starts.tolist(), n]
+    )
 
 
 # Tasks
@@ -206,12 +209,12 @@ def measure(cuts: Cuts, shapes: Sequence[tuple[int, ...]]) -> Cuts:
 
 
 def split_gather(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
-    """The turns of the places, then a bucket for each owner."""
+    """The places that rows come to, then a bucket for each owner."""
     routes = route(on_host(indices), block, cuts)
     buckets: list[Any] = [None] * int(np.prod(cuts.grid, dtype=np.int64))
     for owner, start, end in routes.runs():
         buckets[owner] = routes.bucket(start, end)[0]
-    return [routes.turns(), *buckets]
+    return [routes.places, *buckets]
 
 
 def split_scatter(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
@@ -242,23 +245,44 @@ def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None, after: None =
 class Merge:
     """Make a chunk of a gather's result of rows from all owners."""
 
+    operator: str
     meta: Any
-    mode: str
     fill_value: Any
     order: tuple[int, ...]
     row: tuple[int, ...]
 
-    def __call__(self, turns: Array, pieces: Sequence[Any]) -> Any:
-        found = [piece for piece in pieces if piece is not None]
-        rows = concatenated(found) if found else _nothing(self.meta, self.row)
-        mode = "fill" if self.mode == "fill" else "promise_in_bounds"
-        result = ops.gather_nd(rows, like(turns[..., None], rows), mode=mode, fill_value=self.fill_value)
+    def __call__(self, places: list[Any], pieces: Sequence[Any]) -> Any:
+        shape, order = places
+        shape, pieces = tuple(shape), [piece for piece in pieces if piece is not None]
+        if isinstance(pieces[0] if pieces else self.meta, _NUMPY):
+            result = self._written(shape, order, pieces)
+        else:
+            result = self._read(shape, order, pieces)
         return permuted(result, self.order)
+
+    def _written(self, shape: tuple[int, ...], order: Array, pieces: list[Array]) -> Array:
+        """Row by row into the result, which takes no more memory than it and the pieces."""
+        dtype = self.meta.dtype
+        result = np.empty((int(np.prod(shape)), *self.row), dtype)
+        if len(order) < len(result):
+            result[...] = neutral.element(self.operator, "fill_value", self.fill_value, dtype)
+        start = 0
+        for piece in pieces:
+            ops.scatter(result, order[start : start + len(piece)], piece, out=result)
+            start += len(piece)
+        return result.reshape((*shape, *self.row))
+
+    def _read(self, shape: tuple[int, ...], order: Array, pieces: list[Any]) -> Any:
+        """For arrays that cannot be written to: rows find their places."""
+        turns = np.full(int(np.prod(shape)), len(order))  # which names no row, so it is filled
+        turns[order] = np.arange(len(order))
+        rows = concatenated(pieces) if pieces else _nothing(self.meta, self.row)
+        mode = "fill" if len(order) < len(turns) else "promise_in_bounds"
+        turns = like(turns.reshape((*shape, 1)), rows)
+        return ops.gather_nd(rows, turns, mode=mode, fill_value=self.fill_value)
 
 
 def _nothing(meta: Any, row: tuple[int, ...]) -> Any:
-    if isinstance(meta, _NUMPY):
-        return np.empty((0, *row), meta.dtype)
     from array_api_compat import device
 
     return _dialect.namespace(meta).empty((0, *row), dtype=meta.dtype, device=device(meta))

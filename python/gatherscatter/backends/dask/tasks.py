@@ -10,6 +10,8 @@ another task made is never written to, so any task may run twice.
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import _dialect, dispatch, errors, neutral, ops
+from gatherscatter import _dialect, dispatch, errors, memory, neutral, ops
 from gatherscatter._kernels import gather as _kernels
 from gatherscatter.backends import numpy as kernels
 from gatherscatter.backends.dask.layout import Block, Cuts, inverse
@@ -70,6 +72,15 @@ def concatenated(arrays: Sequence[Any]) -> Any:
     if isinstance(arrays[0], _NUMPY):
         return np.concatenate(arrays, dtype=arrays[0].dtype)  # which would else become the machine's byte order
     return _dialect.namespace(arrays[0]).concat(list(arrays), axis=0)
+
+
+def _settle() -> None:
+    """Keep no memory in Dask's workers, which are paused for what the system says they hold: that counts there."""
+    distributed = sys.modules.get("distributed")
+    if memory.limit and distributed is not None:
+        with contextlib.suppress(ValueError):
+            distributed.get_worker()
+            memory.keep_less()
 
 
 # Resolving
@@ -238,6 +249,7 @@ def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None, after: None =
     """The rows of a chunk that local tuples name."""
     if tuples is None:
         return None
+    _settle()
     return ops.gather_nd(permuted(chunk, order), like(tuples, chunk), mode="promise_in_bounds")
 
 
@@ -252,6 +264,7 @@ class Merge:
     row: tuple[int, ...]
 
     def __call__(self, places: list[Any], pieces: Sequence[Any]) -> Any:
+        _settle()
         shape, order = places
         shape, pieces = tuple(shape), [piece for piece in pieces if piece is not None]
         if isinstance(pieces[0] if pieces else self.meta, _NUMPY):
@@ -297,12 +310,14 @@ class Send:
     n_places: int
 
     def __call__(self, split: list[Any], updates: Any) -> list[Any]:
+        _settle()
         shape, *buckets = split
         flat = self.flat(updates, tuple(shape))
         return [None if bucket is None else self.parcel(flat, *bucket) for bucket in buckets]
 
     def one(self, updates: Any, shape: tuple[int, ...], bucket: list[Any]) -> list[Any]:
         """A parcel by itself."""
+        _settle()
         return self.parcel(self.flat(updates, tuple(shape)), *bucket)
 
     def flat(self, updates: Any, shape: tuple[int, ...]) -> Any:
@@ -348,6 +363,7 @@ class Apply:
     limit: float  # bytes of parcels that wait
 
     def __call__(self, state: Any, parcels: Sequence[list[Any] | None], last: bool) -> Any:
+        _settle()
         if not isinstance(state, State):
             state = State(state, None, [])
         waiting = state.waiting + [parcel for parcel in parcels if parcel is not None]

@@ -1,13 +1,19 @@
 """Which tasks there are: graphs in Dask's plain form, a dictionary of tuples.
 
-With n_i chunks of indices, n_o owners (chunks of data along the indexed axes), C columns (chunks along the free axes) and
-h hit pairs of a chunk of indices and an owner:
+n_i chunks of indices meet n_o owners (chunks of data along the indexed axes) in C columns (chunks along the free axes);
+h pairs of a chunk of indices and an owner are hit. For indices that are known, only these have tasks::
 
-    gather    indices known   C·(h picks + n_i merges)
-              Dask's          n_i splits + n_i·n_o buckets + n_i places + C·(n_i·n_o picks + n_i merges), and n_i + 1 to
-                              wait where the result is smaller than data
-    scatter   indices known   C·(h parcels + at most h applies)
-              Dask's          n_i splits + C·(n_i sends + n_i·n_o parcels + n_o·steps applies)
+    gather    C·(h picks + n_i merges)
+    scatter   C·(h parcels + n_o applies)
+
+and for Dask's::
+
+    gather    n_i·(split, places) + n_i·n_o buckets + C·(n_i·n_o picks + n_i merges)
+              and n_i + 1 to wait, where the result is not larger than data
+    scatter   n_i splits + C·(n_i sends + n_i·n_o parcels + n_o·s applies)
+
+The updates that one chunk of data may get are applied in s steps, so that no task has to hold all of them. docs/dask.md
+draws it.
 """
 
 from __future__ import annotations
@@ -181,7 +187,7 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
 
     build.split(indices, tasks.split_gather)
     waits = []
-    if not _nbytes(layout.result, data.dtype) >= data.nbytes:
+    if not _nbytes(layout.result, data.dtype) > data.nbytes:
         # A chunk of data then meets all picks of it at once, and can be let go. Where the result is the larger one, it
         # is data that is better kept, and the result's chunks are made one after the other.
         done = [
@@ -279,9 +285,10 @@ def inverse_order(axes: Axes) -> tuple[int, ...]:
 
 
 def _row_nbytes(layout: Layout, column: Block, dtype: np.dtype[Any], scalar: Any) -> float:
-    row = math.prod(layout.data[axis][i] for axis, i in zip(layout.axes.free, column, strict=True))
-    tuples = layout.cuts.local.itemsize * len(layout.axes.leading)
-    return tuples + (row * dtype.itemsize if scalar is None else 0)
+    """What one update takes: its row, or for a scalar the tuple that names it."""
+    if scalar is not None:
+        return layout.cuts.local.itemsize * len(layout.axes.leading)
+    return dtype.itemsize * math.prod(layout.data[axis][i] for axis, i in zip(layout.axes.free, column, strict=True))
 
 
 def _steps(layout: Layout, parcels: list[tuple[Block, Any, float]], limit: float) -> list[list[Any]]:

@@ -426,6 +426,10 @@ class Apply:
     def _scattered(self, chunk: Any, tuples: Array, updates: Any, reduction: str, include_self: bool) -> Any:
         table = permuted(chunk, self.order)
         tuples = like(tuples, chunk)
+        if isinstance(updates, np.ndarray) and not isinstance(chunk, _NUMPY):
+            updates = dispatch.backend_of(self.operator, "data", chunk).as_array(
+                self.operator, "updates", updates, chunk
+            )
         mode = "promise_in_bounds"
         result = ops.scatter_nd(table, tuples, updates, reduction=reduction, include_self=include_self, mode=mode)
         return permuted(result, inverse(self.order))

@@ -6,6 +6,8 @@ import io
 import itertools
 import math
 import pickle
+import re
+from pathlib import Path
 
 import array_api_strict
 import dask
@@ -465,6 +467,27 @@ def test_dialects_take_dask_arrays():
             assert_same_bits(call(lazy, indices, given).compute(), call(data, tuples, updates))
     with pytest.raises(IndexError, match=r"^gather_nd: indices\[0\] = .* is out of bounds"):
         gs.tensorflow.gather_nd(lazy, da.from_array(tuples, chunks=1) - 1).compute()
+
+
+# The page
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "dask.md"
+
+
+def test_the_pages_examples_run():
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(block, names)
+    table, ids = names["table"][:, 0].compute(), names["ids"].compute()
+    looked_up, counts = names["looked_up"], names["counts"]
+    assert looked_up.dims == ("sentence", "position", "feature")
+    assert looked_up.shape == (400, 500, 16)
+    assert isinstance(looked_up.data, da.Array)
+    assert isinstance(counts.data, da.Array)
+    assert (counts.to_numpy() == np.bincount(ids, minlength=len(table))).all()
+    assert looked_up[:3].to_numpy().sum() == 3 * 500 * 16
+    assert names["updated"][:, 0].compute().tolist() == gs.scatter(table, ids, 0.5, reduction="add").tolist()
 
 
 # Messages

@@ -387,6 +387,14 @@ def test_unknown_sizes_of_indices_and_updates():
         # Along the other axis, where sizes are known, chunks of indices and updates need not be the same.
         assert_same_bits(gs.scatter_nd(lazy, indices, given, reduction=reduction).compute(), expected)
     assert_same_bits(gs.scatter_nd(lazy, indices, 1.0).compute(), gs.scatter_nd(data, tuples[keep], 1.0))
+    # Beside a batch axis that is cut.
+    table = da.from_array(numbers((4, 20), np.dtype("f4"), 5), chunks=(3, 6))
+    batches = some(da.from_array(tuples[:, :4, 0], chunks=(4, 2)), keep).T
+    result = gs.gather(table, batches, axis=1, batch_dims=1)
+    assert_same_bits(result.compute(), gs.gather(table.compute(), tuples[keep, :4, 0].T, axis=1, batch_dims=1))
+    result = gs.scatter(table, batches, 1.0, axis=1, batch_dims=1, reduction="add")
+    expected = gs.scatter(table.compute(), tuples[keep, :4, 0].T, 1.0, axis=1, batch_dims=1, reduction="add")
+    assert_same_bits(result.compute(), expected)
     # The same number of chunks, of known sizes on one side.
     sizes = tuple(int(part.sum()) for part in np.split(keep, range(4, 30, 4)))
     known = da.from_array(updates[keep], chunks=(sizes, 7, 3))
@@ -402,11 +410,12 @@ def others():
             reason = why_not_here(library)
             marks = [pytest.mark.gpu] if library.device == "cuda" else []
             marks += [pytest.mark.skip(reason=reason)] if reason else []
-            yield pytest.param(library, marks=marks, id=library.name)
+            # JAX compiles programs for all shapes that there are, so it gets few.
+            for waiting in [0, graphs.WAITING][library.package == "jax" :]:
+                yield pytest.param(library, waiting, marks=marks, id=f"{library.name}, {waiting}")
 
 
-@pytest.mark.parametrize("waiting", [0, graphs.WAITING])
-@pytest.mark.parametrize("library", list(others()))
+@pytest.mark.parametrize(("library", "waiting"), list(others()))
 def test_chunks_of_other_libraries_are_moved_by_them(library, waiting, monkeypatch):
     """Dask knows NumPy's arrays; what a function made of its chunks shows when they are computed."""
 
@@ -425,8 +434,7 @@ def test_chunks_of_other_libraries_are_moved_by_them(library, waiting, monkeypat
         return result
 
     monkeypatch.setattr(graphs, "WAITING", waiting)
-    # JAX compiles programs for all shapes that there are.
-    reductions = ["mul"] if library.package == "jax" else REDUCTIONS
+    ways = [("mul", False)] if library.package == "jax" else list(itertools.product(REDUCTIONS, [True, False]))
     rng = np.random.default_rng(0)
     data, updates = rng.integers(0, 9, (9, 5)).astype("f4"), rng.integers(0, 9, (4, 9, 5)).astype("f4")
     indices = rng.integers(-12, 12, (4, 9))
@@ -436,7 +444,7 @@ def test_chunks_of_other_libraries_are_moved_by_them(library, waiting, monkeypat
         assert_same_bits(back(result), gs.gather(data, indices, mode="fill", fill_value=-1))
         result = gs.gather(lazy, places, axis=1, mode="wrap")
         assert_same_bits(back(result), gs.gather(data, indices, axis=1, mode="wrap"))
-        for reduction, include_self in itertools.product(reductions, [True, False]):
+        for reduction, include_self in ways:
             options = {"mode": "drop", "reduction": reduction, "include_self": include_self}
             for known in (updates, 2.0):
                 # Dask cuts the chunks of other libraries, but joins them as NumPy's.

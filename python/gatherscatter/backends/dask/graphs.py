@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import getitem
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -34,19 +34,27 @@ from dask.highlevelgraph import HighLevelGraph
 
 from gatherscatter import errors
 from gatherscatter.backends.dask import tasks
-from gatherscatter.backends.dask.layout import Axes, Block, Chunks, Cuts, Layout, is_known, needs_numbers, refined
+from gatherscatter.backends.dask.layout import (
+    Axes,
+    Block,
+    Chunks,
+    Cuts,
+    Layout,
+    inverse,
+    is_known,
+    needs_numbers,
+    refined,
+)
 from gatherscatter.shapes import Plan
 
 Graph = dict[Any, Any]
 
 
-def chunked(array: Any, chunks: Any = "auto") -> Any:
+def chunked(array: Any) -> Any:
     """NumPy's array as Dask's."""
     if isinstance(array, da.Array):
         return array
-    if chunks == "auto":
-        chunks = _auto(array.shape, ("auto",) * array.ndim, array.dtype)
-    return da.from_array(array, chunks=chunks)
+    return da.from_array(array, chunks=_auto(array.shape, ("auto",) * array.ndim, array.dtype))
 
 
 def _auto(shape: tuple[int, ...], chunks: tuple[Any, ...], dtype: np.dtype[Any]) -> Chunks:
@@ -159,10 +167,8 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
     plan, axes = build.plan, layout.axes
     columns = layout.columns()
     meta = meta_from_array(data._meta, ndim=len(layout.result), dtype=data.dtype)
-    merges = []
-    for column in columns:
-        row = tuple(layout.data[axis][i] for axis, i in zip(axes.free, column, strict=True))
-        merges.append(tasks.Merge(plan.operator, meta_from_array(data._meta, ndim=1), fill_value, axes.order, row))
+    line = meta_from_array(data._meta, ndim=1)
+    merges = [tasks.Merge(plan.operator, line, fill_value, axes.order, layout.row(column)) for column in columns]
     look = partial(tasks.pick, axes.data_order)
 
     def add(block: Block, places: Any, buckets: list[tuple[Block, Any]], *waits: Any) -> None:
@@ -213,103 +219,103 @@ def _nbytes(chunks: Chunks, dtype: np.dtype[Any]) -> float:
 WAITING = 2
 
 
+class _Parcel(NamedTuple):
+    """Updates from one chunk of indices to one chunk of data."""
+
+    to: Block
+    places: Block
+    content: Any  # or the key of it
+    nbytes: float  # at most
+
+
 def scatter(layout: Layout, data: Any, indices: Any, updates: Any, scalar: Any) -> Any:
     build = _Builder(layout, data, indices, updates, scalar)
-    plan, axes = build.plan, layout.axes
-    largest = [math.prod(max(sizes) for sizes in layout.data) * data.dtype.itemsize]
-    if updates is not None:
-        largest.append(math.prod(max(sizes) if is_known(sizes) else 1 for sizes in layout.result) * data.dtype.itemsize)
-    limit = WAITING * max(largest)
-    apply = tasks.Apply(plan.operator, plan.reduction, plan.include_self, axes.data_order, scalar, limit)
-    send = tasks.Send(plan.operator, inverse_order(axes), axes.n_places)
-
-    # For each chunk of data the parcels that it gets, where their tuples stand, and how large they may be.
-    mail: dict[Block, list[tuple[Block, Any, float]]] = {}
-    columns = layout.columns()
-    if isinstance(indices, np.ndarray):
-        for block, routes in build.routes(indices):
-            shared = layout.shared(block)
-            for n, start, end in routes.runs():
-                bucket = [routes.order[start:end].copy(), *routes.bucket(start, end)]
-                for column in columns:
-                    size = (end - start) * _row_nbytes(layout, column, data.dtype, scalar)
-                    parcel: Any = [*bucket[1:], None]
-                    if updates is not None:
-                        parcel = build.add(
-                            build.key("parcel", *block, *build.owners[n], *column),
-                            send.one,
-                            (updates.name, *layout.result_block(block, column)),
-                            list(routes.shape),
-                            bucket,
-                        )
-                    mail.setdefault(layout.data_block(shared, build.owners[n], column), []).append(
-                        (block, parcel, size)
-                    )
+    plan, itemsize = build.plan, data.dtype.itemsize
+    largest = [math.prod(map(max, layout.data))]
+    row_nbytes = {column: itemsize * math.prod(layout.row(column)) for column in layout.columns()}
+    if updates is None:  # a scalar, which does not move
+        row_nbytes = dict.fromkeys(row_nbytes, layout.cuts.local.itemsize * len(layout.axes.leading))
     else:
-        build.split(indices, tasks.split_scatter)
-        for block in layout.blocks():
-            shared = layout.shared(block)
-            n_places = math.prod(layout.places[axis][i] for axis, i in enumerate(block))
-            for column in columns:
-                size = n_places * _row_nbytes(layout, column, data.dtype, scalar)
-                sent = build.key("split", *block)
-                if updates is not None:
-                    sent = build.add(
-                        build.key("send", *block, *column),
-                        send,
-                        build.key("split", *block),
-                        (updates.name, *layout.result_block(block, column)),
-                    )
-                for at, owner in enumerate(build.owners):
-                    key = build.key("parcel", *block, *owner, *column)
-                    if updates is not None:
-                        parcel = build.add(key, getitem, sent, at)
-                    else:
-                        parcel = build.add(key, tasks.parcel_of_scalar, sent, at)
-                    mail.setdefault(layout.data_block(shared, owner, column), []).append((block, parcel, size))
+        largest.append(math.prod(max(sizes) for sizes in layout.result if is_known(sizes)))
+    limit = WAITING * max(largest) * itemsize
+    apply = tasks.Apply(plan.operator, plan.reduction, plan.include_self, layout.axes.data_order, scalar, limit)
 
+    find = _parcels_of_known if isinstance(indices, np.ndarray) else _parcels
+    parcels: dict[Block, list[_Parcel]] = {}
+    for parcel in find(build, indices, updates, row_nbytes):
+        parcels.setdefault(parcel.to, []).append(parcel)
     for where in itertools.product(*(range(len(sizes)) for sizes in layout.data)):
         state: Any = (data.name, *where)
-        steps = _steps(layout, mail.get(where, []), limit)
-        for n, parcels in enumerate(steps):
-            last = n == len(steps) - 1
+        steps = _steps(layout, parcels.get(where, []), limit)
+        for n, step in enumerate(steps, start=1):
+            last = n == len(steps)
             key = (build.name, *where) if last else build.key("apply", *where, n)
-            state = build.add(key, apply, state, parcels, last)
+            state = build.add(key, apply, state, [parcel.content for parcel in step], last)
         if not steps:
             build.graph[(build.name, *where)] = state
     return build.array(layout.data, data._meta, data, indices, updates)
 
 
-def inverse_order(axes: Axes) -> tuple[int, ...]:
-    return tuple(axes.order.index(axis) for axis in range(len(axes.order)))
+def _parcels_of_known(
+    build: _Builder, indices: Any, updates: Any, row_nbytes: Mapping[Block, float]
+) -> Iterator[_Parcel]:
+    layout = build.layout
+    send = tasks.Send(build.plan.operator, inverse(layout.axes.order), layout.axes.n_places)
+    for block, routes in build.routes(indices):
+        shared = layout.shared(block)
+        for n, start, end in routes.runs():
+            bucket = [routes.order[start:end].copy(), *routes.bucket(start, end)]
+            for column, nbytes in row_nbytes.items():
+                content: Any = [*bucket[1:], None]
+                if updates is not None:
+                    content = build.add(
+                        build.key("parcel", *block, *build.owners[n], *column),
+                        send.one,
+                        (updates.name, *layout.result_block(block, column)),
+                        list(routes.shape),
+                        bucket,
+                    )
+                to = layout.data_block(shared, build.owners[n], column)
+                yield _Parcel(to, block, content, (end - start) * nbytes)
 
 
-def _row_nbytes(layout: Layout, column: Block, dtype: np.dtype[Any], scalar: Any) -> float:
-    """What one update takes: its row, or for a scalar the tuple that names it."""
-    if scalar is not None:
-        return layout.cuts.local.itemsize * len(layout.axes.leading)
-    return dtype.itemsize * math.prod(layout.data[axis][i] for axis, i in zip(layout.axes.free, column, strict=True))
+def _parcels(build: _Builder, indices: Any, updates: Any, row_nbytes: Mapping[Block, float]) -> Iterator[_Parcel]:
+    layout = build.layout
+    send = tasks.Send(build.plan.operator, inverse(layout.axes.order), layout.axes.n_places)
+    build.split(indices, tasks.split_scatter)
+    take: Any = tasks.parcel_of_scalar if updates is None else getitem
+    for block in layout.blocks():
+        shared, split = layout.shared(block), build.key("split", *block)
+        n_places = math.prod(sizes[i] for sizes, i in zip(layout.places, block, strict=True))
+        for column, nbytes in row_nbytes.items():
+            sent = split
+            if updates is not None:
+                key = build.key("send", *block, *column)
+                sent = build.add(key, send, split, (updates.name, *layout.result_block(block, column)))
+            for at, owner in enumerate(build.owners):
+                content = build.add(build.key("parcel", *block, *owner, *column), take, sent, at)
+                yield _Parcel(layout.data_block(shared, owner, column), block, content, n_places * nbytes)
 
 
-def _steps(layout: Layout, parcels: list[tuple[Block, Any, float]], limit: float) -> list[list[Any]]:
+def _steps(layout: Layout, parcels: list[_Parcel], limit: float) -> list[list[_Parcel]]:
     """Parcels in the order of their tuples, in runs of about as much as may wait.
 
-    Where chunks of indices interleave in that order, those that do stay in one run.
+    Chunks of indices that interleave in that order stay in one run.
     """
     own = [axis for axis in range(layout.axes.n_places) if axis not in layout.axes.shared]
     own = own[:1] if layout.cuts.numbered else own
 
-    def place(parcel: tuple[Block, Any, float]) -> list[int]:
-        return [parcel[0][axis] for axis in own]
+    def place(parcel: _Parcel) -> list[int]:
+        return [parcel.places[axis] for axis in own]
 
-    steps: list[list[Any]] = []
+    steps: list[list[_Parcel]] = []
     filled = math.inf
-    for _, slab in itertools.groupby(sorted(parcels, key=place), key=place):
-        found = list(slab)
-        size = sum(limit / 4 if math.isnan(nbytes) else nbytes for _, _, nbytes in found)
-        if filled + size > limit:
+    for _, group in itertools.groupby(sorted(parcels, key=place), key=place):
+        found = list(group)
+        nbytes = sum(limit / 4 if math.isnan(parcel.nbytes) else parcel.nbytes for parcel in found)
+        if filled + nbytes > limit:
             steps.append([])
             filled = 0
-        steps[-1] += [parcel for _, parcel, _ in found]
-        filled += size
+        steps[-1] += found
+        filled += nbytes
     return steps

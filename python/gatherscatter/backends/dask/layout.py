@@ -108,8 +108,8 @@ class Cuts:
 
     @cached_property
     def starts(self) -> list[NDArray[np.int64]]:
-        """For each axis of the places, where its chunks start, and its size."""
-        return [np.concatenate([[0], ends(sizes)]) for sizes in self.places]
+        """For each axis of the places, where its chunks start, and its size; nothing where that is not known."""
+        return [np.concatenate([[0], ends(sizes if is_known(sizes) else ())]) for sizes in self.places]
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -172,6 +172,10 @@ class Layout:
 
     def columns(self) -> list[Block]:
         return list(itertools.product(*(range(len(self.data[axis])) for axis in self.axes.free)))
+
+    def row(self, column: Block) -> tuple[int, ...]:
+        """Sizes of the chunks of a column."""
+        return tuple(self.data[axis][i] for axis, i in zip(self.axes.free, column, strict=True))
 
     def shared(self, block: Block) -> Block:
         """Where along the shared axes the chunks of data stand that a chunk of indices may name."""

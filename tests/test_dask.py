@@ -5,8 +5,11 @@ import contextlib
 import io
 import itertools
 import math
+import os
 import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import array_api_strict
@@ -667,6 +670,17 @@ WRONG_LATER = {
         "scatter: a chunk of updates has shape (3,) where that of indices has (1,); make updates for the same places",
     ),
 }
+
+
+def test_the_message_for_arrays_of_expressions():
+    """Which Dask has instead of its own where an option says so before they are imported."""
+    code = "import dask.array, gatherscatter; gatherscatter.gather(dask.array.zeros(3), [0])"
+    environment = {**os.environ, "DASK_ARRAY__QUERY_PLANNING": "True"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert run.stderr.splitlines()[-1] == (
+        "NotImplementedError: gather: the Dask backend cannot do arrays of Dask's option array.query-planning: "
+        "their graphs are not there yet; set it to False before dask.array is imported"
+    )
 
 
 @pytest.mark.parametrize("case", WRONG)

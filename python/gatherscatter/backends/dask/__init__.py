@@ -67,6 +67,9 @@ def scatter(data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
 def _check(plan: Plan, data: Any, indices: Any, out: Any) -> None:
     if out is not None:
         raise errors.cannot(NAME, plan.operator, "out=", "a Dask array is computed later; use what is returned")
+    if hasattr(data, "expr") or hasattr(indices, "expr"):
+        reason = "their graphs are not there yet; set it to False before dask.array is imported"
+        raise errors.cannot(NAME, plan.operator, "arrays of Dask's option array.query-planning", reason)
     for argument, array in (("data", data), ("indices", indices)):
         if isinstance(getattr(array, "_meta", None), np.ma.MaskedArray):
             raise errors.masked(plan.operator, argument)

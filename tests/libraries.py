@@ -115,6 +115,16 @@ def to_strict(array):
     return array_api_strict.asarray(array)
 
 
+def to_dask(array):
+    import dask.array
+
+    return dask.array.from_array(array, chunks=3)
+
+
+def from_dask(array):
+    return np.asarray(array.compute(scheduler="synchronous"))
+
+
 @contextlib.contextmanager
 def by_primitives():
     """The way that tensors take when they need a gradient or a trace."""
@@ -132,6 +142,7 @@ LIBRARIES = (
     Library("JAX", "jax", to_jax("cpu"), np.asarray),
     Library("JAX, CUDA", "jax", to_jax("cuda"), np.asarray, "cuda", jax_has_cuda, in_order=False),
     Library("CuPy", "cupy", to_cupy, from_cupy, "cuda", cupy_has_device, in_order=False),
+    Library("Dask", "dask", to_dask, from_dask),
     Library("array-api-strict", "array_api_strict", to_strict, np.asarray),
 )
 
@@ -164,7 +175,7 @@ def rounds_otherwise(library, reduction, dtype):
     """Whether a result may differ from the loop's in its last bits: sums in another order, fused products."""
     if reduction in ("add", "mul", "mean") and not library.in_order:
         return dtype.startswith(("float", "bfloat", "complex"))
-    in_kernels = library.package in ("numpy", "torch")
+    in_kernels = library.package in ("numpy", "torch", "dask")
     return reduction == "mul" and dtype.startswith("complex") and not in_kernels
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from gatherscatter import dispatch
 from gatherscatter.backends import array_api
+from gatherscatter.backends import dask as dask_backend
 from gatherscatter.backends import jax as jax_backend
 from gatherscatter.backends import numpy as numpy_backend
 from gatherscatter.backends import torch as torch_backend
@@ -49,7 +50,7 @@ def test_backends_have_the_same_functions_and_signatures():
     optional = {"try_gather", "try_scatter"}
     expected = functions(numpy_backend)
     assert set(expected) == {"owns", "as_array", "same_library", "gather", "scatter"}
-    for backend in (array_api, jax_backend, torch_backend):
+    for backend in (array_api, dask_backend, jax_backend, torch_backend):
         found = functions(backend)
         assert {name: found[name] for name in set(found) - optional} == expected
     # CuPy can't be imported without CUDA: its functions are read.

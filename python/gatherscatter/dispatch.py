@@ -35,9 +35,11 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
     for argument, value in arguments.items():
         if isinstance(value, neutral.TYPES):
             continue
-        found = _backend_of(operator, argument, value)
-        if owner is None:
+        found = backend_of(operator, argument, value)
+        if owner is None or backend in getattr(found, "BESIDE", ()):
             backend, owner = found, (argument, value)
+        elif found in getattr(backend, "BESIDE", ()):
+            continue
         elif found is not backend or not backend.same_library(owner[1], value):
             raise errors.mixed_libraries(operator, owner, (argument, value))
     like = owner[1] if owner else None
@@ -57,7 +59,7 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
     return backend, arrays
 
 
-def _backend_of(operator: str, argument: str, value: Any) -> ModuleType:
+def backend_of(operator: str, argument: str, value: Any) -> ModuleType:
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray):
             raise errors.masked(operator, argument)
@@ -92,6 +94,10 @@ def _backend_for(package: str) -> ModuleType | None:
         from gatherscatter.backends import cupy
 
         return cupy
+    if package == "dask":
+        from gatherscatter.backends import dask
+
+        return dask
     return _plugin(package)
 
 

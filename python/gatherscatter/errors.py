@@ -90,6 +90,27 @@ def shape_rule(operator: str, rule: str) -> ValueError:
     return ValueError(f"{operator}: {rule}")
 
 
+def unknown_size(operator: str, argument: str, axis: int) -> ValueError:
+    return ValueError(
+        f"{operator}: {argument} has unknown chunk sizes along axis {axis}, which has to be known; "
+        f"call {argument}.compute_chunk_sizes() first"
+    )
+
+
+def unknown_chunks(operator: str, axis: int, indices: int, updates: int) -> ValueError:
+    return ValueError(
+        f"{operator}: chunks of unknown sizes meet one by one, but along axis {axis} of indices there are {indices} of "
+        f"indices and {updates} of updates; call compute_chunk_sizes() on both first"
+    )
+
+
+def chunk_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+    return ValueError(
+        f"{operator}: a chunk of updates has shape {tuple(found)} where that of indices has {tuple(expected)}; "
+        "make updates for the same places"
+    )
+
+
 def index_dtype(operator: str, dtype: object) -> TypeError:
     return TypeError(
         f"{operator}: indices has dtype {dtype}; indices are integers, signed or unsigned, 8 to 64 bits: "

@@ -5,7 +5,7 @@ import warnings
 
 from gatherscatter._kernels import memory as _kernel
 
-__all__ = ["empty", "keep", "kept"]
+__all__ = ["empty", "keep", "keep_less", "kept"]
 
 _DEFAULT = 512
 _VARIABLE = "GATHERSCATTER_KEEP_MIB"
@@ -16,6 +16,14 @@ empty = _kernel.empty
 def keep(mebibytes: int) -> None:
     """Keep at most so much, for the whole process; 0 keeps nothing."""
     _kernel.set_limit(mebibytes << 20)
+
+
+def keep_less() -> None:
+    """Keep nothing from now on, unless the user said how much."""
+    global limit
+    if _VARIABLE not in os.environ:
+        limit = 0
+        keep(0)
 
 
 def kept() -> int:

@@ -4,7 +4,7 @@ Plans are cached by what they are made from, so that a small call does not valid
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
 from typing import Any, NamedTuple
 
@@ -110,12 +110,21 @@ def _batch(operator: str, data: Shape, indices: Shape, batch_dims: int, highest:
             operator,
             f"batch_dims={batch_dims} is not in [0, {highest}] for data of shape {data} and indices of shape {indices}",
         )
+    _sized(operator, "data", data, range(len(data)))
+    _sized(operator, "indices", indices, range(batch_dims))
     if data[:batch_dims] != indices[:batch_dims]:
         raise errors.shape_rule(
             operator,
             f"the first batch_dims={batch_dims} axes differ: "
             f"{data[:batch_dims]} of data, {indices[:batch_dims]} of indices",
         )
+
+
+def _sized(operator: str, argument: str, shape: Shape, axes: Iterable[int]) -> None:
+    """Refuse sizes that nobody knows yet (NaN, as Dask has them) where a rule asks for them."""
+    for axis in axes:
+        if isinstance(shape[axis], float):
+            raise errors.unknown_size(operator, argument, axis)
 
 
 def _axis(operator: str, data: Shape, axis: int) -> int:
@@ -135,6 +144,7 @@ def _nd(operator: str, data: Shape, indices: Shape, batch_dims: int, mode: str) 
             operator, "indices has shape (); it needs a last axis that holds the tuples: pass indices[None]"
         )
     _batch(operator, data, indices, batch_dims, min(q - 1, r))
+    _sized(operator, "indices", indices, (q - 1,))
     k = indices[-1]
     if batch_dims + k > r:
         beyond = f" beyond batch_dims={batch_dims}" if batch_dims else ""
@@ -163,6 +173,8 @@ def _elements(operator: str, data: Shape, indices: Shape, axis: int, mode: str) 
             f"indices of shape {indices} has {len(indices)} axes, but data of shape {data} has {len(data)}: "
             "they need as many",
         )
+    _sized(operator, "data", data, range(len(data)))
+    _sized(operator, "indices", indices, (d for d in range(len(data)) if d != axis))
     for d, (n, size) in enumerate(zip(indices, data, strict=True)):
         if d != axis and n > size:
             raise errors.shape_rule(

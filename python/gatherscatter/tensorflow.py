@@ -633,7 +633,7 @@ def _explained(xp: Any, operator: str, indices: Any, plan: Plan) -> IndexError:
 
 
 def _are_known(indices: Any) -> bool:
-    """Whether values can be looked at: they cannot in a trace, or where an array stands for its shape."""
+    """Whether values can be looked at: not in a trace, where an array stands for its shape, or is lazy."""
     jax, torch = sys.modules.get("jax"), sys.modules.get("torch")
     if jax is not None and isinstance(indices, jax.core.Tracer):
         return False
@@ -642,7 +642,8 @@ def _are_known(indices: Any) -> bool:
 
         plain = type(indices) in (torch.Tensor, torch.nn.Parameter) and not indices.is_meta
         return plain and not backend._is_watched() and not torch._C._are_functorch_transforms_active()
-    return True
+    dask = sys.modules.get("dask.array")
+    return dask is None or not isinstance(indices, dask.Array)
 
 
 def _now(indices: Any) -> contextlib.AbstractContextManager[Any]:

@@ -9,6 +9,8 @@
 ``gather(data, indices, plan, fill_value, out)``, ``scatter(data, indices, updates, plan, out)``
     Steps 2 and 3 of any operator, for a plan that `gatherscatter.shapes` made. `updates` may be a scalar or a list.
 
+and, where plain arrays of other backends may stand beside its own, `BESIDE`, a tuple of those modules,
+
 and, where a small call can do without a plan, `SMALL`, the one class that all its arrays are of, and
 
 ``try_gather(kind, data, indices, axis, batch_dims)`` and

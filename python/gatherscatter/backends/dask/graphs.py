@@ -1,0 +1,321 @@
+"""Which tasks there are: graphs in Dask's plain form, a dictionary of tuples.
+
+n_i chunks of indices meet n_o owners (chunks of data along the indexed axes) in C columns (chunks along the free axes);
+h pairs of a chunk of indices and an owner are hit. For indices that are known, only these have tasks::
+
+    gather    C·(h picks + n_i merges)
+    scatter   C·(h parcels + n_o applies)
+
+and for Dask's::
+
+    gather    n_i·(split, places) + n_i·n_o buckets + C·(n_i·n_o picks + n_i merges)
+              and n_i + 1 to wait, where the result is not larger than data
+    scatter   n_i splits + C·(n_i sends + n_i·n_o parcels + n_o·s applies)
+
+The updates that one chunk of data may get are applied in s steps, so that no task has to hold all of them. docs/dask.md
+draws it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from operator import getitem
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+from dask.array.core import normalize_chunks
+from dask.array.utils import meta_from_array
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from gatherscatter import errors
+from gatherscatter.backends.dask import tasks
+from gatherscatter.backends.dask.layout import (
+    Axes,
+    Block,
+    Chunks,
+    Cuts,
+    Layout,
+    inverse,
+    is_known,
+    needs_numbers,
+    refined,
+)
+from gatherscatter.shapes import Plan
+
+Graph = dict[Any, Any]
+
+
+def chunked(array: Any) -> Any:
+    """NumPy's array as Dask's."""
+    if isinstance(array, da.Array):
+        return array
+    return da.from_array(array, chunks=_auto(array.shape, ("auto",) * array.ndim, array.dtype))
+
+
+def _auto(shape: tuple[int, ...], chunks: tuple[Any, ...], dtype: np.dtype[Any]) -> Chunks:
+    """Chunks of the size that Dask is configured for."""
+    if 0 in shape:
+        return tuple((n,) if c == "auto" else c for n, c in zip(shape, chunks, strict=True))
+    if dtype.hasobject or dtype.itemsize == 0:  # Dask does not guess what objects take
+        dtype = np.dtype(np.intp)
+    found: Chunks = normalize_chunks(chunks, shape, dtype=dtype)
+    return found
+
+
+def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None) -> tuple[Layout, Any, Any]:
+    """How everything is cut, and indices and updates cut so."""
+    at = [axes.order.index(axis) for axis in range(axes.n_places)]  # where the places' axes are in updates
+    theirs = [updates.chunks[axis] for axis in at] if isinstance(updates, da.Array) else None
+    if isinstance(indices, da.Array):
+        own = indices.chunks[: axes.n_places]
+    elif theirs is not None:
+        own = tuple((n,) for n in indices.shape[: axes.n_places])
+    else:
+        rows = tuple(data.chunks[axis] for axis in axes.free)
+        shape = indices.shape[: axes.n_places]
+        own = _auto(shape + tuple(map(sum, rows)), ("auto",) * len(shape) + rows, data.dtype)[: len(shape)]
+    places = tuple(
+        _meeting(plan, axis, sizes, theirs and theirs[axis], data.chunks[axis] if axis in axes.shared else None)
+        for axis, sizes in enumerate(own)
+    )
+    numbered = updates is not None and needs_numbers(axes, places)
+    leading = tuple(data.chunks[axis] for axis in axes.leading)
+    layout = Layout(Cuts(plan, axes, leading, places, numbered), data.chunks)
+    if isinstance(indices, da.Array):
+        indices = indices.rechunk((*places, *((plan.depth,),) * (indices.ndim - axes.n_places)))
+    if theirs is not None:
+        wanted = list(layout.result)
+        for axis, sizes in zip(at, theirs, strict=True):
+            wanted[axis] = wanted[axis] if is_known(sizes) and is_known(wanted[axis]) else sizes
+        updates = updates.rechunk(tuple(wanted))
+    elif updates is not None:
+        if not all(map(is_known, places)):
+            raise errors.unknown_size(plan.operator, "indices", [is_known(sizes) for sizes in places].index(False))
+        updates = da.from_array(updates, chunks=layout.result)
+    return layout, indices, updates
+
+
+def _meeting(plan: Plan, axis: int, own: Any, theirs: Any, shared: Any) -> tuple[int, ...]:
+    """Chunks of an axis of the places, where those of indices, of updates and of data meet."""
+    if is_known(own) and (theirs is None or is_known(theirs)):
+        return refined(sum(own), *(sizes for sizes in (own, theirs, shared) if sizes is not None))
+    # Unknown sizes can't be cut; that they agree is seen when the chunks meet.
+    if theirs is not None and len(own) != len(theirs):
+        raise errors.unknown_chunks(plan.operator, axis, len(own), len(theirs))
+    if shared is not None and len(shared) > 1:
+        raise errors.unknown_size(plan.operator, "updates", axis)
+    return tuple(own)
+
+
+class _Builder:
+    """A graph in the making, with what its tasks have in common."""
+
+    def __init__(self, layout: Layout, *made_from: Any) -> None:
+        self.layout = layout
+        self.plan = layout.cuts.plan
+        self.token = tokenize(self.plan, layout.places, *made_from)
+        self.name = f"{self.plan.operator}-{self.token}"
+        self.graph: Graph = {}
+        self.owners = list(layout.owners())
+
+    def key(self, step: str, *where: int) -> tuple[Any, ...]:
+        return (f"{self.plan.operator}-{step}-{self.token}", *where)
+
+    def add(self, key: Any, *task: Any) -> Any:
+        self.graph[key] = task
+        return key
+
+    def array(self, chunks: Chunks, meta: Any, *made_from: Any) -> Any:
+        dependencies: Any = [array for array in made_from if isinstance(array, da.Array)]
+        graph = HighLevelGraph.from_collections(self.name, self.graph, dependencies)
+        return da.Array(graph, self.name, chunks, meta=meta)
+
+    def routes(self, indices: Any) -> Iterator[tuple[Block, tasks.Routes]]:
+        """Where known indices go, for each chunk of them."""
+        starts = self.layout.cuts.starts
+        for block in self.layout.blocks():
+            at = zip(starts, block, strict=True)
+            yield block, tasks.route(indices[tuple(slice(ends[i], ends[i + 1]) for ends, i in at)], block, self.cuts)
+
+    @property
+    def cuts(self) -> Cuts:
+        return self.layout.cuts
+
+    def split(self, indices: Any, how: Any) -> None:
+        """Tasks that split Dask's indices."""
+        cuts = self.key("cuts")[0]
+        blocks = list(self.layout.blocks())
+        last = (0,) * (indices.ndim - self.layout.axes.n_places)
+        if all(map(is_known, self.layout.places)):
+            self.graph[cuts] = self.cuts
+        else:
+            shapes = [
+                self.add(self.key("shape", *block), tasks.shape_of, (indices.name, *block, *last)) for block in blocks
+            ]
+            self.add(cuts, tasks.measure, self.cuts, shapes)
+        for block in blocks:
+            self.add(self.key("split", *block), partial(how, block), (indices.name, *block, *last), cuts)
+
+
+def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
+    build = _Builder(layout, data, indices, fill_value)
+    plan, axes = build.plan, layout.axes
+    columns = layout.columns()
+    meta = meta_from_array(data._meta, ndim=len(layout.result), dtype=data.dtype)
+    line = meta_from_array(data._meta, ndim=1)
+    merges = [tasks.Merge(plan.operator, line, fill_value, axes.order, layout.row(column)) for column in columns]
+    look = partial(tasks.pick, axes.data_order)
+
+    def add(block: Block, places: Any, buckets: list[tuple[Block, Any]], *waits: Any) -> None:
+        shared = layout.shared(block)
+        for column, merge in zip(columns, merges, strict=True):
+            picks = [
+                build.add(
+                    build.key("pick", *block, *owner, *column),
+                    look,
+                    (data.name, *layout.data_block(shared, owner, column)),
+                    bucket,
+                    *waits,
+                )
+                for owner, bucket in buckets
+            ]
+            build.add((build.name, *layout.result_block(block, column)), merge, places, picks)
+
+    if isinstance(indices, np.ndarray):
+        for block, routes in build.routes(indices):
+            add(block, routes.places, [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()])
+        return build.array(layout.result, meta, data)
+
+    build.split(indices, tasks.split_gather)
+    waits = []
+    if not _nbytes(layout.result, data.dtype) > data.nbytes:
+        # A chunk of data then meets all picks of it at once, and can be let go. Where the result is the larger one, it
+        # is data that is better kept, and the result's chunks are made one after the other.
+        done = [
+            build.add(build.key("done", *block), tasks.done, build.key("split", *block)) for block in layout.blocks()
+        ]
+        waits.append(build.add(build.key("all-done")[0], tasks.all_done, done))
+    for block in layout.blocks():
+        split = build.key("split", *block)
+        places = build.add(build.key("places", *block), getitem, split, 0)
+        buckets = [
+            (owner, build.add(build.key("bucket", *block, *owner), getitem, split, at))
+            for at, owner in enumerate(build.owners, start=1)
+        ]
+        add(block, places, buckets, *waits)
+    return build.array(layout.result, meta, data, indices)
+
+
+def _nbytes(chunks: Chunks, dtype: np.dtype[Any]) -> float:
+    return math.prod(map(sum, chunks)) * dtype.itemsize
+
+
+# Chunks, of the largest size, that updates for one chunk of data may take before they are applied.
+WAITING = 2
+
+
+class _Parcel(NamedTuple):
+    """Updates from one chunk of indices to one chunk of data."""
+
+    to: Block
+    places: Block
+    content: Any  # or the key of it
+    nbytes: float  # at most
+
+
+def scatter(layout: Layout, data: Any, indices: Any, updates: Any, scalar: Any) -> Any:
+    build = _Builder(layout, data, indices, updates, scalar)
+    plan, itemsize = build.plan, data.dtype.itemsize
+    largest = [math.prod(map(max, layout.data))]
+    row_nbytes = {column: itemsize * math.prod(layout.row(column)) for column in layout.columns()}
+    if updates is None:  # a scalar, which does not move
+        row_nbytes = dict.fromkeys(row_nbytes, layout.cuts.local.itemsize * len(layout.axes.leading))
+    else:
+        largest.append(math.prod(max(sizes) for sizes in layout.result if is_known(sizes)))
+    limit = WAITING * max(largest) * itemsize
+    apply = tasks.Apply(plan.operator, plan.reduction, plan.include_self, layout.axes.data_order, scalar, limit)
+
+    find = _parcels_of_known if isinstance(indices, np.ndarray) else _parcels
+    parcels: dict[Block, list[_Parcel]] = {}
+    for parcel in find(build, indices, updates, row_nbytes):
+        parcels.setdefault(parcel.to, []).append(parcel)
+    for where in itertools.product(*(range(len(sizes)) for sizes in layout.data)):
+        state: Any = (data.name, *where)
+        steps = _steps(layout, parcels.get(where, []), limit)
+        for n, step in enumerate(steps, start=1):
+            last = n == len(steps)
+            key = (build.name, *where) if last else build.key("apply", *where, n)
+            state = build.add(key, apply, state, [parcel.content for parcel in step], last)
+        if not steps:
+            build.graph[(build.name, *where)] = state
+    return build.array(layout.data, data._meta, data, indices, updates)
+
+
+def _parcels_of_known(
+    build: _Builder, indices: Any, updates: Any, row_nbytes: Mapping[Block, float]
+) -> Iterator[_Parcel]:
+    layout = build.layout
+    send = tasks.Send(build.plan.operator, inverse(layout.axes.order), layout.axes.n_places)
+    for block, routes in build.routes(indices):
+        shared = layout.shared(block)
+        for n, start, end in routes.runs():
+            bucket = [routes.order[start:end].copy(), *routes.bucket(start, end)]
+            for column, nbytes in row_nbytes.items():
+                content: Any = [*bucket[1:], None]
+                if updates is not None:
+                    content = build.add(
+                        build.key("parcel", *block, *build.owners[n], *column),
+                        send.one,
+                        (updates.name, *layout.result_block(block, column)),
+                        list(routes.shape),
+                        bucket,
+                    )
+                to = layout.data_block(shared, build.owners[n], column)
+                yield _Parcel(to, block, content, (end - start) * nbytes)
+
+
+def _parcels(build: _Builder, indices: Any, updates: Any, row_nbytes: Mapping[Block, float]) -> Iterator[_Parcel]:
+    layout = build.layout
+    send = tasks.Send(build.plan.operator, inverse(layout.axes.order), layout.axes.n_places)
+    build.split(indices, tasks.split_scatter)
+    take: Any = tasks.parcel_of_scalar if updates is None else getitem
+    for block in layout.blocks():
+        shared, split = layout.shared(block), build.key("split", *block)
+        n_places = math.prod(sizes[i] for sizes, i in zip(layout.places, block, strict=True))
+        for column, nbytes in row_nbytes.items():
+            sent = split
+            if updates is not None:
+                key = build.key("send", *block, *column)
+                sent = build.add(key, send, split, (updates.name, *layout.result_block(block, column)))
+            for at, owner in enumerate(build.owners):
+                content = build.add(build.key("parcel", *block, *owner, *column), take, sent, at)
+                yield _Parcel(layout.data_block(shared, owner, column), block, content, n_places * nbytes)
+
+
+def _steps(layout: Layout, parcels: list[_Parcel], limit: float) -> list[list[_Parcel]]:
+    """Parcels in the order of their tuples, in runs of about as much as may wait.
+
+    Chunks of indices that interleave in that order stay in one run.
+    """
+    own = [axis for axis in range(layout.axes.n_places) if axis not in layout.axes.shared]
+    own = own[:1] if layout.cuts.numbered else own
+
+    def place(parcel: _Parcel) -> list[int]:
+        return [parcel.places[axis] for axis in own]
+
+    steps: list[list[_Parcel]] = []
+    filled = math.inf
+    for _, group in itertools.groupby(sorted(parcels, key=place), key=place):
+        found = list(group)
+        nbytes = sum(limit / 4 if math.isnan(parcel.nbytes) else parcel.nbytes for parcel in found)
+        if filled + nbytes > limit:
+            steps.append([])
+            filled = 0
+        steps[-1] += found
+        filled += nbytes
+    return steps

@@ -1,0 +1,214 @@
+"""How chunks of indices and chunks of data meet: pure arithmetic on chunk sizes.
+
+Data's axes are of three kinds. *Shared* ones are named by the place itself (batch axes; for the elements operators all
+but the axis), *indexed* ones by the indices, and *free* ones by neither: they come along. Indices are cut so that each
+of their chunks lies in one chunk of data along the shared axes. So the chunks of data that a chunk of indices may name
+are all those along the indexed axes: its *owners*, numbered in C order. A *column* is a combination of chunks along the
+free axes; columns are problems of their own that share what is found out about the indices.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatherscatter.shapes import AXIS, ELEMENTS, ND, Plan
+
+# Sizes of the chunks along each axis; NaN where Dask does not know one.
+Chunks = tuple[tuple[int, ...], ...]
+Block = tuple[int, ...]  # where a chunk stands in the grid of chunks
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What data's axes are to an operator, and where they stand in a gather's result (a scatter's updates)."""
+
+    shared: tuple[int, ...]  # the same axes of indices
+    indexed: tuple[int, ...]
+    free: tuple[int, ...]
+    n_places: int  # axes of indices, but for the last one of tuples
+    order: tuple[int, ...]  # axes of the result, counted over those of places and then the free ones
+
+    @classmethod
+    def of(cls, plan: Plan, n_index_axes: int) -> Axes:
+        r, b = len(plan.data), plan.batch_dims
+        indexed = tuple(range(plan.axis, plan.axis + plan.depth))
+        n_places = n_index_axes - 1 if plan.kind == ND else n_index_axes
+        if plan.kind == ELEMENTS:
+            shared = tuple(d for d in range(r) if d != plan.axis)
+            return cls(shared, indexed, (), n_places, tuple(range(r)))
+        shared = tuple(range(b))
+        free = tuple(d for d in range(b, r) if d not in indexed)
+        order = tuple(range(n_places + len(free)))
+        if plan.kind == AXIS:  # the free axes in front of the axis stand in front of those of the indices
+            n_before = plan.axis - b
+            order = (
+                *range(b),
+                *range(n_places, n_places + n_before),
+                *range(b, n_places),
+                *order[n_places + n_before :],
+            )
+        return cls(shared, indexed, free, n_places, order)
+
+    @cached_property
+    def leading(self) -> tuple[int, ...]:
+        """Data's axes that local tuples are for."""
+        return tuple(sorted(self.shared + self.indexed))
+
+    @property
+    def data_order(self) -> tuple[int, ...]:
+        """Data's axes with the free ones last."""
+        return self.leading + self.free
+
+
+def inverse(order: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def ends(sizes: Sequence[int]) -> NDArray[np.int64]:
+    return np.cumsum(np.array(sizes, np.int64))
+
+
+def is_known(sizes: Sequence[float]) -> bool:
+    return not any(math.isnan(n) for n in sizes)
+
+
+def refined(n: int, *cuts: Sequence[int]) -> tuple[int, ...]:
+    """Chunks of an axis of size n, cut wherever one of the given ones is cut."""
+    at = {0, n}
+    for sizes in cuts:
+        at.update(int(end) for end in ends(sizes) if end < n)
+    edges = sorted(at)
+    return tuple(b - a for a, b in itertools.pairwise(edges)) or (0,)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """All that a task has to know to tell where the tuples of a chunk of indices go."""
+
+    plan: Plan
+    axes: Axes
+    data: tuple[tuple[int, ...], ...]  # data's chunks along the leading axes
+    places: tuple[tuple[int, ...], ...]  # chunks of the places; NaN where their sizes are known in tasks only
+    numbered: bool  # whether tuples carry their numbers
+
+    @cached_property
+    def ends(self) -> dict[int, NDArray[np.int64]]:
+        return {axis: ends(sizes) for axis, sizes in zip(self.axes.leading, self.data, strict=True)}
+
+    @cached_property
+    def sizes(self) -> dict[int, tuple[int, ...]]:
+        return dict(zip(self.axes.leading, self.data, strict=True))
+
+    @cached_property
+    def starts(self) -> list[NDArray[np.int64]]:
+        """For each axis of the places, where its chunks start, and its size; nothing where that is not known."""
+        return [np.concatenate([[0], ends(sizes if is_known(sizes) else ())]) for sizes in self.places]
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """How many owners there are along each indexed axis."""
+        return tuple(len(self.sizes[axis]) for axis in self.axes.indexed)
+
+    @cached_property
+    def local(self) -> np.dtype[np.unsignedinteger]:
+        """The narrowest dtype for indices into any one chunk."""
+        return np.min_scalar_type(max((max(sizes) for sizes in self.data), default=0))  # type: ignore[return-value]
+
+    @cached_property
+    def _even(self) -> dict[int, int]:
+        """The size of an axis' chunks where they all have one, but for a shorter last one."""
+        return {
+            axis: sizes[0]
+            for axis, sizes in self.sizes.items()
+            if sizes[0] and sizes[-1] <= sizes[0] and set(sizes[:-1]) <= {sizes[0]}
+        }
+
+    def localize(self, axis: int, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which chunk each index along an axis of data falls in, and where in it; what is below 0 falls in any."""
+        if axis in self._even:
+            return np.divmod(index, self._even[axis])
+        owner = np.searchsorted(self.ends[axis], index, side="right")
+        return owner, index - self._starts[axis][owner]
+
+    @cached_property
+    def _starts(self) -> dict[int, NDArray[np.int64]]:
+        return {axis: self.ends[axis] - np.array(sizes, np.int64) for axis, sizes in self.sizes.items()}
+
+    def shared_block(self, axis: int, start: int) -> tuple[int, int]:
+        """The chunk of data along a shared axis that a chunk of indices lies in, and where in it that starts."""
+        ends = self.ends[axis]
+        block = min(int(np.searchsorted(ends, start, side="right")), len(ends) - 1)
+        return block, start - int(ends[block] - self.sizes[axis][block])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The chunks of one call."""
+
+    cuts: Cuts
+    data: Chunks
+
+    @property
+    def axes(self) -> Axes:
+        return self.cuts.axes
+
+    @property
+    def places(self) -> Chunks:
+        return self.cuts.places
+
+    def blocks(self) -> Iterator[Block]:
+        """Chunks of the indices, in row-major order."""
+        return itertools.product(*(range(len(sizes)) for sizes in self.places))
+
+    def owners(self) -> Iterator[Block]:
+        return itertools.product(*map(range, self.cuts.grid))
+
+    def columns(self) -> list[Block]:
+        return list(itertools.product(*(range(len(self.data[axis])) for axis in self.axes.free)))
+
+    def row(self, column: Block) -> tuple[int, ...]:
+        """Sizes of the chunks of a column."""
+        return tuple(self.data[axis][i] for axis, i in zip(self.axes.free, column, strict=True))
+
+    def shared(self, block: Block) -> Block:
+        """Where along the shared axes the chunks of data stand that a chunk of indices may name."""
+        found = []
+        for axis in self.axes.shared:
+            sizes = self.places[axis]
+            start = 0 if len(sizes) == 1 else int(self.cuts.starts[axis][block[axis]])
+            found.append(self.cuts.shared_block(axis, start)[0])
+        return tuple(found)
+
+    @cached_property
+    def _data_order(self) -> Block:
+        return inverse(self.axes.shared + self.axes.indexed + self.axes.free)
+
+    def data_block(self, shared: Block, owner: Block, column: Block) -> Block:
+        all_axes = shared + owner + column
+        return tuple([all_axes[at] for at in self._data_order])
+
+    def result_block(self, block: Block, column: Block) -> Block:
+        both = block + column
+        return tuple(both[axis] for axis in self.axes.order)
+
+    @property
+    def result(self) -> Chunks:
+        """Chunks of a gather's result and of a scatter's updates."""
+        both = self.places + tuple(self.data[axis] for axis in self.axes.free)
+        return tuple(both[axis] for axis in self.axes.order)
+
+
+def needs_numbers(axes: Axes, places: Sequence[Sequence[float]]) -> bool:
+    """Whether chunks of indices, one after the other, are not in row-major order of their tuples.
+
+    Along shared axes the order does not matter: the tuples of different items have no destination in common.
+    """
+    own = [places[axis] for axis in range(axes.n_places) if axis not in axes.shared]
+    return any(len(sizes) > 1 and any(tuple(front) != (1,) for front in own[:n]) for n, sizes in enumerate(own))

@@ -1,0 +1,439 @@
+"""What the tasks of a graph do, on chunks of whatever library.
+
+    gather    split(indices) → bucket → pick(data, bucket) → merge
+    scatter   split(indices) → send(split, updates) → parcel → apply(data, parcels)
+
+A bucket holds the local tuples that one chunk of indices has for one chunk of data: one index for each of data's
+leading axes, counted within that chunk, with negatives and the mode dealt with. None stands for an empty one. What
+another task made is never written to, so any task may run twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatherscatter import _dialect, dispatch, errors, memory, neutral, ops
+from gatherscatter._kernels import gather as _kernels
+from gatherscatter.backends import numpy as kernels
+from gatherscatter.backends.dask.layout import Block, Cuts, inverse
+from gatherscatter.shapes import ND, Plan
+
+Array = NDArray[Any]
+
+# A chunk without axes may be a scalar of NumPy's.
+_NUMPY = (np.ndarray, np.generic)
+
+# Indices that are resolved at a time where only their check is wanted.
+_BLOCK = 1 << 16
+
+
+def on_host(array: Any) -> Array:
+    """An array of any library as NumPy's."""
+    if isinstance(array, np.ndarray):
+        return array
+    from array_api_compat import to_device
+
+    if type(array).__module__.partition(".")[0] in ("torch", "cupy"):
+        array = to_device(array, "cpu")
+    return np.asarray(array)
+
+
+def like(array: Array, chunk: Any) -> Any:
+    """NumPy's indices as an array of the chunk's library, on its device."""
+    if isinstance(chunk, _NUMPY):
+        return array
+    backend = dispatch.backend_of("gather_nd", "data", chunk)
+    # Some libraries lack the unsigned dtypes.
+    return backend.as_array("gather_nd", "indices", array.astype(np.int64), chunk)
+
+
+def permuted(array: Any, order: Sequence[int]) -> Any:
+    if list(order) == sorted(order):
+        return array
+    if isinstance(array, np.ndarray):
+        return array.transpose(order)
+    return _dialect.namespace(array).permute_dims(array, tuple(order))
+
+
+def reshaped(array: Any, shape: tuple[int, ...]) -> Any:
+    return array.reshape(shape) if isinstance(array, _NUMPY) else _dialect.namespace(array).reshape(array, shape)
+
+
+def concatenated(arrays: Sequence[Any]) -> Any:
+    if len(arrays) == 1:
+        return arrays[0]
+    if isinstance(arrays[0], _NUMPY):
+        return np.concatenate(arrays, dtype=arrays[0].dtype)  # which would else become the machine's byte order
+    return _dialect.namespace(arrays[0]).concat(list(arrays), axis=0)
+
+
+def _settle() -> None:
+    """Keep no memory in Dask's workers, which are paused for what the system says they hold: that counts there."""
+    distributed = sys.modules.get("distributed")
+    if memory.limit and distributed is not None:
+        with contextlib.suppress(ValueError):
+            distributed.get_worker()
+            memory.keep_less()
+
+
+# Resolving
+
+
+def resolve(indices: Array, component: int, plan: Plan, start: int, rows: NDArray[np.int64]) -> int:
+    """Write indices into one axis after the rule for negatives and the mode, -1 for none; where a bad one is, or -1."""
+    if len(rows) == 0:
+        return -1
+    tuples = indices[..., component : component + 1] if plan.kind == ND else indices[..., None]
+    axis = kernels._numbering((plan.data[plan.axis + component],))
+    return _kernels.resolve(ND, axis, tuples, 0, 0, kernels._MODES[plan.mode], start, rows)
+
+
+def check(indices: Array, plan: Plan, at: Sequence[int] = ()) -> None:
+    """Raise for the first tuple, in row-major order, that the mode does not take."""
+    n = indices.size // plan.depth if plan.kind == ND and plan.depth else indices.size
+    rows = np.empty(min(n, _BLOCK), np.int64)
+    for start in range(0, n, _BLOCK):
+        block = rows[: n - start]
+        found = [(resolve(indices, component, plan, start, block), component) for component in range(plan.depth)]
+        if bad := [(number, component) for number, component in found if number >= 0]:
+            raise _explain(*min(bad), indices, plan, at)
+
+
+def _explain(number: int, component: int, indices: Array, plan: Plan, at: Sequence[int]) -> Exception:
+    shape = indices.shape[:-1] if plan.kind == ND else indices.shape
+    place = tuple(int(i) for i in kernels._unravel(number, shape))
+    found: Any = tuple(int(i) for i in indices[place]) if plan.kind == ND else int(indices[place])
+    position = [i + start for i, start in zip(place, at, strict=True)] if len(at) else place
+    return errors.out_of_bounds(plan.operator, position, found, plan.data, plan.axis + component)
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Where the tuples of one chunk of indices go, sorted by owner, for each owner a run of them."""
+
+    shape: tuple[int, ...]  # of the chunk's places
+    order: NDArray[np.intp]  # the tuples that name something
+    tuples: Array  # in that order, local to their owners
+    numbers: NDArray[np.int64] | None  # in that order, row-major
+    owners: Array  # those that are named
+    bounds: list[int]  # where their runs start, and the end
+
+    def runs(self) -> zip[tuple[int, int, int]]:
+        return zip(self.owners.tolist(), self.bounds[:-1], self.bounds[1:], strict=True)
+
+    def bucket(self, start: int, end: int) -> list[Any]:
+        # Arrays of their own, so that what is sent or spilled frees its memory.
+        return [self.tuples[start:end].copy(), None if self.numbers is None else self.numbers[start:end].copy()]
+
+    @property
+    def places(self) -> list[Any]:
+        """Which places' rows come, in the order in which they come when owners send theirs one after the other."""
+        return [self.shape, self.order.astype(np.min_scalar_type(int(np.prod(self.shape))))]
+
+
+def route(indices: Array, block: Block, cuts: Cuts) -> Routes:
+    plan, axes = cuts.plan, cuts.axes
+    at = [int(cuts.starts[axis][i]) for axis, i in enumerate(block)]
+    shape = indices.shape[:-1] if plan.kind == ND else indices.shape
+    n = int(np.prod(shape, dtype=np.int64))
+    columns: dict[int, Array] = {}
+    for axis in axes.shared:
+        first = cuts.shared_block(axis, at[axis])[1]
+        along = np.arange(first, first + shape[axis]).astype(cuts.local)
+        columns[axis] = np.broadcast_to(along.reshape(-1, *(1,) * (len(shape) - axis - 1)), shape).reshape(n)
+    owners = np.zeros(n, np.int64)
+    outside = np.zeros(n, bool)
+    index = np.empty(n, np.int64)
+    for component, axis in enumerate(axes.indexed):
+        if resolve(indices, component, plan, 0, index) >= 0:
+            check(indices, plan, at)
+            raise errors.changed_meanwhile(plan.operator)
+        outside |= index < 0
+        if len(cuts.sizes[axis]) > 1:
+            owner, local = cuts.localize(axis, index)
+            owners *= len(cuts.sizes[axis])
+            owners += owner
+            columns[axis] = local.astype(cuts.local)
+        else:
+            columns[axis] = index.astype(cuts.local)
+    owners[outside] = -1
+    return _sorted(shape, columns, owners, _numbers(shape, block, cuts), cuts)
+
+
+def _numbers(shape: tuple[int, ...], block: Block, cuts: Cuts) -> NDArray[np.int64] | None:
+    if not cuts.numbered:
+        return None
+    numbers = np.zeros((), np.int64)
+    for axis, n in enumerate(shape):
+        if axis not in cuts.axes.shared:
+            starts = cuts.starts[axis]
+            along = np.arange(starts[block[axis]], starts[block[axis]] + n)
+            numbers = numbers[..., None] * starts[-1] + along
+        else:  # which makes no difference
+            numbers = np.repeat(numbers[..., None], n, axis=-1)
+    return numbers.reshape(-1)
+
+
+def _sorted(
+    shape: tuple[int, ...], columns: dict[int, Array], owners: Array, numbers: NDArray[np.int64] | None, cuts: Cuts
+) -> Routes:
+    n_owners = int(np.prod(cuts.grid, dtype=np.int64))
+    # 8 and 16 bits are sorted by radix; what names nothing comes last.
+    keys = np.where(owners < 0, n_owners, owners).astype(np.min_scalar_type(n_owners))
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    n = int(np.searchsorted(keys, n_owners))
+    order, keys = order[:n], keys[:n]
+    tuples = np.empty((n, len(columns)), cuts.local)
+    for at, axis in enumerate(cuts.axes.leading):
+        tuples[:, at] = columns[axis][order]
+    starts = np.flatnonzero(np.r_[n > 0, keys[1:] != keys[:-1]])
+    return Routes(
+        shape, order, tuples, None if numbers is None else numbers[order], keys[starts], [*starts.tolist(), n]
+    )
+
+
+# Tasks
+
+
+def shape_of(chunk: Any) -> tuple[int, ...]:
+    return tuple(chunk.shape)
+
+
+def measure(cuts: Cuts, shapes: Sequence[tuple[int, ...]]) -> Cuts:
+    """The same cuts with sizes that were not known before; shapes are those of all chunks of indices."""
+    grid = tuple(len(sizes) for sizes in cuts.places)
+    found = []
+    for axis, sizes in enumerate(cuts.places):
+        along = [[0] * i for i in (axis, len(grid) - axis - 1)]
+        found.append(
+            tuple(shapes[int(np.ravel_multi_index((*along[0], i, *along[1]), grid))][axis] for i in range(len(sizes)))
+        )
+    return replace(cuts, places=tuple(found))
+
+
+def split_gather(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
+    """The places that rows come to, then a bucket for each owner."""
+    routes = route(on_host(indices), block, cuts)
+    buckets: list[Any] = [None] * int(np.prod(cuts.grid, dtype=np.int64))
+    for owner, start, end in routes.runs():
+        buckets[owner] = routes.bucket(start, end)[0]
+    return [routes.places, *buckets]
+
+
+def split_scatter(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
+    """A bucket for each owner: which updates go there, their tuples and numbers. The places' shape stands first."""
+    routes = route(on_host(indices), block, cuts)
+    buckets: list[Any] = [None] * int(np.prod(cuts.grid, dtype=np.int64))
+    for owner, start, end in routes.runs():
+        buckets[owner] = [routes.order[start:end].copy(), *routes.bucket(start, end)]
+    return [routes.shape, *buckets]
+
+
+def done(split: Any) -> None:
+    """Tell, without what was made, that it was made."""
+
+
+def all_done(signs: Sequence[None]) -> None:
+    """Wait: no data is read before all indices are split, so that a chunk of it is done with at once."""
+
+
+def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None, after: None = None) -> Any:
+    """The rows of a chunk that local tuples name."""
+    if tuples is None:
+        return None
+    _settle()
+    return ops.gather_nd(permuted(chunk, order), like(tuples, chunk), mode="promise_in_bounds")
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Make a chunk of a gather's result of rows from all owners."""
+
+    operator: str
+    meta: Any
+    fill_value: Any
+    order: tuple[int, ...]
+    row: tuple[int, ...]
+
+    def __call__(self, places: list[Any], pieces: Sequence[Any]) -> Any:
+        _settle()
+        shape, order = places
+        shape, pieces = tuple(shape), [piece for piece in pieces if piece is not None]
+        if isinstance(pieces[0] if pieces else self.meta, _NUMPY):
+            result = self._written(shape, order, pieces)
+        else:
+            result = self._read(shape, order, pieces)
+        return permuted(result, self.order)
+
+    def _written(self, shape: tuple[int, ...], order: Array, pieces: list[Array]) -> Array:
+        """Row by row into the result, which takes no more memory than it and the pieces."""
+        dtype = self.meta.dtype
+        result = np.empty((int(np.prod(shape)), *self.row), dtype)
+        if len(order) < len(result):
+            result[...] = neutral.element(self.operator, "fill_value", self.fill_value, dtype)
+        start = 0
+        for piece in pieces:
+            ops.scatter(result, order[start : start + len(piece)], piece, out=result)
+            start += len(piece)
+        return result.reshape((*shape, *self.row))
+
+    def _read(self, shape: tuple[int, ...], order: Array, pieces: list[Any]) -> Any:
+        """For arrays that cannot be written to: rows find their places."""
+        turns = np.full(int(np.prod(shape)), len(order))  # which names no row, so it is filled
+        turns[order] = np.arange(len(order))
+        rows = concatenated(pieces) if pieces else _nothing(self.meta, self.row)
+        mode = "fill" if len(order) < len(turns) else "promise_in_bounds"
+        turns = like(turns.reshape((*shape, 1)), rows)
+        return ops.gather_nd(rows, turns, mode=mode, fill_value=self.fill_value)
+
+
+def _nothing(meta: Any, row: tuple[int, ...]) -> Any:
+    from array_api_compat import device
+
+    return _dialect.namespace(meta).empty((0, *row), dtype=meta.dtype, device=device(meta))
+
+
+@dataclass(frozen=True)
+class Send:
+    """Deal the updates of a chunk out to their owners."""
+
+    operator: str
+    order: tuple[int, ...]  # axes of the updates with the places first
+    n_places: int
+
+    def __call__(self, split: list[Any], updates: Any) -> list[Any]:
+        _settle()
+        shape, *buckets = split
+        flat = self.flat(updates, tuple(shape))
+        return [None if bucket is None else self.parcel(flat, *bucket) for bucket in buckets]
+
+    def one(self, updates: Any, shape: tuple[int, ...], bucket: list[Any]) -> list[Any]:
+        """A parcel by itself."""
+        _settle()
+        return self.parcel(self.flat(updates, tuple(shape)), *bucket)
+
+    def flat(self, updates: Any, shape: tuple[int, ...]) -> Any:
+        updates = permuted(updates, self.order)
+        if tuple(updates.shape[: self.n_places]) != shape:
+            raise errors.chunk_shape(self.operator, updates.shape[: self.n_places], shape)
+        return reshaped(updates, (int(np.prod(shape)), *updates.shape[self.n_places :]))
+
+    def parcel(self, flat: Any, which: Array, tuples: Array, numbers: Array | None) -> list[Any]:
+        return [tuples, numbers, ops.gather(flat, like(which, flat), mode="promise_in_bounds")]
+
+
+def parcel_of_scalar(split: list[Any], at: int) -> list[Any] | None:
+    bucket = split[1 + at]
+    return None if bucket is None else [*bucket[1:], None]
+
+
+@dataclass(frozen=True)
+class State:
+    """A chunk of data some of whose updates have been applied, and the parcels that wait."""
+
+    chunk: Any
+    named: Array | None  # for each destination how many updates it got; before any were applied: None
+    waiting: list[Any]
+
+    def __sizeof__(self) -> int:
+        return _size([[self.chunk, self.named], *self.waiting]) + object.__sizeof__(self)
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Apply parcels of updates to the chunk of data that owns their destinations.
+
+    One task for all of them would have to hold all updates, if they all go to one chunk; so there is a chain of
+    tasks, each for some. Its steps let parcels wait until they are worth writing the chunk anew.
+    """
+
+    operator: str
+    reduction: str
+    include_self: bool
+    order: tuple[int, ...]  # data's axes, free ones last
+    scalar: Any  # the one update for all, where parcels have none
+    limit: float  # bytes of parcels that wait
+
+    def __call__(self, state: Any, parcels: Sequence[list[Any] | None], last: bool) -> Any:
+        _settle()
+        if not isinstance(state, State):
+            state = State(state, None, [])
+        waiting = state.waiting + [parcel for parcel in parcels if parcel is not None]
+        state = replace(state, waiting=waiting)
+        if last:
+            return self._finished(state)
+        return self._applied(state) if _size(waiting) > self._limit(state.chunk) else state
+
+    def _limit(self, chunk: Any) -> float:
+        # Sums become means where we know how: elsewhere, the chunk's library makes them of all updates at once.
+        return float("inf") if self.reduction == "mean" and not isinstance(chunk, np.ndarray) else self.limit
+
+    def _finished(self, state: State) -> Any:
+        if state.named is None:  # all at once
+            if not state.waiting:
+                return state.chunk
+            tuples, updates = self._joined(state)
+            return self._scattered(state.chunk, tuples, updates, self.reduction, self.include_self)
+        state = self._applied(state)
+        if self.reduction != "mean":
+            return state.chunk
+        table = permuted(state.chunk, self.order).copy()
+        assert state.named is not None
+        where = np.nonzero(state.named)
+        count = state.named[where] + int(self.include_self)
+        table[where] = kernels._quotient(table[where], count.reshape(-1, *(1,) * (table.ndim - state.named.ndim)))
+        return permuted(table, inverse(self.order))
+
+    def _applied(self, state: State) -> State:
+        """Without anything that waits."""
+        if not state.waiting:
+            return state
+        chunk, named = state.chunk, state.named
+        tuples, updates = self._joined(state)
+        if named is None:
+            named = np.zeros(permuted(chunk, self.order).shape[: tuples.shape[1]], np.int64)
+        reduction = "add" if self.reduction == "mean" else self.reduction
+        if self.include_self or reduction == "none":
+            chunk = self._scattered(chunk, tuples, updates, reduction, True)
+        else:
+            # What got an update in an earlier step goes on from there.
+            again = ops.gather_nd(named, tuples) > 0
+            for include_self in (False, True):
+                which = np.flatnonzero(again == include_self)
+                if len(which):
+                    some = updates if state.waiting[0][2] is None else ops.gather(updates, like(which, updates))
+                    chunk = self._scattered(chunk, tuples[which], some, reduction, include_self)
+        return State(chunk, ops.scatter_nd(named, tuples, 1, reduction="add"), [])
+
+    def _joined(self, state: State) -> tuple[Array, Any]:
+        tuples = concatenated([parcel[0] for parcel in state.waiting])
+        if state.waiting[0][2] is None:
+            return tuples, self.scalar
+        updates = concatenated([parcel[2] for parcel in state.waiting])
+        if state.waiting[0][1] is not None:
+            order = np.argsort(concatenated([parcel[1] for parcel in state.waiting]))
+            tuples, updates = tuples[order], ops.gather(updates, like(order, updates))
+        return tuples, updates
+
+    def _scattered(self, chunk: Any, tuples: Array, updates: Any, reduction: str, include_self: bool) -> Any:
+        table = permuted(chunk, self.order)
+        tuples = like(tuples, chunk)
+        if isinstance(updates, np.ndarray) and not isinstance(chunk, _NUMPY):
+            updates = dispatch.backend_of(self.operator, "data", chunk).as_array(
+                self.operator, "updates", updates, chunk
+            )
+        mode = "promise_in_bounds"
+        result = ops.scatter_nd(table, tuples, updates, reduction=reduction, include_self=include_self, mode=mode)
+        return permuted(result, inverse(self.order))
+
+
+def _size(parcels: Sequence[list[Any]]) -> int:
+    return sum(int(getattr(array, "nbytes", 0)) for parcel in parcels for array in parcel)

@@ -75,8 +75,11 @@ def drawn(n):
     return settings(max_examples=n, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.parametrize("waiting", [0, graphs.WAITING])
 @pytest.mark.parametrize("function", FUNCTIONS[:3])
-def test_gathers_are_numpys(function):
+def test_gathers_are_numpys(function, waiting, monkeypatch):
+    monkeypatch.setattr(graphs, "WAITING", waiting)
+
     @drawn(60)
     @given(st.data())
     def check(draw):
@@ -197,13 +200,14 @@ def test_dasks_conventions_choose_the_chunks():
         assert gs.gather_nd(data, np.zeros((1000, 3), int)).chunks == ((500, 500),)
 
 
-@pytest.mark.parametrize("size", [(12, 30), (8, 16), (1, 4)])
+@pytest.mark.parametrize("size", [(12, 30), (100, 220), (8, 16), (1, 4)])
 def test_the_number_of_tasks_follows_the_formulas(size):
     """Those of docs/dask.md, with n_i chunks of indices, n_o owners, C columns and h hits."""
     n_i, n_o, columns = size[0], size[1] // 2, 2
     data = da.zeros((3, size[1], 4), chunks=(3, 2, 2))
     indices = da.from_array(np.arange(size[0] * 2) % size[1], chunks=2)
     result = gs.gather(data, indices, axis=1)
+    per_bundle = graphs.WAITING * (3 * 2 * 2) * 8 // 2  # two bytes of tuples in a chunk of indices
     smaller = math.prod(result.shape) <= math.prod(data.shape)
     assert tasks_of(result) == {
         "cuts": 1,
@@ -212,7 +216,7 @@ def test_the_number_of_tasks_follows_the_formulas(size):
         "bucket": n_i * n_o,
         "pick": n_i * n_o * columns,
         "result": n_i * columns,
-        **({"done": n_i, "all-done": 1} if smaller else {}),
+        **({"done": n_i, "all-done": 1, "bundle": math.ceil(n_i / per_bundle) * n_o} if smaller else {}),
     }
     updates = da.zeros(result.shape, chunks=(3, 2, 2))
     steps = math.ceil(n_i / graphs.WAITING)  # chunks of updates and of data are of one size here

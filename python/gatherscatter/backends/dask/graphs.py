@@ -9,7 +9,7 @@ h pairs of a chunk of indices and an owner are hit. For indices that are known, 
 and for Dask's::
 
     gather    n_i·(split, places) + n_i·n_o buckets + C·(n_i·n_o picks + n_i merges)
-              and n_i + 1 to wait, where the result is not larger than data
+              and n_i + 1 + n_o·(bundles) to wait, where the result is not larger than data
     scatter   n_i splits + C·(n_i sends + n_i·n_o parcels + n_o·s applies)
 
 The updates that one chunk of data may get are applied in s steps, so that no task has to hold all of them. docs/dask.md
@@ -48,6 +48,10 @@ from gatherscatter.backends.dask.layout import (
 from gatherscatter.shapes import Plan
 
 Graph = dict[Any, Any]
+
+# Chunks, of the largest size, that what waits for one chunk of data may take: updates before they are applied, and
+# tuples in a bundle.
+WAITING = 2
 
 
 def chunked(array: Any) -> Any:
@@ -169,9 +173,8 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
     meta = meta_from_array(data._meta, ndim=len(layout.result), dtype=data.dtype)
     line = meta_from_array(data._meta, ndim=1)
     merges = [tasks.Merge(plan.operator, line, fill_value, axes.order, layout.row(column)) for column in columns]
-    look = partial(tasks.pick, axes.data_order)
 
-    def add(block: Block, places: Any, buckets: list[tuple[Block, Any]], *waits: Any) -> None:
+    def add(block: Block, places: Any, buckets: list[tuple[Block, Any]], look: Any, *waits: Any) -> None:
         shared = layout.shared(block)
         for column, merge in zip(columns, merges, strict=True):
             picks = [
@@ -186,37 +189,59 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
             ]
             build.add((build.name, *layout.result_block(block, column)), merge, places, picks)
 
+    pick = partial(tasks.pick, axes.data_order)
     if isinstance(indices, np.ndarray):
         for block, routes in build.routes(indices):
-            add(block, routes.places, [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()])
+            add(block, routes.places, [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()], pick)
         return build.array(layout.result, meta, data)
 
     build.split(indices, tasks.split_gather)
-    waits = []
-    if not _nbytes(layout.result, data.dtype) > data.nbytes:
-        # A chunk of data then meets all picks of it at once, and can be let go. Where the result is the larger one, it
-        # is data that is better kept, and the result's chunks are made one after the other.
-        done = [
-            build.add(build.key("done", *block), tasks.done, build.key("split", *block)) for block in layout.blocks()
-        ]
-        waits.append(build.add(build.key("all-done")[0], tasks.all_done, done))
     for block in layout.blocks():
         split = build.key("split", *block)
-        places = build.add(build.key("places", *block), getitem, split, 0)
-        buckets = [
-            (owner, build.add(build.key("bucket", *block, *owner), getitem, split, at))
-            for at, owner in enumerate(build.owners, start=1)
-        ]
-        add(block, places, buckets, *waits)
+        build.add(build.key("places", *block), getitem, split, 0)
+        for at, owner in enumerate(build.owners, start=1):
+            build.add(build.key("bucket", *block, *owner), getitem, split, at)
+
+    if _nbytes(layout.result, data.dtype) > data.nbytes:
+        # It is data that is better kept, and chunks of the result are made one after the other.
+        for block in layout.blocks():
+            buckets = [(owner, build.key("bucket", *block, *owner)) for owner in build.owners]
+            add(block, build.key("places", *block), buckets, pick)
+        return build.array(layout.result, meta, data, indices)
+
+    # All picks of a chunk of data wait until all indices are split; then it meets them all at once, and can be let go.
+    # Until then buckets, of which there are many small ones, are bundled.
+    done = [build.add(build.key("done", *block), tasks.done, build.key("split", *block)) for block in layout.blocks()]
+    waits = build.add(build.key("all-done")[0], tasks.all_done, done)
+    for blocks in _bundles(layout, WAITING * math.prod(map(max, layout.data)) * data.dtype.itemsize):
+        for owner in build.owners:
+            bundle = [build.key("bucket", *block, *owner) for block in blocks]
+            build.add(build.key("bundle", *blocks[0], *owner), list, bundle)
+        for n, block in enumerate(blocks):
+            buckets = [(owner, build.key("bundle", *blocks[0], *owner)) for owner in build.owners]
+            add(block, build.key("places", *block), buckets, partial(tasks.pick_of, axes.data_order, n), waits)
     return build.array(layout.result, meta, data, indices)
+
+
+def _bundles(layout: Layout, limit: float) -> Iterator[list[Block]]:
+    """Chunks of indices, one after the other, whose tuples go to the same owners and take no more than that."""
+    tuple_nbytes = layout.cuts.local.itemsize * len(layout.axes.leading)
+    bundle: list[Block] = []
+    filled, owners = 0.0, None
+    for block in layout.blocks():
+        nbytes: float = tuple_nbytes * math.prod(sizes[i] for sizes, i in zip(layout.places, block, strict=True))
+        if math.isnan(nbytes):
+            nbytes = limit / 4
+        if bundle and (filled + nbytes > limit or layout.shared(block) != owners):
+            yield bundle
+            bundle, filled = [], 0.0
+        bundle.append(block)
+        filled, owners = filled + nbytes, layout.shared(block)
+    yield bundle
 
 
 def _nbytes(chunks: Chunks, dtype: np.dtype[Any]) -> float:
     return math.prod(map(sum, chunks)) * dtype.itemsize
-
-
-# Chunks, of the largest size, that updates for one chunk of data may take before they are applied.
-WAITING = 2
 
 
 class _Parcel(NamedTuple):
@@ -232,7 +257,7 @@ def scatter(layout: Layout, data: Any, indices: Any, updates: Any, scalar: Any) 
     build = _Builder(layout, data, indices, updates, scalar)
     plan, itemsize = build.plan, data.dtype.itemsize
     largest = [math.prod(map(max, layout.data))]
-    row_nbytes = {column: itemsize * math.prod(layout.row(column)) for column in layout.columns()}
+    row_nbytes: dict[Block, float] = {column: itemsize * math.prod(layout.row(column)) for column in layout.columns()}
     if updates is None:  # a scalar, which does not move
         row_nbytes = dict.fromkeys(row_nbytes, layout.cuts.local.itemsize * len(layout.axes.leading))
     else:
@@ -315,7 +340,7 @@ def _steps(layout: Layout, parcels: list[_Parcel], limit: float) -> list[list[_P
         nbytes = sum(limit / 4 if math.isnan(parcel.nbytes) else parcel.nbytes for parcel in found)
         if filled + nbytes > limit:
             steps.append([])
-            filled = 0
+            filled = 0.0
         steps[-1] += found
         filled += nbytes
     return steps

@@ -1,6 +1,6 @@
 """What the tasks of a graph do, on chunks of whatever library.
 
-    gather    split(indices) → bucket → pick(data, bucket) → merge
+    gather    split(indices) → bucket → bundle(buckets) → pick(data, bundle) → merge(picks)
     scatter   split(indices) → send(split, updates) → parcel → apply(data, parcels)
 
 A bucket holds the local tuples that one chunk of indices has for one chunk of data: one index for each of data's
@@ -245,12 +245,17 @@ def all_done(signs: Sequence[None]) -> None:
     """Wait: no data is read before all indices are split, so that a chunk of it is done with at once."""
 
 
-def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None, after: None = None) -> Any:
+def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None) -> Any:
     """The rows of a chunk that local tuples name."""
     if tuples is None:
         return None
     _settle()
     return ops.gather_nd(permuted(chunk, order), like(tuples, chunk), mode="promise_in_bounds")
+
+
+def pick_of(order: tuple[int, ...], n: int, chunk: Any, bundle: Sequence[Array | None], after: None) -> Any:
+    """The rows that the n-th bucket of a bundle names."""
+    return pick(order, chunk, bundle[n])
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,8 @@ LIBRARIES = (
     Library("Dask", "dask", to_dask, from_dask),
     Library("array-api-strict", "array_api_strict", to_strict, np.asarray),
 )
+# Lazy arrays refuse in compute() what others refuse at the call: test_dask.py has their tests.
+EAGER = tuple(library for library in LIBRARIES if library.package != "dask")
 
 
 @cache

@@ -23,8 +23,15 @@ import zarr
 from distributed import Client, LocalCluster, progress
 
 MIB = 2**20
-WIDTH = 64  # numbers of float32 in a row
-CHUNK = 2**15  # rows in a chunk: 8 MiB
+SETTINGS = {
+    # Small pieces of memory are then freed at once, so that workers are not paused for memory that nobody uses.
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 16384,
+    # Tasks stay where their chunk of the table is.
+    "distributed.scheduler.work-stealing": False,
+    "distributed.admin.low-level-log-length": 10**6,  # transfers that a worker remembers
+}
+WIDTH = 32  # numbers of float32 in a row
+CHUNK = 2**16  # rows in a chunk: 8 MiB
 
 
 def rows_of(numbers):
@@ -109,8 +116,7 @@ def main():
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=given.directory)))
         print(f"writing a table of {n_rows} rows of {WIDTH} numbers, {given.table_mib} MiB, to {directory}")
         write_table(directory / "table", n_rows)
-        # Small pieces of memory are then freed at once, so that workers are not paused for memory that nobody uses.
-        stack.enter_context(dask.config.set({"distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 16384}))
+        stack.enter_context(dask.config.set(SETTINGS))
         cluster = stack.enter_context(
             LocalCluster(
                 n_workers=given.workers,

@@ -22,6 +22,7 @@ MIB = 2**20
 
 def start(directory, **options):
     """Two worker processes of one thread each, spawned as Dask's default is."""
+    dask.config.set({"distributed.admin.low-level-log-length": 10**6})  # transfers that a worker remembers
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", **options}
     return LocalCluster(local_directory=str(directory), **options)
 

@@ -76,8 +76,8 @@ cdef enum:
     SAMPLE = 512
     NEAR_BYTES = 1 << 12
     NEAR_CACHE = 1 << 22        # what one core gets through fast enough by itself
-    # A result of this size is worth a partition on one thread; less on more. A last cache that is larger moves the point
-    # where it pays, twice as far if data lies there already, and not at all if it does not.
+    # A result of this size is worth a partition on one thread; less on more. A larger last cache moves the point where
+    # it pays, twice as far if data lies there already, and not at all if it does not.
     FAR_CACHE = 1 << 25
     MAX_FAR_CACHE = 3 << 24
     LONG_ROW = 1 << 12          # bytes

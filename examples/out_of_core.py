@@ -9,6 +9,7 @@ time, the peak memory of each worker and what they sent to each other; the bar s
 
 import argparse
 import contextlib
+import re
 import resource
 import sys
 import tempfile
@@ -28,7 +29,6 @@ SETTINGS = {
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 16384,
     # Tasks stay where their chunk of the table is.
     "distributed.scheduler.work-stealing": False,
-    "distributed.admin.low-level-log-length": 10**6,  # transfers that a worker remembers
 }
 WIDTH = 32  # numbers of float32 in a row
 CHUNK = 2**16  # rows in a chunk: 8 MiB
@@ -55,24 +55,27 @@ def write_table(path, n_rows):
 
 
 def peak_mib():
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux, where what getrusage says starts from the memory of the parent process
+        return int(re.search(r"VmHWM:\s*(\d+) kB", status.read_text())[1]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (MIB if sys.platform == "darwin" else 1024)
 
 
-def received_mib(dask_worker):
-    return sum(got["total"] for got in dask_worker.transfer_incoming_log) / MIB
+def sent_mib(dask_worker):
+    return dask_worker.transfer_outgoing_bytes_total / MIB
 
 
 def to_disk(client, path, array):
     """Compute an array into a Zarr array on disk, and say what that took."""
     target = zarr.create_array(path, shape=array.shape, chunks=array.chunksize, dtype=array.dtype, compressors=None)
-    before = sum(client.run(received_mib).values())
+    before = sum(client.run(sent_mib).values())
     start = time.perf_counter()
     future = client.compute(array.store(target, lock=False, compute=False))
     progress(future, notebook=False)
     future.result()
     seconds = time.perf_counter() - start
-    moved = sum(client.run(received_mib).values()) - before
+    moved = sum(client.run(sent_mib).values()) - before
     peaks = ", ".join(f"{peak:.0f}" for peak in client.run(peak_mib).values())
     print(f"\n{path.name}: {array.nbytes / MIB:.0f} MiB in {seconds:.1f} s; {moved:.0f} MiB moved between workers;")
     print(f"  peak memory of each worker so far: {peaks} MiB")

@@ -386,10 +386,9 @@ def tensor_scatter(
             f"tensor_scatter: update of shape {tuple(update.shape)} does not fit past_cache of shape "
             f"{tuple(past_cache.shape)}: along axis {place} it may be shorter, else it is alike"
         )
-    xp, where = _dialect.namespace(past_cache), _rows.device(past_cache)
-    run = xp.arange(update.shape[place], dtype=xp.int64, device=where)
     if write_indices is None:
-        starts = xp.zeros(past_cache.shape[:1], dtype=xp.int64, device=where)
+        xp = _dialect.namespace(past_cache)
+        starts = xp.zeros(past_cache.shape[:1], dtype=xp.int64, device=_rows.device(past_cache))
     else:
         starts = _dialect.arrays("tensor_scatter", data=past_cache, indices=write_indices)[1]
         _dialect.check_dtype("tensor_scatter", "write_indices", starts, INT64, "TensorScatter-24")
@@ -398,6 +397,8 @@ def tensor_scatter(
                 f"tensor_scatter: write_indices has shape {tuple(starts.shape)}; pass one index for each sample, "
                 f"shape {tuple(past_cache.shape[:1])}"
             )
+    xp = _dialect.namespace(starts)  # NumPy's may stand beside Dask's
+    run = xp.arange(update.shape[place], dtype=xp.int64, device=_rows.device(starts))
     indices = xp.reshape(starts, (-1, 1)) + run
     return ops.scatter(
         past_cache, indices, update, axis=place, batch_dims=1, mode="wrap" if mode == "circular" else "raise"

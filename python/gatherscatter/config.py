@@ -2,7 +2,7 @@
 
 import importlib.metadata
 import platform
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -16,6 +16,10 @@ __all__ = ["show_config"]
 _ARRAY_LIBRARIES = ("torch", "jax", "cupy", "cupy-cuda12x", "cupy-cuda13x", "dask", "array-api-strict")
 
 
+@overload
+def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
+@overload
+def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
 def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     """Print or return the version, how the kernels were built, and the array libraries that are installed.
 

@@ -54,8 +54,8 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
         known[tuple(map(type, arrays))] = backend
         # Not for subclasses, whose results may be of their own class.
         if set(map(type, arrays)) == {getattr(backend, "SMALL", None)}:
-            small_gathers[type(arrays[0])] = backend.try_gather
-            small_scatters[type(arrays[0])] = backend.try_scatter
+            small_gathers[type(arrays[0])] = backend.try_gather  # pyright: ignore[reportAttributeAccessIssue]
+            small_scatters[type(arrays[0])] = backend.try_scatter  # pyright: ignore[reportAttributeAccessIssue]
     return backend, arrays
 
 

@@ -2,6 +2,11 @@
 
 import os
 import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gatherscatter._kernels import memory as _kernel
 
@@ -10,7 +15,7 @@ __all__ = ["empty", "keep", "keep_less", "kept"]
 _DEFAULT = 512
 _VARIABLE = "GATHERSCATTER_KEEP_MIB"
 
-empty = _kernel.empty
+empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]] = _kernel.empty
 
 
 def keep(mebibytes: int) -> None:
@@ -45,5 +50,5 @@ def _wanted() -> int:
     return _DEFAULT
 
 
-limit = _wanted() if _kernel.keeps else 0
+limit: int = _wanted() if _kernel.keeps else 0
 keep(limit)

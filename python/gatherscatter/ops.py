@@ -1,12 +1,28 @@
 """The public functions: docstring → plan → backend."""
 
-from typing import Any
+from typing import Any, overload
 
+import numpy as np
 from numpy import ndarray as _ndarray
+from numpy.typing import NDArray
 
 from gatherscatter import dispatch, shapes, threads
 from gatherscatter._kernels.gather import try_gather as _try_gather
 from gatherscatter._kernels.scatter import try_scatter as _try_scatter
+from gatherscatter._typing import (
+    ArrayT,
+    GatherMode,
+    Integer,
+    IntegerArray,
+    Integers,
+    IntLike,
+    LazyT,
+    Nested,
+    Reduction,
+    ScalarT,
+    ScatterMode,
+    Values,
+)
 from gatherscatter.shapes import AXIS, ELEMENTS, ND
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter", "scatter_elements", "scatter_nd"]
@@ -19,12 +35,78 @@ _known, _route = dispatch.known, dispatch.route
 _small_gathers, _small_scatters = dispatch.small_gathers, dispatch.small_scatters
 
 
+@overload
+def gather(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers | Integer,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def gather(
+    data: Nested[Any],
+    indices: IntegerArray | Integers | Integer,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def gather(
+    data: LazyT,
+    indices: LazyT | IntegerArray,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather(
+    data: NDArray[Any],
+    indices: LazyT,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather(
+    data: ArrayT,
+    indices: ArrayT | Integers | Integer,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+@overload
+def gather(
+    data: Nested[Any],
+    indices: ArrayT,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
 def gather(
     data: Any,
     indices: Any,
     *,
-    axis: int = 0,
-    batch_dims: int = 0,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
     mode: str = "raise",
     fill_value: Any = 0,
     out: Any = None,
@@ -113,14 +195,68 @@ def gather(
     return backend.gather(data, indices, plan, fill_value, out)
 
 
+@overload
 def gather_nd(
-    data: Any,
-    indices: Any,
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
     *,
-    batch_dims: int = 0,
-    mode: str = "raise",
-    fill_value: Any = 0,
-    out: Any = None,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def gather_nd(
+    data: Values,
+    indices: IntegerArray | Integers,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def gather_nd(
+    data: LazyT,
+    indices: LazyT | IntegerArray,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather_nd(
+    data: NDArray[Any],
+    indices: LazyT,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather_nd(
+    data: ArrayT,
+    indices: ArrayT | Integers,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+@overload
+def gather_nd(
+    data: Values,
+    indices: ArrayT,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+def gather_nd(
+    data: Any, indices: Any, *, batch_dims: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
 ) -> Any:
     """Gather the elements or slices of `data` that the index tuples along the last axis of `indices` name.
 
@@ -210,14 +346,68 @@ def gather_nd(
     return backend.gather(data, indices, plan, fill_value, out)
 
 
+@overload
 def gather_elements(
-    data: Any,
-    indices: Any,
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
     *,
-    axis: int = 0,
-    mode: str = "raise",
-    fill_value: Any = 0,
-    out: Any = None,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def gather_elements(
+    data: Nested[Any],
+    indices: IntegerArray | Integers,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def gather_elements(
+    data: LazyT,
+    indices: LazyT | IntegerArray,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather_elements(
+    data: NDArray[Any],
+    indices: LazyT,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather_elements(
+    data: ArrayT,
+    indices: ArrayT | Integers,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+@overload
+def gather_elements(
+    data: Nested[Any],
+    indices: ArrayT,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+def gather_elements(
+    data: Any, indices: Any, *, axis: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
 ) -> Any:
     """Gather one element of `data` for each element of `indices`, along one axis.
 
@@ -295,15 +485,93 @@ def gather_elements(
     return backend.gather(data, indices, plan, fill_value, out)
 
 
+@overload
+def scatter(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers | Integer,
+    updates: NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def scatter(
+    data: Nested[Any],
+    indices: IntegerArray | Integers | Integer,
+    updates: NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def scatter(
+    data: LazyT,
+    indices: LazyT | IntegerArray | Integers | Integer,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter(
+    data: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter(
+    data: NDArray[Any],
+    indices: IntegerArray | Integers | Integer,
+    updates: LazyT,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter(
+    data: ArrayT,
+    indices: ArrayT | Integers | Integer,
+    updates: ArrayT | Values,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: ArrayT | None = None,
+) -> ArrayT: ...
 def scatter(
     data: Any,
     indices: Any,
     updates: Any,
     *,
-    axis: int = 0,
-    batch_dims: int = 0,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
     reduction: str = "none",
-    include_self: bool = True,
+    include_self: bool | np.bool = True,
     mode: str = "raise",
     out: Any = None,
 ) -> Any:
@@ -407,14 +675,86 @@ def scatter(
     return backend.scatter(data, indices, updates, plan, out)
 
 
+@overload
+def scatter_nd(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def scatter_nd(
+    data: Values,
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def scatter_nd(
+    data: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter_nd(
+    data: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter_nd(
+    data: NDArray[Any],
+    indices: IntegerArray | Integers,
+    updates: LazyT,
+    *,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter_nd(
+    data: ArrayT,
+    indices: ArrayT | Integers,
+    updates: ArrayT | Values,
+    *,
+    batch_dims: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: ArrayT | None = None,
+) -> ArrayT: ...
 def scatter_nd(
     data: Any,
     indices: Any,
     updates: Any,
     *,
-    batch_dims: int = 0,
+    batch_dims: IntLike = 0,
     reduction: str = "none",
-    include_self: bool = True,
+    include_self: bool | np.bool = True,
     mode: str = "raise",
     out: Any = None,
 ) -> Any:
@@ -514,14 +854,86 @@ def scatter_nd(
     return backend.scatter(data, indices, updates, plan, out)
 
 
+@overload
+def scatter_elements(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def scatter_elements(
+    data: Nested[Any],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def scatter_elements(
+    data: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter_elements(
+    data: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter_elements(
+    data: NDArray[Any],
+    indices: IntegerArray | Integers,
+    updates: LazyT,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def scatter_elements(
+    data: ArrayT,
+    indices: ArrayT | Integers,
+    updates: ArrayT | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    include_self: bool | np.bool = True,
+    mode: ScatterMode = "raise",
+    out: ArrayT | None = None,
+) -> ArrayT: ...
 def scatter_elements(
     data: Any,
     indices: Any,
     updates: Any,
     *,
-    axis: int = 0,
+    axis: IntLike = 0,
     reduction: str = "none",
-    include_self: bool = True,
+    include_self: bool | np.bool = True,
     mode: str = "raise",
     out: Any = None,
 ) -> Any:

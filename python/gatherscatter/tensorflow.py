@@ -9,11 +9,25 @@ cannot exist.
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gatherscatter import _dialect, errors, neutral, ops, shapes
+from gatherscatter import _typing as core
+from gatherscatter._typing import (
+    Array,
+    ArrayT,
+    Integer,
+    IntegerArray,
+    Integers,
+    IntLike,
+    LazyT,
+    Nested,
+    ScalarT,
+    Values,
+)
 from gatherscatter.backends import _rows
 from gatherscatter.shapes import ND, Plan
 
@@ -28,6 +42,9 @@ __all__ = [
     "tensor_scatter_nd_update",
 ]
 
+Policy: TypeAlias = Literal["", "DEFAULT", "ERROR", "IGNORE"]
+Shape: TypeAlias = Integers | IntegerArray | Array
+
 # What bad_indices_policy may be, and whether it raises.
 _POLICIES = {"": True, "DEFAULT": True, "ERROR": True, "IGNORE": False}
 
@@ -38,7 +55,45 @@ _UPDATE_INDICES = ("int16", "int32", "int64", "uint16")
 _COMBINE_INDICES = ("int32", "int64")
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: Any = None, bad_indices_policy: str = "") -> Any:
+@overload
+def gather_nd(
+    params: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    batch_dims: IntLike = 0,
+    name: object = None,
+    bad_indices_policy: Policy = "",
+) -> NDArray[ScalarT]: ...
+@overload
+def gather_nd(
+    params: Values,
+    indices: IntegerArray | Integers,
+    batch_dims: IntLike = 0,
+    name: object = None,
+    bad_indices_policy: Policy = "",
+) -> NDArray[Any]: ...
+@overload
+def gather_nd(
+    params: LazyT,
+    indices: LazyT | IntegerArray,
+    batch_dims: IntLike = 0,
+    name: object = None,
+    bad_indices_policy: Policy = "",
+) -> LazyT: ...
+@overload
+def gather_nd(
+    params: NDArray[Any], indices: LazyT, batch_dims: IntLike = 0, name: object = None, bad_indices_policy: Policy = ""
+) -> LazyT: ...
+@overload
+def gather_nd(
+    params: ArrayT,
+    indices: ArrayT | Integers,
+    batch_dims: IntLike = 0,
+    name: object = None,
+    bad_indices_policy: Policy = "",
+) -> ArrayT: ...
+def gather_nd(
+    params: Any, indices: Any, batch_dims: IntLike = 0, name: object = None, bad_indices_policy: str = ""
+) -> Any:
     """Gather the elements or slices of `params` that index tuples name: ``tf.gather_nd``.
 
     With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position ``t`` in ``indices.shape[:-1]``::
@@ -103,13 +158,58 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: Any = None, 
     return leave(ops.gather_nd(params, indices, batch_dims=batch_dims, mode="fill", fill_value=fill))
 
 
+@overload
+def gather(
+    params: NDArray[ScalarT],
+    indices: IntegerArray | Integers | Integer,
+    validate_indices: object = None,
+    axis: IntLike | None = None,
+    batch_dims: IntLike = 0,
+    name: object = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def gather(
+    params: Nested[Any],
+    indices: IntegerArray | Integers | Integer,
+    validate_indices: object = None,
+    axis: IntLike | None = None,
+    batch_dims: IntLike = 0,
+    name: object = None,
+) -> NDArray[Any]: ...
+@overload
+def gather(
+    params: LazyT,
+    indices: LazyT | IntegerArray,
+    validate_indices: object = None,
+    axis: IntLike | None = None,
+    batch_dims: IntLike = 0,
+    name: object = None,
+) -> LazyT: ...
+@overload
+def gather(
+    params: NDArray[Any],
+    indices: LazyT,
+    validate_indices: object = None,
+    axis: IntLike | None = None,
+    batch_dims: IntLike = 0,
+    name: object = None,
+) -> LazyT: ...
+@overload
+def gather(
+    params: ArrayT,
+    indices: ArrayT | Integers | Integer,
+    validate_indices: object = None,
+    axis: IntLike | None = None,
+    batch_dims: IntLike = 0,
+    name: object = None,
+) -> ArrayT: ...
 def gather(
     params: Any,
     indices: Any,
-    validate_indices: Any = None,
-    axis: int | None = None,
-    batch_dims: int = 0,
-    name: Any = None,
+    validate_indices: object = None,
+    axis: IntLike | None = None,
+    batch_dims: IntLike = 0,
+    name: object = None,
 ) -> Any:
     """Gather the slices of `params` along one axis that `indices` name: ``tf.gather``.
 
@@ -184,7 +284,43 @@ def gather(
     return leave(ops.gather(params, indices, axis=along, batch_dims=b))
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: Any = None) -> Any:
+@overload
+def scatter_nd(
+    indices: IntegerArray | Integers,
+    updates: NDArray[ScalarT],
+    shape: Shape,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def scatter_nd(
+    indices: IntegerArray | Integers,
+    updates: Values,
+    shape: Shape,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[Any]: ...
+@overload
+def scatter_nd(
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT,
+    shape: Shape,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def scatter_nd(
+    indices: LazyT, updates: NDArray[Any] | Values, shape: Shape, bad_indices_policy: Policy = "", name: object = None
+) -> LazyT: ...
+@overload
+def scatter_nd(
+    indices: ArrayT | Integers, updates: ArrayT, shape: Shape, bad_indices_policy: Policy = "", name: object = None
+) -> ArrayT: ...
+@overload
+def scatter_nd(
+    indices: ArrayT, updates: Values, shape: Shape, bad_indices_policy: Policy = "", name: object = None
+) -> ArrayT: ...
+def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: object = None) -> Any:
     """Add `updates` up in zeros, at the places that index tuples name: ``tf.scatter_nd``.
 
     With ``k = indices.shape[-1]``, for every position ``t`` in ``indices.shape[:-1]`` in row-major order::
@@ -238,7 +374,31 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     return leave(_scatter("scatter_nd", zeros, indices, updates, "add", raises))
 
 
-def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: Any = None) -> Any:
+@overload
+def tensor_scatter_nd_update(
+    tensor: NDArray[ScalarT], indices: IntegerArray | Integers, updates: NDArray[Any] | Values, name: object = None
+) -> NDArray[ScalarT]: ...
+@overload
+def tensor_scatter_nd_update(
+    tensor: Values, indices: IntegerArray | Integers, updates: NDArray[Any] | Values, name: object = None
+) -> NDArray[Any]: ...
+@overload
+def tensor_scatter_nd_update(
+    tensor: LazyT, indices: LazyT | IntegerArray | Integers, updates: LazyT | NDArray[Any] | Values, name: object = None
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_update(
+    tensor: NDArray[Any], indices: LazyT, updates: LazyT | NDArray[Any] | Values, name: object = None
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_update(
+    tensor: NDArray[Any], indices: IntegerArray | Integers, updates: LazyT, name: object = None
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_update(
+    tensor: ArrayT, indices: ArrayT | Integers, updates: ArrayT | Values, name: object = None
+) -> ArrayT: ...
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: object = None) -> Any:
     """Put `updates` into a copy of `tensor`, at the places that index tuples name: ``tf.tensor_scatter_nd_update``.
 
     With ``k = indices.shape[-1]``, for every position ``t`` in ``indices.shape[:-1]`` in row-major order, so that
@@ -286,8 +446,56 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: Any 
     return _tensor_scatter("tensor_scatter_nd_update", "none", _UPDATE_INDICES, tensor, indices, updates, "")
 
 
+@overload
 def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+    tensor: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def tensor_scatter_nd_add(
+    tensor: Values,
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[Any]: ...
+@overload
+def tensor_scatter_nd_add(
+    tensor: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_add(
+    tensor: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_add(
+    tensor: NDArray[Any],
+    indices: IntegerArray | Integers,
+    updates: LazyT,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_add(
+    tensor: ArrayT,
+    indices: ArrayT | Integers,
+    updates: ArrayT | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> ArrayT: ...
+def tensor_scatter_nd_add(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
     """Add `updates` to a copy of `tensor`, at the places that index tuples name: ``tf.tensor_scatter_nd_add``.
 
@@ -339,8 +547,56 @@ def tensor_scatter_nd_add(
     )
 
 
+@overload
 def tensor_scatter_nd_sub(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+    tensor: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def tensor_scatter_nd_sub(
+    tensor: Values,
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[Any]: ...
+@overload
+def tensor_scatter_nd_sub(
+    tensor: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_sub(
+    tensor: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_sub(
+    tensor: NDArray[Any],
+    indices: IntegerArray | Integers,
+    updates: LazyT,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_sub(
+    tensor: ArrayT,
+    indices: ArrayT | Integers,
+    updates: ArrayT | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> ArrayT: ...
+def tensor_scatter_nd_sub(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
     """Subtract `updates` from a copy of `tensor`, at the places that index tuples name: ``tf.tensor_scatter_nd_sub``.
 
@@ -394,8 +650,56 @@ def tensor_scatter_nd_sub(
     )
 
 
+@overload
 def tensor_scatter_nd_max(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+    tensor: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def tensor_scatter_nd_max(
+    tensor: Values,
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[Any]: ...
+@overload
+def tensor_scatter_nd_max(
+    tensor: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_max(
+    tensor: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_max(
+    tensor: NDArray[Any],
+    indices: IntegerArray | Integers,
+    updates: LazyT,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_max(
+    tensor: ArrayT,
+    indices: ArrayT | Integers,
+    updates: ArrayT | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> ArrayT: ...
+def tensor_scatter_nd_max(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
     """Take the larger of updates and a copy of `tensor`, where index tuples name it: ``tf.tensor_scatter_nd_max``.
 
@@ -447,8 +751,56 @@ def tensor_scatter_nd_max(
     )
 
 
+@overload
 def tensor_scatter_nd_min(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: Any = None
+    tensor: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def tensor_scatter_nd_min(
+    tensor: Values,
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> NDArray[Any]: ...
+@overload
+def tensor_scatter_nd_min(
+    tensor: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_min(
+    tensor: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_min(
+    tensor: NDArray[Any],
+    indices: IntegerArray | Integers,
+    updates: LazyT,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter_nd_min(
+    tensor: ArrayT,
+    indices: ArrayT | Integers,
+    updates: ArrayT | Values,
+    bad_indices_policy: Policy = "",
+    name: object = None,
+) -> ArrayT: ...
+def tensor_scatter_nd_min(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
     """Take the smaller of updates and a copy of `tensor`, where index tuples name it: ``tf.tensor_scatter_nd_min``.
 
@@ -505,7 +857,7 @@ def tensor_scatter_nd_min(
 
 def _tensor_scatter(
     operator: str,
-    reduction: str,
+    reduction: core.Reduction | Literal["sub"],
     accepted: tuple[str, ...],
     tensor: Any,
     indices: Any,
@@ -519,7 +871,7 @@ def _tensor_scatter(
     return leave(_scatter(operator, tensor, indices, updates, reduction, raises))
 
 
-def _scatter(operator: str, data: Any, indices: Any, updates: Any, reduction: str, raises: bool) -> Any:
+def _scatter(operator: str, data: Any, indices: Any, updates: Any, reduction: core.Reduction, raises: bool) -> Any:
     def plan() -> Plan:
         planned = _planned_scatter(data, indices)
         if not isinstance(updates, neutral.TYPES):  # as the core has it: what is said of updates comes first
@@ -696,9 +1048,10 @@ def _entered(operator: str, accepted: tuple[str, ...], **arguments: Any) -> tupl
 def _on_tensors(tf: Any, operator: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """NumPy arrays on the memory of eager tensors; strings, which TensorFlow keeps in its own form, are copied."""
     result = {}
-    for position, (argument, value) in enumerate(arguments.items()):
-        if position == 0 and isinstance(value, neutral.TYPES) and not isinstance(value, np.generic):
-            value = tf.convert_to_tensor(value)  # with TensorFlow's dtype for it
+    for position, (argument, given) in enumerate(arguments.items()):
+        value: Any = given
+        if position == 0 and isinstance(given, neutral.TYPES) and not isinstance(given, np.generic):
+            value = tf.convert_to_tensor(given)  # with TensorFlow's dtype for it
         if isinstance(value, tf.Variable):
             value = value.value()
         if isinstance(value, tf.Tensor):

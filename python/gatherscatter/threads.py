@@ -4,15 +4,16 @@ import os
 import warnings
 
 from gatherscatter._kernels import threads as _kernel
+from gatherscatter._typing import IntLike
 
 __all__ = ["get_num_threads", "set_num_threads"]
 
 # What the kernels are given: the most threads to use; 0 asks OpenMP at each call (src/threads.pxd).
-limit = 0
+limit: int = 0
 _forked = False
 
 
-def set_num_threads(n: int | None) -> None:
+def set_num_threads(n: IntLike | None) -> None:
     """Set the most threads that a CPU kernel uses, for the whole process.
 
     Results do not depend on it: they are the same bit for bit at every thread count. A call with little work

@@ -79,7 +79,7 @@ def _core(plan: Plan) -> Plan:
 
 def _resolved(indices: Array, plan: Plan) -> tuple[Array, Array | None]:
     core = plan._replace(operator="", reduction="none", include_self=True)
-    if isinstance(indices, jax.core.Tracer):
+    if isinstance(indices, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
         if plan.mode in ("clip", "wrap") and indices.size:
             for axis in range(plan.axis, plan.axis + plan.depth):
                 if plan.data[axis] == 0:

@@ -190,8 +190,8 @@ def _quotient(sums: Array, count: NDArray[Any]) -> Array:
         if dtype.itemsize == 2:  # rounded once, to 16 bits
             means[...] = sums.astype(np.float32) / count.astype(np.float64)
         elif dtype.kind == "c":  # each part by itself, which rounds once
-            count = count.astype(sums.real.dtype)
-            means.real, means.imag = sums.real / count, sums.imag / count
+            count = count.astype(sums.real.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+            means.real, means.imag = sums.real / count, sums.imag / count  # pyright: ignore[reportAttributeAccessIssue]
         else:
             np.divide(sums, count.astype(dtype), out=means)
     return means

@@ -452,7 +452,7 @@ class _Combine(torch.autograd.Function):
             ctx.save_for_backward(rows, table, updates, output)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         rows, *saved = ctx.saved_tensors
         if ctx.reduction == "add":
             return grad, None, _take_or_zero(grad, rows), None

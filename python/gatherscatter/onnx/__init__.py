@@ -10,9 +10,12 @@ of that. Only those two need onnx installed.
 Source: https://onnx.ai/onnx/operators/
 """
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, overload
+
+from numpy.typing import NDArray
 
 from gatherscatter import _dialect, errors, ops, shapes
+from gatherscatter._typing import ArrayT, Integer, IntegerArray, Integers, IntLike, LazyT, Nested, ScalarT, Values
 from gatherscatter.backends import _rows
 
 __all__ = [
@@ -27,7 +30,7 @@ __all__ = [
 ]
 
 # The opsets in which a version of each operator began.
-VERSIONS = {
+VERSIONS: dict[str, tuple[int, ...]] = {
     "Gather": (1, 11, 13),
     "GatherElements": (11, 13),
     "GatherND": (11, 12, 13),
@@ -51,11 +54,33 @@ CACHE_TYPES = (
 INT64 = ("int64",)
 INT32_OR_INT64 = ("int32", "int64")
 
+Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
+
 # The opset that each reduction came with.
-REDUCTIONS = {"none": 0, "add": 16, "mul": 16, "max": 18, "min": 18}
+REDUCTIONS: dict[str, int] = {"none": 0, "add": 16, "mul": 16, "max": 18, "min": 18}
 
 
-def gather(data: Any, indices: Any, *, axis: int = 0, opset: int | None = None) -> Any:
+@overload
+def gather(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers | Integer,
+    *,
+    axis: IntLike = 0,
+    opset: IntLike | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def gather(
+    data: Nested[Any], indices: IntegerArray | Integers | Integer, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> NDArray[Any]: ...
+@overload
+def gather(data: LazyT, indices: LazyT | IntegerArray, *, axis: IntLike = 0, opset: IntLike | None = None) -> LazyT: ...
+@overload
+def gather(data: NDArray[Any], indices: LazyT, *, axis: IntLike = 0, opset: IntLike | None = None) -> LazyT: ...
+@overload
+def gather(
+    data: ArrayT, indices: ArrayT | Integers | Integer, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> ArrayT: ...
+def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
     """Gather: slices of `data` along one axis.
 
     Parameters
@@ -100,7 +125,27 @@ def gather(data: Any, indices: Any, *, axis: int = 0, opset: int | None = None) 
     return ops.gather(data, indices, axis=axis)
 
 
-def gather_elements(data: Any, indices: Any, *, axis: int = 0, opset: int | None = None) -> Any:
+@overload
+def gather_elements(
+    data: NDArray[ScalarT], indices: IntegerArray | Integers, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> NDArray[ScalarT]: ...
+@overload
+def gather_elements(
+    data: Nested[Any], indices: IntegerArray | Integers, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> NDArray[Any]: ...
+@overload
+def gather_elements(
+    data: LazyT, indices: LazyT | IntegerArray, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> LazyT: ...
+@overload
+def gather_elements(
+    data: NDArray[Any], indices: LazyT, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> LazyT: ...
+@overload
+def gather_elements(
+    data: ArrayT, indices: ArrayT | Integers, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> ArrayT: ...
+def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
     """GatherElements: one element of `data` for each element of `indices`, along one axis.
 
     Parameters
@@ -140,7 +185,27 @@ def gather_elements(data: Any, indices: Any, *, axis: int = 0, opset: int | None
     return ops.gather_elements(data, indices, axis=axis)
 
 
-def gather_nd(data: Any, indices: Any, *, batch_dims: int = 0, opset: int | None = None) -> Any:
+@overload
+def gather_nd(
+    data: NDArray[ScalarT], indices: IntegerArray | Integers, *, batch_dims: IntLike = 0, opset: IntLike | None = None
+) -> NDArray[ScalarT]: ...
+@overload
+def gather_nd(
+    data: Nested[Any], indices: IntegerArray | Integers, *, batch_dims: IntLike = 0, opset: IntLike | None = None
+) -> NDArray[Any]: ...
+@overload
+def gather_nd(
+    data: LazyT, indices: LazyT | IntegerArray, *, batch_dims: IntLike = 0, opset: IntLike | None = None
+) -> LazyT: ...
+@overload
+def gather_nd(
+    data: NDArray[Any], indices: LazyT, *, batch_dims: IntLike = 0, opset: IntLike | None = None
+) -> LazyT: ...
+@overload
+def gather_nd(
+    data: ArrayT, indices: ArrayT | Integers, *, batch_dims: IntLike = 0, opset: IntLike | None = None
+) -> ArrayT: ...
+def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLike | None = None) -> Any:
     """GatherND: elements or slices of `data` that the tuples along the last axis of `indices` name.
 
     Parameters
@@ -187,8 +252,74 @@ def gather_nd(data: Any, indices: Any, *, batch_dims: int = 0, opset: int | None
     return ops.gather_nd(data, indices, batch_dims=batch_dims)
 
 
+@overload
 def scatter_elements(
-    data: Any, indices: Any, updates: Any, *, axis: int = 0, reduction: str = "none", opset: int | None = None
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def scatter_elements(
+    data: Nested[Any],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> NDArray[Any]: ...
+@overload
+def scatter_elements(
+    data: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> LazyT: ...
+@overload
+def scatter_elements(
+    data: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> LazyT: ...
+@overload
+def scatter_elements(
+    data: NDArray[Any],
+    indices: IntegerArray | Integers,
+    updates: LazyT,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> LazyT: ...
+@overload
+def scatter_elements(
+    data: ArrayT,
+    indices: ArrayT | Integers,
+    updates: ArrayT | Values,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> ArrayT: ...
+def scatter_elements(
+    data: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    axis: IntLike = 0,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
 ) -> Any:
     """ScatterElements: a copy of `data` with one update for each element of `indices`, along one axis.
 
@@ -236,7 +367,46 @@ def scatter_elements(
     return ops.scatter_elements(data, indices, updates, axis=axis, reduction=reduction)
 
 
-def scatter(data: Any, indices: Any, updates: Any, *, axis: int = 0, opset: int = 9) -> Any:
+@overload
+def scatter(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    opset: IntLike = 9,
+) -> NDArray[ScalarT]: ...
+@overload
+def scatter(
+    data: Nested[Any],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    opset: IntLike = 9,
+) -> NDArray[Any]: ...
+@overload
+def scatter(
+    data: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    axis: IntLike = 0,
+    opset: IntLike = 9,
+) -> LazyT: ...
+@overload
+def scatter(
+    data: NDArray[Any], indices: LazyT, updates: LazyT | NDArray[Any] | Values, *, axis: IntLike = 0, opset: IntLike = 9
+) -> LazyT: ...
+@overload
+def scatter(
+    data: NDArray[Any], indices: IntegerArray | Integers, updates: LazyT, *, axis: IntLike = 0, opset: IntLike = 9
+) -> LazyT: ...
+@overload
+def scatter(
+    data: ArrayT, indices: ArrayT | Integers, updates: ArrayT | Values, *, axis: IntLike = 0, opset: IntLike = 9
+) -> ArrayT: ...
+def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: IntLike = 9) -> Any:
     """Scatter, which opset 11 replaced by ScatterElements.
 
     Parameters
@@ -272,7 +442,63 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: int = 0, opset: int 
     return ops.scatter_elements(data, indices, updates, axis=axis)
 
 
-def scatter_nd(data: Any, indices: Any, updates: Any, *, reduction: str = "none", opset: int | None = None) -> Any:
+@overload
+def scatter_nd(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def scatter_nd(
+    data: Nested[Any],
+    indices: IntegerArray | Integers,
+    updates: NDArray[Any] | Values,
+    *,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> NDArray[Any]: ...
+@overload
+def scatter_nd(
+    data: LazyT,
+    indices: LazyT | IntegerArray | Integers,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> LazyT: ...
+@overload
+def scatter_nd(
+    data: NDArray[Any],
+    indices: LazyT,
+    updates: LazyT | NDArray[Any] | Values,
+    *,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> LazyT: ...
+@overload
+def scatter_nd(
+    data: NDArray[Any],
+    indices: IntegerArray | Integers,
+    updates: LazyT,
+    *,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> LazyT: ...
+@overload
+def scatter_nd(
+    data: ArrayT,
+    indices: ArrayT | Integers,
+    updates: ArrayT | Values,
+    *,
+    reduction: Reduction = "none",
+    opset: IntLike | None = None,
+) -> ArrayT: ...
+def scatter_nd(
+    data: Any, indices: Any, updates: Any, *, reduction: Reduction = "none", opset: IntLike | None = None
+) -> Any:
     """ScatterND: a copy of `data` with updates at the places that index tuples name.
 
     Parameters
@@ -315,14 +541,64 @@ def scatter_nd(data: Any, indices: Any, updates: Any, *, reduction: str = "none"
     return ops.scatter_nd(data, indices, updates, reduction=reduction)
 
 
+@overload
+def tensor_scatter(
+    past_cache: NDArray[ScalarT],
+    update: NDArray[Any] | Nested[Any],
+    write_indices: IntegerArray | Integers | None = None,
+    *,
+    axis: IntLike = -2,
+    mode: Literal["linear", "circular"] = "linear",
+    opset: IntLike | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def tensor_scatter(
+    past_cache: Nested[Any],
+    update: NDArray[Any] | Nested[Any],
+    write_indices: IntegerArray | Integers | None = None,
+    *,
+    axis: IntLike = -2,
+    mode: Literal["linear", "circular"] = "linear",
+    opset: IntLike | None = None,
+) -> NDArray[Any]: ...
+@overload
+def tensor_scatter(
+    past_cache: LazyT,
+    update: LazyT | NDArray[Any] | Nested[Any],
+    write_indices: LazyT | IntegerArray | Integers | None = None,
+    *,
+    axis: IntLike = -2,
+    mode: Literal["linear", "circular"] = "linear",
+    opset: IntLike | None = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter(
+    past_cache: NDArray[Any],
+    update: LazyT,
+    write_indices: LazyT | IntegerArray | Integers | None = None,
+    *,
+    axis: IntLike = -2,
+    mode: Literal["linear", "circular"] = "linear",
+    opset: IntLike | None = None,
+) -> LazyT: ...
+@overload
+def tensor_scatter(
+    past_cache: ArrayT,
+    update: ArrayT | Nested[Any],
+    write_indices: ArrayT | Integers | None = None,
+    *,
+    axis: IntLike = -2,
+    mode: Literal["linear", "circular"] = "linear",
+    opset: IntLike | None = None,
+) -> ArrayT: ...
 def tensor_scatter(
     past_cache: Any,
     update: Any,
     write_indices: Any = None,
     *,
-    axis: int = -2,
+    axis: IntLike = -2,
     mode: str = "linear",
-    opset: int | None = None,
+    opset: IntLike | None = None,
 ) -> Any:
     """TensorScatter: the update of a key-value cache, one run of positions along one axis for each sample.
 
@@ -437,7 +713,7 @@ def reference_ops(opset: int | None = None) -> list[type]:
     return evaluator.operators(opset)
 
 
-def _version(function: str, operator: str, opset: int | None) -> int:
+def _version(function: str, operator: str, opset: IntLike | None) -> int:
     """The version of an operator that rules in an opset."""
     versions = VERSIONS[operator]
     if opset is None:
@@ -451,7 +727,13 @@ def _version(function: str, operator: str, opset: int | None) -> int:
 
 
 def _accepted(
-    function: str, operator: str, opset: int | None, index_types: tuple[str, ...], data: Any, indices: Any, *rest: Any
+    function: str,
+    operator: str,
+    opset: IntLike | None,
+    index_types: tuple[str, ...],
+    data: Any,
+    indices: Any,
+    *rest: Any,
 ) -> list[Any]:
     """The arguments as arrays, once the version takes them."""
     version = _version(function, operator, opset)
@@ -468,7 +750,7 @@ def _accepted(
     return arrays
 
 
-def _reduction(function: str, operator: str, opset: int | None, reduction: str) -> None:
+def _reduction(function: str, operator: str, opset: IntLike | None, reduction: str) -> None:
     if reduction not in REDUCTIONS:
         raise errors.unknown_reduction(function, shapes.string(function, "reduction", reduction), tuple(REDUCTIONS))
     version = _version(function, operator, opset)

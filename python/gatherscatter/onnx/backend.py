@@ -5,7 +5,7 @@
 Source: https://onnx.ai/onnx/api/backend.html
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import onnx
@@ -22,13 +22,13 @@ class Model(BackendRep):
     """A model that is ready to run."""
 
     def __init__(self, model: Any) -> None:
-        self.evaluator = ReferenceEvaluator(model, new_ops=reference_ops())
+        self.evaluator: ReferenceEvaluator = ReferenceEvaluator(model, new_ops=reference_ops())
 
     def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
         """Run on inputs in the model's order (or one array, for a model of one input), and return its outputs."""
         if not isinstance(inputs, Sequence):
             inputs = [inputs]
-        return tuple(self.evaluator.run(None, dict(zip(self.evaluator.input_names, inputs, strict=False))))
+        return tuple(self.evaluator.run(None, dict(zip(self.evaluator.input_names, inputs, strict=False))))  # pyright: ignore[reportArgumentType]
 
 
 class Backend(_Backend):
@@ -52,6 +52,6 @@ class Backend(_Backend):
         return device.partition(":")[0] == "CPU"
 
 
-prepare = Backend.prepare
-run_model = Backend.run_model
-supports_device = Backend.supports_device
+prepare: Callable[..., Model] = Backend.prepare
+run_model: Callable[..., tuple[Any, ...]] = Backend.run_model
+supports_device: Callable[[str], bool] = Backend.supports_device

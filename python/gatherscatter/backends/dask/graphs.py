@@ -58,7 +58,7 @@ def chunked(array: Any) -> Any:
     """NumPy's array as Dask's."""
     if isinstance(array, da.Array):
         return array
-    return da.from_array(array, chunks=_auto(array.shape, ("auto",) * array.ndim, array.dtype))
+    return da.from_array(array, chunks=_auto(array.shape, ("auto",) * array.ndim, array.dtype))  # pyright: ignore[reportArgumentType]
 
 
 def _auto(shape: tuple[int, ...], chunks: tuple[Any, ...], dtype: np.dtype[Any]) -> Chunks:
@@ -91,16 +91,16 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
     leading = tuple(data.chunks[axis] for axis in axes.leading)
     layout = Layout(Cuts(plan, axes, leading, places, numbered), data.chunks)
     if isinstance(indices, da.Array):
-        indices = indices.rechunk((*places, *((plan.depth,),) * (indices.ndim - axes.n_places)))
+        indices = indices.rechunk((*places, *((plan.depth,),) * (indices.ndim - axes.n_places)))  # pyright: ignore[reportArgumentType]
     if theirs is not None:
         wanted = list(layout.result)
         for axis, sizes in zip(at, theirs, strict=True):
             wanted[axis] = wanted[axis] if is_known(sizes) and is_known(wanted[axis]) else sizes
-        updates = updates.rechunk(tuple(wanted))
+        updates = updates.rechunk(tuple(wanted))  # pyright: ignore[reportArgumentType, reportOptionalMemberAccess]
     elif updates is not None:
         if not all(map(is_known, places)):
             raise errors.unknown_size(plan.operator, "indices", [is_known(sizes) for sizes in places].index(False))
-        updates = da.from_array(updates, chunks=layout.result)
+        updates = da.from_array(updates, chunks=layout.result)  # pyright: ignore[reportArgumentType]
     return layout, indices, updates
 
 
@@ -137,7 +137,7 @@ class _Builder:
     def array(self, chunks: Chunks, meta: Any, *made_from: Any) -> Any:
         dependencies: Any = [array for array in made_from if isinstance(array, da.Array)]
         graph = HighLevelGraph.from_collections(self.name, self.graph, dependencies)
-        return da.Array(graph, self.name, chunks, meta=meta)
+        return da.Array(graph, self.name, chunks, meta=meta)  # pyright: ignore[reportCallIssue]
 
     def routes(self, indices: Any) -> Iterator[tuple[Block, tasks.Routes]]:
         """Where known indices go, for each chunk of them."""

@@ -295,9 +295,9 @@ class Merge:
         turns = np.full(int(np.prod(shape)), len(order))  # which names no row, so it is filled
         turns[order] = np.arange(len(order))
         rows = concatenated(pieces) if pieces else _nothing(self.meta, self.row)
-        mode = "fill" if len(order) < len(turns) else "promise_in_bounds"
         turns = like(turns.reshape((*shape, 1)), rows)
-        return ops.gather_nd(rows, turns, mode=mode, fill_value=self.fill_value)
+        filled = len(order) < len(turns)
+        return ops.gather_nd(rows, turns, mode="fill" if filled else "promise_in_bounds", fill_value=self.fill_value)
 
 
 def _nothing(meta: Any, row: tuple[int, ...]) -> Any:
@@ -428,15 +428,16 @@ class Apply:
             tuples, updates = tuples[order], ops.gather(updates, like(order, updates))
         return tuples, updates
 
-    def _scattered(self, chunk: Any, tuples: Array, updates: Any, reduction: str, include_self: bool) -> Any:
+    def _scattered(self, chunk: Any, tuples: Array, updates: Any, reduction: Any, include_self: bool) -> Any:
         table = permuted(chunk, self.order)
         tuples = like(tuples, chunk)
         if isinstance(updates, np.ndarray) and not isinstance(chunk, _NUMPY):
             updates = dispatch.backend_of(self.operator, "data", chunk).as_array(
                 self.operator, "updates", updates, chunk
             )
-        mode = "promise_in_bounds"
-        result = ops.scatter_nd(table, tuples, updates, reduction=reduction, include_self=include_self, mode=mode)
+        result = ops.scatter_nd(
+            table, tuples, updates, reduction=reduction, include_self=include_self, mode="promise_in_bounds"
+        )
         return permuted(result, inverse(self.order))
 
 

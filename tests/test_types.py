@@ -1,0 +1,92 @@
+"""What a type checker says: of uses that are right, of uses that are not, and of the names that options have."""
+
+import inspect
+import os
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import gatherscatter as gs
+import pytest
+from gatherscatter import _typing, shapes
+from gatherscatter import onnx as gonnx
+from gatherscatter import openvino as gov
+from gatherscatter import tensorflow as gtf
+
+USES = Path(__file__).with_name("typing")
+MODULES = (gs, gonnx, gov, gtf)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """What mypy says of both files, in one run: most of its time goes to the array libraries."""
+    where = tmp_path_factory.mktemp("types")
+    path = [USES / "stubs"]
+    package = Path(gs.__file__).parent
+    if package.parent.name not in ("site-packages", "dist-packages"):  # an editable install, which mypy does not see
+        path.append(package.parent)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", where / "cache"]
+    run = subprocess.run(
+        [*command, "--no-error-summary", "--hide-error-context", USES / "good.py", USES / "bad.py"],
+        capture_output=True,
+        text=True,
+        cwd=where,
+        env={**os.environ, "MYPYPATH": os.pathsep.join(map(str, path))},
+    )
+    assert run.returncode in (0, 1), run.stdout + run.stderr
+    return run.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", ["good.py", "bad.py"])
+def test_uses(report, name):
+    """In bad.py each line is an error that it says to expect; one that is none is an unused `type: ignore`."""
+    assert [line for line in report if name in line and ": error: " in line] == []
+
+
+def test_nothing_else_is_wrong(report):
+    assert [line for line in report if ": error: " in line] == []
+
+
+def test_every_function_is_used():
+    good = (USES / "good.py").read_text(encoding="utf-8")
+    for module in MODULES:
+        prefix = "gs." if module is gs else f"gs.{module.__name__.rpartition('.')[2]}."
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)):
+                assert f"{prefix}{name}(" in good, prefix + name
+
+
+def test_names_of_options_are_those_that_the_functions_take():
+    names = typing.get_args
+    assert names(_typing.GatherMode) == shapes.GATHER_MODES
+    assert names(_typing.ScatterMode) == shapes.SCATTER_MODES
+    assert names(_typing.Reduction) == shapes.REDUCTIONS
+    assert names(gonnx.Reduction) == tuple(gonnx.REDUCTIONS)
+    assert names(gov.NDReduction) == tuple(gov._ND_REDUCTIONS)
+    assert names(gov.ElementsReduction) == tuple(gov._ELEMENTS_REDUCTIONS)
+    assert names(gtf.Policy) == tuple(gtf._POLICIES)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_overloads_have_the_function_s_parameters(module):
+    """Names, order, kinds and defaults: what help() shows is what a type checker takes."""
+    for name in module.__all__:
+        function = getattr(module, name)
+        if not inspect.isfunction(function):
+            continue
+        for overload in typing.get_overloads(function):
+            expected, found = (
+                [(p.name, p.kind, p.default) for p in inspect.signature(f).parameters.values()]
+                for f in (function, overload)
+            )
+            if name == "show_config":  # of which one overload needs its argument
+                expected, found = [p[:2] for p in expected], [p[:2] for p in found]
+            assert found == expected, name
+
+
+def test_a_signature_is_readable():
+    assert str(inspect.signature(gs.gather_nd)) == (
+        "(data: Any, indices: Any, *, batch_dims: int | typing.SupportsIndex = 0, mode: str = 'raise', "
+        "fill_value: Any = 0, out: Any = None) -> Any"
+    )

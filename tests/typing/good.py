@@ -1,0 +1,183 @@
+"""Uses that must type-check, each with the type that it has. Read by mypy and pyright, and never run."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+import array_api_strict as strict
+import cupy
+import dask.array as da
+import gatherscatter as gs
+import jax
+import numpy as np
+import torch
+from array_api_strict._array_object import Array as StrictArray
+from numpy.typing import NDArray
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Anything = NDArray[Any]
+
+
+def numpy_keeps_the_dtype(f8: F8, i8: I8, u1: NDArray[np.uint8], texts: NDArray[np.str_], some: Anything) -> None:
+    assert_type(gs.gather(f8, i8), F8)
+    assert_type(gs.gather(f8, i8, axis=-1, batch_dims=1, mode="clip", out=f8), F8)
+    assert_type(gs.gather_nd(f8, u1, batch_dims=1, mode="fill", fill_value=np.nan), F8)
+    assert_type(gs.gather_elements(f8, i8, axis=1, mode="wrap", out=f8), F8)
+    assert_type(gs.scatter(f8, i8, f8, axis=1, batch_dims=1, reduction="add"), F8)
+    assert_type(gs.scatter_nd(f8, u1, 1.5, reduction="mean", include_self=False, mode="drop"), F8)
+    assert_type(gs.scatter_elements(f8, i8, [[1.0]], axis=0, reduction="max", out=f8), F8)
+    assert_type(gs.gather(u1, some), NDArray[np.uint8])
+    assert_type(gs.gather_nd(texts, i8), NDArray[np.str_])
+    assert_type(gs.gather_nd(some, i8), Anything)
+    assert_type(gs.gather_nd(f8, np.array([[0]])), F8)  # indices of any dtype, as np.array has them
+    assert_type(gs.scatter_nd(f8, np.array([[0]]), np.array([1.0])), F8)
+    assert_type(gs.scatter_nd(texts, i8, "word"), NDArray[np.str_])
+
+
+def numpy_classes(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], mapped: np.memmap[Any, Any]) -> None:
+    index = np.array([0, 1])
+    assert_type(gs.gather(rows, index), NDArray[np.float32])  # of another number of axes, maybe
+    assert_type(gs.gather(mapped, index), NDArray[Any])
+
+
+def lists_are_numpys(f8: F8, rows: list[list[int]], one: list[np.int64]) -> None:
+    assert_type(gs.gather(f8, [0, 1]), F8)
+    assert_type(gs.gather(f8, 0), F8)
+    assert_type(gs.gather(f8, np.int8(0)), F8)
+    assert_type(gs.gather(f8, one), F8)
+    assert_type(gs.gather_nd(f8, []), F8)
+    assert_type(gs.gather_nd(f8, rows), F8)
+    assert_type(gs.gather_nd(f8, ((0, 1), (2, 3))), F8)
+    assert_type(gs.gather_elements(f8, [[0], [1]]), F8)
+    assert_type(gs.scatter_nd(f8, [[0]], [1.0]), F8)
+    assert_type(gs.gather([1.5, 2.5], [1]), Anything)
+    assert_type(gs.gather([[1, 2], [3, 4]], np.array([1])), Anything)
+    assert_type(gs.gather_nd(("a", "b"), ((1,),)), Anything)
+    assert_type(gs.gather_nd(7, []), Anything)
+    assert_type(gs.gather_elements(rows, rows), Anything)
+    assert_type(gs.scatter([0, 0], [1], [5]), Anything)
+    assert_type(gs.scatter_nd([0, 0], [[1]], 5, out=np.zeros(2, int)), Anything)
+    assert_type(gs.scatter_elements(rows, rows, rows), Anything)
+
+
+def torch_gives_torch(t: torch.Tensor, p: torch.nn.Parameter) -> None:
+    assert_type(gs.gather(t, t, axis=1, mode="clip", out=t), torch.Tensor)
+    assert_type(gs.gather(t, [0, 1]), torch.Tensor)
+    assert_type(gs.gather(t, 0), torch.Tensor)
+    assert_type(gs.gather([1.0, 2.0], t), torch.Tensor)
+    assert_type(gs.gather(p, t), torch.Tensor)
+    assert_type(gs.gather_nd(t, t, batch_dims=1), torch.Tensor)
+    assert_type(gs.gather_elements(t, t, axis=1), torch.Tensor)
+    assert_type(gs.scatter(t, t, t), torch.Tensor)
+    assert_type(gs.scatter_nd(t, t, 1.0, reduction="add"), torch.Tensor)
+    assert_type(gs.scatter_elements(t, [[0]], [[1.0]]), torch.Tensor)
+
+
+def jax_gives_jax(j: jax.Array) -> None:
+    assert_type(gs.gather(j, j), jax.Array)
+    assert_type(gs.gather_nd(j, [[0, 1]], mode="fill", fill_value=-1), jax.Array)
+    assert_type(gs.gather_elements(j, j), jax.Array)
+    assert_type(gs.scatter(j, j, j, mode="drop"), jax.Array)
+    assert_type(gs.scatter_nd(j, j, 1), jax.Array)
+    assert_type(gs.scatter_elements(j, j, j), jax.Array)
+    assert_type(jax.jit(lambda d, i: gs.gather_nd(d, i, mode="clip"))(j, j), Any)
+
+
+def cupy_gives_cupy(c: cupy.ndarray) -> None:
+    assert_type(gs.gather(c, c), cupy.ndarray)
+    assert_type(gs.gather_nd(c, [[0]]), cupy.ndarray)
+    assert_type(gs.gather_elements(c, c, out=c), cupy.ndarray)
+    assert_type(gs.scatter(c, c, 0), cupy.ndarray)
+    assert_type(gs.scatter_nd(c, c, c), cupy.ndarray)
+    assert_type(gs.scatter_elements(c, c, c), cupy.ndarray)
+
+
+def dask_gives_dask(d: da.Array, f8: F8, i8: I8) -> None:
+    assert_type(gs.gather(d, d), da.Array)
+    assert_type(gs.gather(d, i8), da.Array)
+    assert_type(gs.gather(f8, d), da.Array)
+    assert_type(gs.gather_nd(d, [[0]]), da.Array)
+    assert_type(gs.gather_elements(d, d), da.Array)
+    assert_type(gs.scatter(d, i8, f8), da.Array)
+    assert_type(gs.scatter_nd(d, [[0]], 1.0), da.Array)
+    assert_type(gs.scatter_nd(d, d, f8), da.Array)
+    assert_type(gs.scatter_elements(f8, i8, d), da.Array)
+
+
+def any_library(s: StrictArray) -> None:
+    assert_type(gs.gather(s, s), StrictArray)
+    assert_type(gs.gather_nd(s, [[0]]), StrictArray)
+    assert_type(gs.gather_elements(s, s), StrictArray)
+    assert_type(gs.scatter(s, s, s), StrictArray)
+    assert_type(gs.scatter_nd(strict.zeros(3), s, 1.0), StrictArray)
+    assert_type(gs.scatter_elements(s, s, s), StrictArray)
+
+
+def options_as_the_functions_take_them(f8: F8, i8: I8) -> None:
+    axis, yes = np.int64(1), np.any(f8 > 0)
+    assert_type(gs.gather(f8, i8, axis=axis, batch_dims=True), F8)
+    assert_type(gs.scatter(f8, i8, f8, axis=axis, include_self=yes), F8)
+    assert_type(gs.gather_nd(data=f8, indices=i8), F8)
+
+
+def onnx(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> None:
+    assert_type(gs.onnx.gather(f8, i8, axis=1, opset=13), F8)
+    assert_type(gs.onnx.gather([1.0], [0]), Anything)
+    assert_type(gs.onnx.gather(t, t), torch.Tensor)
+    assert_type(gs.onnx.gather_elements(f8, i8), F8)
+    assert_type(gs.onnx.gather_elements(j, j), jax.Array)
+    assert_type(gs.onnx.gather_nd(f8, [[0]], batch_dims=1), F8)
+    assert_type(gs.onnx.gather_nd(d, i8), da.Array)
+    assert_type(gs.onnx.scatter(f8, i8, f8), F8)
+    assert_type(gs.onnx.scatter(t, t, t), torch.Tensor)
+    assert_type(gs.onnx.scatter_elements(f8, i8, f8, reduction="add"), F8)
+    assert_type(gs.onnx.scatter_elements(j, j, j), jax.Array)
+    assert_type(gs.onnx.scatter_nd(f8, i8, f8, reduction="max", opset=18), F8)
+    assert_type(gs.onnx.scatter_nd([1.0], [[0]], [2.0]), Anything)
+    assert_type(gs.onnx.scatter_nd(t, t, t), torch.Tensor)
+    assert_type(gs.onnx.tensor_scatter(f8, f8), F8)
+    assert_type(gs.onnx.tensor_scatter(t, t, [0], mode="circular"), torch.Tensor)
+    assert_type(gs.onnx.reference_ops(), list[type])
+
+
+def openvino(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> None:
+    assert_type(gs.openvino.gather(f8, i8, 0), F8)
+    assert_type(gs.openvino.gather(f8, i8, [1], version=7), F8)
+    assert_type(gs.openvino.gather(f8, i8, i8), F8)
+    assert_type(gs.openvino.gather(t, t, t, -1), torch.Tensor)
+    assert_type(gs.openvino.gather_nd([[1.0]], [[0]]), Anything)
+    assert_type(gs.openvino.gather_nd(j, j, 1, version=5), jax.Array)
+    assert_type(gs.openvino.gather_elements(f8, i8, 0), F8)
+    assert_type(gs.openvino.gather_elements(d, i8, 0), da.Array)
+    assert_type(gs.openvino.scatter_nd_update(f8, i8, f8, "sub"), F8)
+    assert_type(gs.openvino.scatter_nd_update(t, t, 1.0), torch.Tensor)
+    assert_type(gs.openvino.scatter_elements_update(f8, i8, f8, 0, "mean", use_init_val=False), F8)
+    assert_type(gs.openvino.scatter_elements_update(j, j, j, 0), jax.Array)
+
+
+def tensorflow(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> None:
+    assert_type(gs.tensorflow.gather(f8, i8, axis=1), F8)
+    assert_type(gs.tensorflow.gather(t, t, batch_dims=-1), torch.Tensor)
+    assert_type(gs.tensorflow.gather_nd(f8, i8, bad_indices_policy="IGNORE"), F8)
+    assert_type(gs.tensorflow.gather_nd([1.0], [[0]]), Anything)
+    assert_type(gs.tensorflow.gather_nd(j, j), jax.Array)
+    assert_type(gs.tensorflow.gather_nd(d, i8), da.Array)
+    assert_type(gs.tensorflow.scatter_nd(i8, f8, (3, 4)), F8)
+    assert_type(gs.tensorflow.scatter_nd([[0]], [1.0], [3]), Anything)
+    assert_type(gs.tensorflow.scatter_nd(t, t, t.shape), torch.Tensor)
+    assert_type(gs.tensorflow.scatter_nd([[0]], j, j), jax.Array)
+    assert_type(gs.tensorflow.tensor_scatter_nd_update(f8, i8, f8), F8)
+    assert_type(gs.tensorflow.tensor_scatter_nd_add(f8, i8, f8), F8)
+    assert_type(gs.tensorflow.tensor_scatter_nd_sub(t, t, t), torch.Tensor)
+    assert_type(gs.tensorflow.tensor_scatter_nd_max(j, j, j), jax.Array)
+    assert_type(gs.tensorflow.tensor_scatter_nd_min([1], [[0]], [2]), Anything)
+
+
+def settings() -> None:
+    gs.set_num_threads(None)
+    gs.set_num_threads(np.int64(2))
+    assert_type(gs.get_num_threads(), int)
+    assert_type(gs.show_config("dicts"), dict[str, Any])
+    gs.show_config()
+    assert_type(gs.__version__, str)

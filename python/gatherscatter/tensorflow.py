@@ -53,7 +53,8 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: Any = None, 
         ``k ≤ r − b``; 0 is legal. An index lies in ``[0, size)``: a negative one is out of bounds.
     batch_dims : int, default 0
         Leading axes that `params` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``.
-    name : ignored
+    name : str, optional
+        Ignored.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" makes a slice 0 (empty strings) that an index out of bounds names. The others raise.
 
@@ -131,7 +132,8 @@ def gather(
     batch_dims : int, default 0
         Leading axes that `params` and `indices` share; a negative number is counted from indices' rank. Then
         ``0 ≤ b ≤ min(axis, indices.ndim)``.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -201,7 +203,8 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
         Shape of the result.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -254,7 +257,8 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: Any 
         ``k ≤ r``; 0 is legal. An index lies in ``[0, size)``: a negative one is out of bounds.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
         Of tensor's dtype.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -305,7 +309,8 @@ def tensor_scatter_nd_add(
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -360,7 +365,8 @@ def tensor_scatter_nd_sub(
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -413,7 +419,8 @@ def tensor_scatter_nd_max(
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -466,7 +473,8 @@ def tensor_scatter_nd_min(
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------

@@ -133,7 +133,9 @@ class Sheet:
         mono: bool = False,
         weight: str = "normal",
         align: str = "center",
+        over: bool = False,
     ) -> None:
+        """Text; one that stands `over` a line hides it."""
         text = str(text)
         family = "DejaVu Sans Mono" if mono else "DejaVu Sans"
         self.axes.text(
@@ -147,6 +149,7 @@ class Sheet:
             family=family,
             weight=weight,
             zorder=4,
+            bbox={"facecolor": self.theme["paper"], "edgecolor": "none", "pad": 1.5} if over else None,
         )
         width = max(len(line) for line in text.split("\n")) * size * (0.0146 if mono or weight == "bold" else 0.0136)
         width *= 0.59 * 0.42 / CELL_INCHES / 0.42
@@ -234,6 +237,19 @@ class Sheet:
         self.axes.set_ylim(high_y, low_y)
         self.figure.set_size_inches((high_x - low_x) * CELL_INCHES, (high_y - low_y) * CELL_INCHES)
         self.figure.savefig(file, transparent=True, metadata={"Date": None})
+
+
+def rounded(turns: Sequence[tuple[float, float]], radius: float = 0.25) -> Curve:
+    """A line through the points, with round corners."""
+    points, codes = [turns[0]], [Curve.MOVETO]
+    for before, corner, after in zip(turns, turns[1:], turns[2:], strict=False):
+        for to, code in ((before, Curve.LINETO), (after, Curve.CURVE3)):
+            length = math.dist(corner, to) or 1
+            step = min(radius, length / 2) / length
+            near = (corner[0] + (to[0] - corner[0]) * step, corner[1] + (to[1] - corner[1]) * step)
+            points += [near] if code == Curve.LINETO else [corner, near]
+            codes += [code] if code == Curve.LINETO else [code, code]
+    return Curve([*points, turns[-1]], [*codes, Curve.LINETO])
 
 
 def shown(value: Any) -> str:
@@ -604,23 +620,33 @@ def flow_chart(source: str, folder: Path) -> str:
         for number, name in enumerate(names):
             at[name] = (column * (width + gap), (number + 0.5) * tallest / len(names) * 1.55)
 
+    made = {b for _, b, _, _ in edges}
+
     def draw(sheet: Sheet) -> None:
         for name, (x, y) in at.items():
-            sheet.cell(x, y - 0.5, "", 1 if name in stored else 0 if rank[name] else None, width=width)
+            sheet.cell(x, y - 0.5, "", 1 if name in stored else 0 if name in made else None, width=width)
             sheet.text(x + width / 2, y, labels[name], size=8)
-        for a, b, _label, dotted in edges:
+        top, bottom = -0.15, tallest * 1.55 + 0.15
+        for a, b, label, dotted in edges:
             (x0, y0), (x1, y1) = at[a], at[b]
             start, end = (x0 + width, y0), (x1, y1)
             middle = (start[0] + end[0]) / 2
-            points = [start, (middle, y0), (middle, y1), end]
-            far = rank[b] - rank[a] > 1
-            if far:  # below or above what stands between
-                around = tallest * 1.55 + 0.1 if y0 > tallest * 0.77 else -0.1
-                points = [start, (start[0] + 1, around), (end[0] - 1, around), end]
-                sheet.reach(middle, around)
+            path = Curve([start, (middle, y0), (middle, y1), end], [Curve.MOVETO, *[Curve.CURVE4] * 3])
+            if rank[b] - rank[a] > 1:  # around what stands between
+                lane = top if y1 < (top + bottom) / 2 else bottom
+                turns = [
+                    start,
+                    (x0 + width + 0.45, y0),
+                    (x0 + width + 0.45, lane),
+                    (x1 - 0.55, lane),
+                    (x1 - 0.55, y1),
+                    end,
+                ]
+                path = rounded(turns)
+                sheet.text(middle, lane, label, size=7.5, colour=sheet.theme["faint"], over=True)
             sheet.axes.add_patch(
                 FancyArrowPatch(
-                    path=Curve(points, [Curve.MOVETO, *[Curve.CURVE4] * 3]),
+                    path=path,
                     arrowstyle="-|>,head_length=3.5,head_width=2",
                     color=sheet.theme["faint"],
                     linewidth=1.1,
@@ -632,7 +658,7 @@ def flow_chart(source: str, folder: Path) -> str:
             said = {label for a, b, label, _ in edges if rank[a] == column and rank[b] == column + 1 and label}
             if said:
                 x = column * (width + gap) + width + gap / 2
-                sheet.text(x, -0.1, ", ".join(sorted(said)), size=7.5, colour=sheet.theme["faint"])
+                sheet.text(x, top - 0.5, ", ".join(sorted(said)), size=7.5, colour=sheet.theme["faint"])
 
     name = "flow-" + hashlib.sha256(source.encode()).hexdigest()[:8]
     both(draw, name, folder)

@@ -198,7 +198,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     indices : array of int16, int32 or int64, shape (…, k)
         ``k ≤ len(shape)``; 0 is legal. An index lies in ``[0, size)``: a negative one is out of bounds.
     updates : array, shape ``indices.shape[:-1] + shape[k:]``
-        bool, integers, float16, bfloat16, float32, float64, complex64 or complex128. The result has its dtype.
+        Of bool, integers, float16, bfloat16, float32, float64, complex64 or complex128; the result has its dtype.
     shape : sequence of int, or an array of them
         Shape of the result.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""

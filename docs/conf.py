@@ -14,6 +14,7 @@ import gatherscatter
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 HERE = Path(__file__).parent
@@ -21,6 +22,7 @@ sys.path.insert(0, str(HERE))
 
 import draw  # noqa: E402
 
+logger = logging.getLogger(__name__)
 REPOSITORY = "https://github.com/gatherscatter/gatherscatter"
 
 project = "gatherscatter"
@@ -84,7 +86,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {"index": [], "changelog": []}
+html_sidebars = {page: [] for page in ("index", "how-it-works", "contributing", "changelog")}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -98,7 +100,7 @@ linkcheck_ignore = [r"https?://"]
 
 def links_out_of_docs(app: Sphinx, docname: str, source: list[str]) -> None:
     """Let relative links to files outside of docs/ lead to the page here that includes them, or to the repository."""
-    pages = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "how-it-works.md", "README.md": "index.md"}
+    pages = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
     folder = (HERE / docname).parent
 
     def target(match: re.Match[str]) -> str:
@@ -108,7 +110,7 @@ def links_out_of_docs(app: Sphinx, docname: str, source: list[str]) -> None:
             return match[0]
         name = file.relative_to(HERE.parent).as_posix()
         if not file.exists():
-            raise ValueError(f"{docname}: a link leads to {name}, which is not there")
+            logger.warning("a link leads to %s, which is not there", name, location=docname)
         if name in pages:
             return f"]({os.path.relpath(HERE / pages[name], folder)}{anchor})"
         return f"]({REPOSITORY}/blob/main/{name}{anchor})"

@@ -2,6 +2,7 @@
 
 import copy
 import doctest
+import inspect
 import re
 import warnings
 from pathlib import Path
@@ -38,6 +39,16 @@ def test_there_are_examples():
     assert {"index.md", "modes.md", "guide/tuples.md", "guide/elements.md"} <= {
         page for page in PAGES if any(">>>" in block for _, block in fences(page))
     }
+
+
+@pytest.mark.parametrize("module", [gs, gs.onnx, gs.openvino, gs.tensorflow], ids=lambda module: module.__name__)
+def test_every_function_is_in_the_reference_with_an_example(module):
+    _, _, dialect = module.__name__.partition(".")
+    page = (DOCS / "reference" / f"{dialect or 'index'}.md").read_text()
+    listed = set(re.findall(r"^   (\w+)$", page, re.MULTILINE))
+    functions = {name for name in module.__all__ if inspect.isfunction(getattr(module, name))}
+    assert listed == functions
+    assert [name for name in functions if ">>>" not in getattr(module, name).__doc__] == []
 
 
 def rows(system):

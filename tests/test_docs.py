@@ -51,15 +51,15 @@ def test_every_function_is_in_the_reference_with_an_example(module):
     assert [name for name in functions if ">>>" not in getattr(module, name).__doc__] == []
 
 
-def rows(system):
-    """The calls of a page: pairs of cells that hold code, below a heading cell "gatherscatter"."""
+def rows(system, timed=False):
+    """The calls of a page: pairs of cells that hold code, below a heading "gatherscatter", with times behind or not."""
     page, ours, pairs = f"coming-from-{system}.md", False, []
     for line in (DOCS / page).read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
         if not cells:
             ours = False
         elif len(cells) > 1 and cells[1] == "gatherscatter":
-            ours = len(cells) < 5  # the table with times is held to by benchmarks/coming_from_numpy.py
+            ours = (len(cells) > 3) == timed
         elif ours and "`" in cells[0]:
             # "`one`, `other`": the first call, and all that are the same
             pairs += [(theirs, cells[1].strip("`")) for theirs in re.findall(r"`([^`]+)`", cells[0])]
@@ -117,6 +117,19 @@ def test_coming_from_numpy(theirs, ours):
         names["i"] = np.array([4, 0, 2, 1])
         if "axis=1" in ours:
             names["u"] = np.arange(24, dtype="f4").reshape(6, 4)
+    the_same(theirs, ours, names)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), rows("numpy", timed=True))
+def test_coming_from_numpy_timed(theirs, ours):
+    rows, along = np.array([4, 0, 2, 1]), np.array([[1, 3], [0, 2], [2, 4], [4, 0], [3, 1], [0, 2]])
+    names = {"gs": gs, "np": np, "data": X.reshape(-1), "i": rows, "u": V, "w": V.astype("f8"), "n": 7}
+    if "_nd" in ours:
+        names |= {"data": X, "i": PAIRS}
+    elif "_elements" in ours:
+        names |= {"data": X, "i": along, "u": np.arange(12, dtype="f4").reshape(6, 2)}
+    elif "axis=1" in ours:
+        names |= {"data": X}
     the_same(theirs, ours, names)
 
 
@@ -252,3 +265,4 @@ def test_pages_state_calls():
     """The reader of tables finds them: a change of their form must not switch the tests off."""
     for system in ("numpy", "pytorch", "jax", "onnx", "tensorflow"):
         assert len(rows(system)) > 8, system
+    assert len(rows("numpy", timed=True)) > 8

@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import draw  # noqa: E402
+import links  # noqa: E402
 
 logger = logging.getLogger(__name__)
 REPOSITORY = "https://github.com/gatherscatter/gatherscatter"
@@ -80,8 +81,8 @@ html_sidebars = {page: [] for page in ("index", "how-it-works", "contributing", 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# `-b linkcheck` follows links between pages and to their headings. Addresses are left to people: a build should not
-# fail because somebody's server sleeps.
+# `-b linkcheck` follows addresses. Those are left to people, who give `-D linkcheck_ignore=^$`: a build should not fail
+# because somebody's server sleeps. Links between pages are checked in every build, by myst and by links.py.
 linkcheck_ignore = [r"https?://"]
 
 
@@ -138,8 +139,16 @@ class Mermaid(SphinxDirective):
         return [nodes.paragraph("", "", nodes.image(uri=f"{up}pictures/{name}.svg", alt=label))]
 
 
+def links_within(app: Sphinx, exception: Exception | None) -> None:
+    """Check the pages as they were built."""
+    if exception is None and app.builder.name == "html":
+        for fault in links.faults(Path(app.outdir)):
+            logger.warning("%s", fault)
+
+
 def setup(app: Sphinx) -> None:
     draw.everything(HERE / "pictures")
     app.add_directive("mermaid", Mermaid)
     app.add_transform(TwoPictures)
     app.connect("source-read", links_out_of_docs)
+    app.connect("build-finished", links_within)

@@ -149,6 +149,12 @@ def gather(
     TypeError
         If `indices` is not of integers, if arrays of two libraries meet, or if a dtype does not fit.
 
+    See Also
+    --------
+    gather_nd : By tuples of indices along the leading axes.
+    gather_elements : By an index for each element.
+    scatter : The way back.
+
     Notes
     -----
     This is Gather of ONNX [1]_, ``tf.gather`` [2]_ and, without `batch_dims`, ``numpy.take``.
@@ -300,6 +306,12 @@ def gather_nd(
         If `indices` is not of integers, if arrays of two libraries meet, if `data` is a masked array, or if
         `fill_value` or `out` has another dtype.
 
+    See Also
+    --------
+    gather : Slices along one axis.
+    gather_elements : By an index for each element, along one axis.
+    scatter_nd : The way back.
+
     Notes
     -----
     This is GatherND of ONNX [1]_ and OpenVINO [2]_ and ``tf.gather_nd`` [3]_; where they differ (``k = 0``,
@@ -444,6 +456,12 @@ def gather_elements(
         If the shapes, `mode` or another option break a rule above.
     TypeError
         If `indices` is not of integers, if arrays of two libraries meet, or if a dtype does not fit.
+
+    See Also
+    --------
+    gather : Slices along one axis.
+    gather_nd : By tuples of indices along the leading axes.
+    scatter_elements : The way back.
 
     Notes
     -----
@@ -624,6 +642,12 @@ def scatter(
     TypeError
         If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
         arrays of two libraries meet.
+
+    See Also
+    --------
+    scatter_nd : By tuples of indices along the leading axes.
+    scatter_elements : By an index for each element.
+    gather : The way back.
 
     Notes
     -----
@@ -806,6 +830,12 @@ def scatter_nd(
         If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
         arrays of two libraries meet.
 
+    See Also
+    --------
+    scatter : Slices along one axis.
+    scatter_elements : By an index for each element, along one axis.
+    gather_nd : The way back.
+
     Notes
     -----
     The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
@@ -985,6 +1015,12 @@ def scatter_elements(
     TypeError
         If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
         arrays of two libraries meet.
+
+    See Also
+    --------
+    scatter : Slices along one axis.
+    scatter_nd : By tuples of indices along the leading axes.
+    gather_elements : The way back.
 
     Notes
     -----

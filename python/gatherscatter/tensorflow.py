@@ -108,7 +108,8 @@ def gather_nd(
         ``k ≤ r − b``; 0 is legal. An index lies in ``[0, size)``: a negative one is out of bounds.
     batch_dims : int, default 0
         Leading axes that `params` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``.
-    name : ignored
+    name : str, optional
+        Ignored.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" makes a slice 0 (empty strings) that an index out of bounds names. The others raise.
 
@@ -231,7 +232,8 @@ def gather(
     batch_dims : int, default 0
         Leading axes that `params` and `indices` share; a negative number is counted from indices' rank. Then
         ``0 ≤ b ≤ min(axis, indices.ndim)``.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -332,12 +334,13 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     indices : array of int16, int32 or int64, shape (…, k)
         ``k ≤ len(shape)``; 0 is legal. An index lies in ``[0, size)``: a negative one is out of bounds.
     updates : array, shape ``indices.shape[:-1] + shape[k:]``
-        bool, integers, float16, bfloat16, float32, float64, complex64 or complex128. The result has its dtype.
+        Of bool, integers, float16, bfloat16, float32, float64, complex64 or complex128; the result has its dtype.
     shape : sequence of int, or an array of them
         Shape of the result.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -414,7 +417,8 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
         ``k ≤ r``; 0 is legal. An index lies in ``[0, size)``: a negative one is out of bounds.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
         Of tensor's dtype.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -513,7 +517,8 @@ def tensor_scatter_nd_add(
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -616,7 +621,8 @@ def tensor_scatter_nd_sub(
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -717,7 +723,8 @@ def tensor_scatter_nd_max(
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------
@@ -818,7 +825,8 @@ def tensor_scatter_nd_min(
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         "IGNORE" skips an update whose index is out of bounds. The others raise.
-    name : ignored
+    name : str, optional
+        Ignored.
 
     Returns
     -------

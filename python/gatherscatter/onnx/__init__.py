@@ -88,8 +88,8 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
     data : array, rank r ≥ 1
         Of a type of the document; bfloat16 from opset 13.
     indices : array of int32 or int64, any rank
-        Each in [−s, s − 1] for an axis of size s. (Version 1 leaves open what a negative index is; it counts from
-        the back here too.)
+        Each in [−s, s − 1] for an axis of size s. Version 1 leaves open what a negative index is; it counts from
+        the back here too.
     axis : int, default 0
         In [−r, r − 1].
     opset : int, optional
@@ -411,9 +411,15 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
 
     Parameters
     ----------
-    data, indices, updates, axis
-        As `scatter_elements`, without bfloat16. (The document leaves open what a negative index is; it counts from
-        the back here.)
+    data : array, rank r ≥ 1
+        Of a type of the document, without bfloat16.
+    indices : array of int32 or int64, rank r
+        As those of `scatter_elements`. The document leaves open what a negative index is; it counts from the back
+        here.
+    updates : array
+        Of indices' shape and data's dtype.
+    axis : int, default 0
+        In [−r, r − 1].
     opset : int, default 9
         Opset of the model, 9 or 10.
 

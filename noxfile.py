@@ -155,13 +155,13 @@ def build(session):
         if "-march" in entry["command"]:
             session.error(f"built for one CPU: {entry['command']}")
     (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
+    session.run("check-wheel-contents", str(wheel))
     if ON_LINUX:
         session.run("auditwheel", "show", str(wheel))
         session.run("auditwheel", "repair", "--wheel-dir", str(dist), str(wheel))
         wheel.unlink()
         (wheel,) = dist.glob("*.whl")
     session.run("twine", "check", "--strict", str(sdist), str(wheel))
-    session.run("check-wheel-contents", str(wheel))
     session.log(f"{wheel.name}: {wheel.stat().st_size:,} bytes; {sdist.name}: {sdist.stat().st_size:,} bytes")
     if wheel.stat().st_size > MAX_WHEEL:
         session.error(f"the wheel has more than {MAX_WHEEL:,} bytes")

@@ -11,8 +11,8 @@ cdef extern from *:
     #else
       #define GS_INLINE_VOID void
     #endif
-    /* One binary for every CPU: the loader picks the widest vectors that the CPU has. */
-    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
+    /* One binary for every CPU: the loader picks the widest vectors that the CPU has. GCC 11 cannot choose by level. */
+    #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
         && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
       #define GS_CLONED_VOID \
         __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"))) void

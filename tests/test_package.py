@@ -4,13 +4,16 @@ import doctest
 import importlib.util
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import gatherscatter as gs
 import pytest
 from gatherscatter._kernels import threads as kernel
 
+CITATION = Path(__file__).parents[1] / "CITATION.cff"
 MODULES = sorted(module.name for module in pkgutil.walk_packages(gs.__path__, "gatherscatter."))
 if importlib.util.find_spec("cupy") is None:  # which is no dependency of the tests
     MODULES.remove("gatherscatter.backends.cupy")
@@ -69,3 +72,9 @@ def test_version_is_the_distributions():
     from importlib.metadata import version
 
     assert version("gatherscatter") == gs.__version__
+
+
+@pytest.mark.skipif(not CITATION.exists(), reason="not a checkout of the repository")
+def test_version_is_that_to_cite():
+    cited = re.search(r"^version: (.+)$", CITATION.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert cited[1] == gs.__version__

@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+import sysconfig
 
 import gatherscatter as gs
+import pytest
 from gatherscatter._kernels import threads as kernel
 
 
@@ -82,3 +84,10 @@ def test_many_python_threads_at_once():
     with ThreadPoolExecutor(8) as pool:
         for result in pool.map(lambda _: gs.gather_nd(data, indices), range(24)):
             np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has the GIL")
+def test_import_leaves_the_gil_off():
+    code = "import sys, gatherscatter; print(sys._is_gil_enabled())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n", run.stderr

@@ -265,6 +265,7 @@ def test_a_compiled_graph_raises():
         compiled(data, indices + 1)
 
 
+@pytest.mark.compiler
 def test_inductor_keeps_the_order_of_sums():
     data = torch.from_numpy(numbers((64,), np.dtype("f4"), 3))
     updates = torch.from_numpy(numbers((100_000,), np.dtype("f4"), 3))

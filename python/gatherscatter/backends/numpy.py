@@ -36,6 +36,8 @@ _NUMBERS = {name: number for number, name in enumerate(REDUCED, start=1)}
 
 # Elements that are moved or divided at a time where NumPy does it.
 _BLOCK = 1 << 14
+# NumPy before 2.2 loses strings that are found by indices along several axes; along one it finds them.
+_LOSES_STRINGS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 # Rows whose updates are counted at a time for a mean: 16 MiB of counts.
 _COUNTED = 1 << 21
@@ -254,6 +256,8 @@ def _rows(data: Array, axes: tuple[int, ...], numbers: NDArray[np.int64]) -> Arr
         return np.broadcast_to(data, (len(numbers), *data.shape))
     if len(numbers) == 0:
         return np.empty((0, *data.shape[len(axes) :]), data.dtype)
+    if _LOSES_STRINGS and data.dtype.kind == "T":
+        return data.reshape((-1, *data.shape[len(axes) :])).take(numbers, axis=0)
     return data[np.unravel_index(numbers, axes)]
 
 

@@ -1,5 +1,6 @@
 """The public functions: docstring → plan → backend."""
 
+from collections.abc import Callable
 from typing import Any
 
 from numpy import ndarray as _ndarray
@@ -7,7 +8,7 @@ from numpy import ndarray as _ndarray
 from gatherscatter import dispatch, shapes, threads
 from gatherscatter._kernels.gather import try_gather as _try_gather
 from gatherscatter._kernels.scatter import try_scatter as _try_scatter
-from gatherscatter.shapes import AXIS, ELEMENTS, ND
+from gatherscatter.shapes import AXIS, ELEMENTS, ND, Plan
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter", "scatter_elements", "scatter_nd"]
 
@@ -17,6 +18,14 @@ _known, _route = dispatch.known, dispatch.route
 # Small calls have no time for a plan. Kernels and backends try them first, and answer None to what they would have to
 # explain or do in another way: that goes the long way.
 _small_gathers, _small_scatters = dispatch.small_gathers, dispatch.small_scatters
+
+
+def _plan(make: Callable[..., Plan], data: Any, indices: Any, *options: Any) -> Plan:
+    try:
+        return make(data.shape, indices.shape, *options)
+    except ValueError:  # a mask has the wrong shape too, but what is wrong with it is its dtype
+        dispatch.check_index_dtype(make.__name__, data, indices)
+        raise
 
 
 def gather(
@@ -109,7 +118,7 @@ def gather(
         batch_dims = shapes.integer("gather", "batch_dims", batch_dims)
     if type(mode) is not str:
         mode = shapes.string("gather", "mode", mode)
-    plan = shapes.gather(data.shape, indices.shape, axis, batch_dims, mode)
+    plan = _plan(shapes.gather, data, indices, axis, batch_dims, mode)
     return backend.gather(data, indices, plan, fill_value, out)
 
 
@@ -206,7 +215,7 @@ def gather_nd(
         batch_dims = shapes.integer("gather_nd", "batch_dims", batch_dims)
     if type(mode) is not str:
         mode = shapes.string("gather_nd", "mode", mode)
-    plan = shapes.gather_nd(data.shape, indices.shape, batch_dims, mode)
+    plan = _plan(shapes.gather_nd, data, indices, batch_dims, mode)
     return backend.gather(data, indices, plan, fill_value, out)
 
 
@@ -291,7 +300,7 @@ def gather_elements(
         axis = shapes.integer("gather_elements", "axis", axis)
     if type(mode) is not str:
         mode = shapes.string("gather_elements", "mode", mode)
-    plan = shapes.gather_elements(data.shape, indices.shape, axis, mode)
+    plan = _plan(shapes.gather_elements, data, indices, axis, mode)
     return backend.gather(data, indices, plan, fill_value, out)
 
 
@@ -403,7 +412,7 @@ def scatter(
         reduction = shapes.string("scatter", "reduction", reduction)
     if type(include_self) is not bool:
         include_self = shapes.boolean("scatter", "include_self", include_self)
-    plan = shapes.scatter(data.shape, indices.shape, axis, batch_dims, mode, reduction, include_self)
+    plan = _plan(shapes.scatter, data, indices, axis, batch_dims, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)
 
 
@@ -510,7 +519,7 @@ def scatter_nd(
         reduction = shapes.string("scatter_nd", "reduction", reduction)
     if type(include_self) is not bool:
         include_self = shapes.boolean("scatter_nd", "include_self", include_self)
-    plan = shapes.scatter_nd(data.shape, indices.shape, batch_dims, mode, reduction, include_self)
+    plan = _plan(shapes.scatter_nd, data, indices, batch_dims, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)
 
 
@@ -619,5 +628,5 @@ def scatter_elements(
         reduction = shapes.string("scatter_elements", "reduction", reduction)
     if type(include_self) is not bool:
         include_self = shapes.boolean("scatter_elements", "include_self", include_self)
-    plan = shapes.scatter_elements(data.shape, indices.shape, axis, mode, reduction, include_self)
+    plan = _plan(shapes.scatter_elements, data, indices, axis, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)

@@ -4,8 +4,8 @@ import array_api_strict as xp
 import gatherscatter as gs
 import numpy as np
 import pytest
-import reference
 from conftest import assert_same_bits
+from gatherscatter import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import gather_calls, gather_nd_cases

@@ -7,9 +7,8 @@ import libraries
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
 from conftest import assert_same_bits
-from gatherscatter import openvino
+from gatherscatter import openvino, reference
 from libraries import LIBRARIES
 from test_backends import on
 from test_interplay import HERE

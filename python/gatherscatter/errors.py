@@ -102,10 +102,10 @@ _SYNONYMS = (
 def _nearest(word: str, accepted: Sequence[str]) -> str | None:
     """The accepted word that another was likely meant to be."""
     word = word.strip().lower()
-    for same in _SYNONYMS:
-        if word in same:
-            return next((ours for ours in accepted if ours.lower() in same), None)
-    return next(iter(difflib.get_close_matches(word, accepted, n=1)), None)
+    lowered = {ours.lower(): ours for ours in accepted}
+    near = [ours for same in _SYNONYMS if word in same for ours in lowered if ours in same]
+    near = near or difflib.get_close_matches(word, lowered, n=1)
+    return lowered[near[0]] if near else None
 
 
 def unknown_word(operator: str, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
@@ -237,8 +237,9 @@ def long_tuples(operator: str, data: Sequence[int], indices: Sequence[int], batc
         fix = "tuples stand along the last axis: pass moveaxis(indices, 0, -1)"
     else:
         fix = f"for tuples of 1 index pass indices[{':' if len(indices) == 1 else '...'}, None]"
+    held = "1 index" if indices[-1] == 1 else f"{indices[-1]} indices"
     return ValueError(
-        f"{operator}: indices of shape {indices} holds tuples of {indices[-1]} indices, "
+        f"{operator}: indices of shape {indices} holds tuples of {held}, "
         f"but data of shape {data} has {_axes(left)}{beyond}; {fix}"
     )
 

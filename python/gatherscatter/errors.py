@@ -88,6 +88,7 @@ _SYNONYMS = (
     ("none", "assign", "set", "update", "replace", "overwrite", "="),
     ("add", "sum", "plus", "+"),
     ("mul", "prod", "product", "multiply", "*"),
+    ("sub", "subtract", "-"),
     ("max", "amax", "maximum"),
     ("min", "amin", "minimum"),
     ("mean", "average", "avg"),
@@ -103,8 +104,8 @@ def _nearest(word: str, accepted: Sequence[str]) -> str | None:
     """The accepted word that another was likely meant to be."""
     word = word.strip().lower()
     lowered = {ours.lower(): ours for ours in accepted}
-    near = [ours for same in _SYNONYMS if word in same for ours in lowered if ours in same]
-    near = near or difflib.get_close_matches(word, lowered, n=1)
+    known = [same for same in _SYNONYMS if word in same]
+    near = [ours for ours in lowered if ours in known[0]] if known else difflib.get_close_matches(word, lowered, n=1)
     return lowered[near[0]] if near else None
 
 
@@ -155,8 +156,8 @@ def foreign_mode(operator: str, mode: str, instead: str) -> ValueError:
 
 
 def not_integer(operator: str, argument: str, value: object) -> TypeError:
-    fix = f"pass an int, such as {argument}=0"
-    if isinstance(value, float) and value.is_integer():
+    fix = "pass an int"
+    if (isinstance(value, float) and value.is_integer()) or (isinstance(value, str) and value.isdecimal()):
         fix = f"pass {argument}={int(value)}"
     elif argument == "axis" and value is None:
         fix = "for all elements in one row pass reshape(data, (-1,)) and axis=0"

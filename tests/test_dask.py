@@ -605,7 +605,8 @@ WRONG = {
         lambda: gs.scatter(LAZY.astype(bool), HALVES, True, reduction="mean"),
         TypeError,
         "scatter: reduction='mean' is not for dtype bool; "
-        "convert data and updates to one that it takes: int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, complex64, complex128",
+        "convert data and updates to one that it takes: int8, int16, int32, int64, uint8, uint16, uint32, "
+        "uint64, float16, bfloat16, float32, float64, complex64, complex128",
     ),
     "masked data": (
         lambda: gs.gather(MASKED, [0]),

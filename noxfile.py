@@ -121,7 +121,7 @@ def actionlint(session):
 
 @nox.session
 def types(session):
-    """Check the package's types, that all public ones are known, uses of them, and the stubs of the compiled modules."""
+    """Check the package's types, that all public ones are known, and the stubs of the compiled modules."""
     install(session, ".[dev]")
     session.run("mypy", "--strict", "python/gatherscatter")
     session.run("pyright")

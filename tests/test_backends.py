@@ -5,8 +5,8 @@ import libraries
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
 from conftest import assert_same_numbers
+from gatherscatter import reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from libraries import DTYPES, FUNCTIONS, LIBRARIES, REDUCTIONS, numpy_dtype

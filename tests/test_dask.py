@@ -612,13 +612,12 @@ WRONG = {
     "updates of another dtype": (
         lambda: gs.scatter(LAZY, HALVES, da.zeros((6, 5), chunks=1, dtype="f4")),
         TypeError,
-        "scatter: updates has dtype float32, but data has float64: convert it with astype",
+        "scatter: updates has dtype float32, but data has float64; pass updates.astype(data.dtype)",
     ),
     "float indices": (
         lambda: gs.gather(LAZY, LAZY),
         TypeError,
-        "gather: indices has dtype float64; indices are integers, signed or unsigned, 8 to 64 bits: "
-        "convert them with astype",
+        "gather: indices has dtype float64, but indices are integers of 8 to 64 bits; pass indices.astype('int64')",
     ),
     "a fill value that does not fit": (
         lambda: gs.gather(LAZY.astype("u1"), HALVES, mode="fill", fill_value=256),
@@ -633,7 +632,8 @@ WRONG = {
     "a reduction that the dtype lacks": (
         lambda: gs.scatter(LAZY.astype(bool), HALVES, True, reduction="mean"),
         TypeError,
-        "scatter: reduction='mean' is not for dtype bool; it takes int8, int16, int32, int64, uint8, uint16, uint32, "
+        "scatter: reduction='mean' is not for dtype bool; "
+        "convert data and updates to one that it takes: int8, int16, int32, int64, uint8, uint16, uint32, "
         "uint64, float16, bfloat16, float32, float64, complex64, complex128",
     ),
     "masked data": (
@@ -651,12 +651,13 @@ WRONG = {
     "another library beside": (
         lambda: gs.gather(LAZY, array_api_strict.zeros(3, dtype=array_api_strict.int64)),
         TypeError,
-        "gather: data is a dask.Array but indices is a array_api_strict.Array: convert them to one library",
+        "gather: data is a dask.array.Array but indices is an array_api_strict.Array; pass numpy.asarray(indices)",
     ),
     "another library first": (
         lambda: gs.scatter(array_api_strict.zeros((4, 5)), np.array([0]), LAZY[:1]),
         TypeError,
-        "scatter: data is a array_api_strict.Array but indices is a numpy.ndarray: convert them to one library",
+        "scatter: data is an array_api_strict.Array but indices is a numpy.ndarray; "
+        "pass array_api_strict.asarray(indices)",
     ),
 }
 

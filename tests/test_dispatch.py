@@ -149,9 +149,11 @@ def test_plain_subclasses_are_arrays(kind, tmp_path):
 
 def test_two_libraries_are_refused():
     data, indices = np.arange(3), xp.asarray([[0]])
-    with pytest.raises(TypeError, match=r"^gather_nd: data is a numpy.ndarray but indices is a array_api_strict.Array"):
+    with pytest.raises(
+        TypeError, match=r"^gather_nd: data is a numpy.ndarray but indices is an array_api_strict.Array"
+    ):
         gs.gather_nd(data, indices)
-    with pytest.raises(TypeError, match=r"data is a array_api_strict.Array but indices is a numpy.ndarray"):
+    with pytest.raises(TypeError, match=r"data is an array_api_strict.Array but indices is a numpy.ndarray"):
         gs.gather_nd(xp.asarray(data), np.array([[0]]))
 
 
@@ -160,7 +162,7 @@ def test_batch_dims_takes_what_is_an_integer():
     for one in (1, np.int8(1), np.array(1), True):
         assert gs.gather_nd(data, indices, batch_dims=one).tolist() == [2, 3]
     for wrong in (1.0, "1", None, np.array([1, 2])):
-        with pytest.raises(TypeError, match=r"^gather_nd: batch_dims=.* is not an integer$"):
+        with pytest.raises(TypeError, match=r"^gather_nd: batch_dims=.* is not an integer; pass "):
             gs.gather_nd(data, indices, batch_dims=wrong)
 
 

@@ -7,8 +7,8 @@ import tracemalloc
 import gatherscatter as gs
 import numpy as np
 import pytest
-import reference
 from conftest import assert_same_bits
+from gatherscatter import reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import (

@@ -4,8 +4,8 @@ import gatherscatter as gs
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
 from conftest import assert_same_bits
+from gatherscatter import reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import (

@@ -186,8 +186,7 @@ def test_gradient_of_a_product_with_zeros():
         (
             lambda x: gs.gather(x, jnp.asarray([0.0])),
             TypeError,
-            "gather: indices has dtype float64; indices are integers, signed or unsigned, 8 to 64 bits: "
-            "convert them with astype",
+            "gather: indices has dtype float64, but indices are integers of 8 to 64 bits; pass indices.astype('int64')",
         ),
         (
             lambda x: gs.scatter(x, jnp.asarray([0]), jnp.zeros(2)),
@@ -197,12 +196,13 @@ def test_gradient_of_a_product_with_zeros():
         (
             lambda x: gs.scatter(x, jnp.asarray([0]), jnp.zeros(1, jnp.float32)),
             TypeError,
-            "scatter: updates has dtype float32, but data has float64: convert it with astype",
+            "scatter: updates has dtype float32, but data has float64; pass updates.astype(data.dtype)",
         ),
         (
             lambda x: gs.scatter(x + 0j, jnp.asarray([0]), 1, reduction="max"),
             TypeError,
-            "scatter: reduction='max' is not for dtype complex128; it takes bool, int8, int16, int32, int64, uint8, "
+            "scatter: reduction='max' is not for dtype complex128; "
+            "convert data and updates to one that it takes: bool, int8, int16, int32, int64, uint8, "
             "uint16, uint32, uint64, float16, bfloat16, float32, float64",
         ),
     ],

@@ -137,7 +137,7 @@ class TestVersions:
             (
                 lambda d, i: gs.onnx.gather(d, i, opset="13"),
                 TypeError,
-                "gather: opset='13' is not an integer",
+                "gather: opset='13' is not an integer; pass opset=13",
             ),
             (
                 lambda d, i: gs.onnx.gather_nd(d, [[0, 2]]),

@@ -7,9 +7,8 @@ import libraries
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
 from conftest import assert_same_bits
-from gatherscatter import openvino
+from gatherscatter import openvino, reference
 from libraries import LIBRARIES
 from test_backends import on
 from test_interplay import HERE
@@ -428,17 +427,20 @@ REFUSALS = [
     (ValueError, lambda: openvino.scatter_nd_update(I1, I1, I1, "mean"),
      "openvino.scatter_nd_update: reduction='mean' is not one of 'none', 'sum', 'sub', 'prod', 'min', 'max'"),
     (ValueError, lambda: openvino.scatter_nd_update(I1, I1, I1, "add", version=3),
-     "openvino.scatter_nd_update: reduction='add' is not one of 'none', 'sum', 'sub', 'prod', 'min', 'max'"),
+     "openvino.scatter_nd_update: reduction='add' is not one of 'none', 'sum', 'sub', 'prod', 'min', 'max'; "
+     "did you mean 'sum'?"),
     (ValueError, lambda: openvino.scatter_elements_update(I1, I1, I1, 0, "sub"),
      "openvino.scatter_elements_update: reduction='sub' is not one of 'none', 'sum', 'prod', 'min', 'max', 'mean'"),
     (TypeError, lambda: openvino.scatter_nd_update(I1, I1, I1, None),
-     "openvino.scatter_nd_update: reduction=None is not a string"),
+     "openvino.scatter_nd_update: reduction=None is not a string; did you mean 'none'?"),
     (TypeError, lambda: openvino.scatter_elements_update(I1, I1, I1, 0, use_init_val=1),
      "openvino.scatter_elements_update: use_init_val=1 is not a bool; pass True or False"),
-    (TypeError, lambda: openvino.gather(I1, I1, [0, 1]), "openvino.gather: axis=[0, 1] is not an integer"),
+    (TypeError, lambda: openvino.gather(I1, I1, [0, 1]),
+     "openvino.gather: axis=[0, 1] is not an integer; pass one axis, or call openvino.gather_nd for several"),
     (TypeError, lambda: openvino.gather_elements(I1, I1, "0"),
-     "openvino.gather_elements: axis='0' is not an integer"),
-    (TypeError, lambda: openvino.gather_nd(I1, I1, 0.0), "openvino.gather_nd: batch_dims=0.0 is not an integer"),
+     "openvino.gather_elements: axis='0' is not an integer; pass axis=0"),
+    (TypeError, lambda: openvino.gather_nd(I1, I1, 0.0),
+     "openvino.gather_nd: batch_dims=0.0 is not an integer; pass batch_dims=0"),
     (ValueError, lambda: openvino.gather(BATCHES, I1, 1, -2),
      "openvino.gather: batch_dims=-2 counts back beyond the 1 axes of indices; pass -1 or more"),
     (ValueError, lambda: openvino.gather_elements(SQUARE, array([[0, 1, 1]]), 1),
@@ -452,7 +454,7 @@ REFUSALS = [
      "openvino.scatter_elements_update: indices has dtype float64, but ScatterElementsUpdate-12 takes "
      f"{INTEGERS}: convert it with astype"),
     (TypeError, lambda: openvino.scatter_nd_update(I1, I1, array(1.0, float), "sub"),
-     "openvino.scatter_nd_update: updates has dtype float64, but data has int64: convert it with astype"),
+     "openvino.scatter_nd_update: updates has dtype float64, but data has int64; pass data.astype(updates.dtype)"),
     (TypeError, lambda: openvino.gather(None, I1, 0), "openvino.gather: data is None; pass an array"),
 ]  # fmt: skip
 
@@ -472,7 +474,7 @@ def test_bools_have_no_mean():
 
 def test_batch_axes_have_equal_sizes():
     for version in (5, 8):
-        with pytest.raises(ValueError, match="the first batch_dims=1 axes differ"):
+        with pytest.raises(ValueError, match="data and indices share their leading sizes"):
             openvino.gather_nd(SQUARE, array([[0]]), 1, version)
 
 

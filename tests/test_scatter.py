@@ -11,8 +11,8 @@ import gatherscatter as gs
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
 from conftest import assert_same_bits, assert_same_numbers
+from gatherscatter import reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import (

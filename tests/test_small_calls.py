@@ -3,9 +3,8 @@
 import gatherscatter as gs
 import numpy as np
 import pytest
-import reference
 from conftest import assert_same_numbers
-from gatherscatter import shapes, threads
+from gatherscatter import reference, shapes, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.shapes import AXIS, ELEMENTS, ND

@@ -139,9 +139,12 @@ def test_gather_axis_is_batch_dims():
         ({"batch_dims": -3}, "gather: batch_dims=-3 is not in [-2, 2] for indices of shape (2, 2)"),
         (
             {"batch_dims": 1, "axis": 0},
-            "gather: batch_dims=1 is not in [0, 0] for data of shape (2, 3, 4) and indices of shape (2, 2)",
+            "gather: batch_dims=1 is not in [0, 0], since batch axes stand in front of axis=0; pass 0, or a later axis",
         ),
-        ({"axis": 3}, "gather: axis=3 is not in [-3, 2] for data of shape (2, 3, 4)"),
+        (
+            {"axis": 3},
+            "gather: axis=3 is not in [-3, 2] for data of shape (2, 3, 4); pass 0 for its first axis, -1 for its last",
+        ),
     ],
 )
 def test_gather_options(options, message):
@@ -149,7 +152,7 @@ def test_gather_options(options, message):
 
 
 def test_gather_nd_refuses_negative_batch_dims():
-    with pytest.raises(ValueError, match=r"^gather_nd: batch_dims=-1 is not in \[0, 1\] for data of shape"):
+    with pytest.raises(ValueError, match=r"^gather_nd: batch_dims=-1 is not in \[0, 1\], since it is a number"):
         gtf.gather_nd(np.zeros((2, 2)), [[1], [0]], batch_dims=-1)
 
 
@@ -281,7 +284,7 @@ def test_ignore_gathers_nothing(params, nothing):
 
 
 def test_unknown_policy():
-    message = "bad_indices_policy='ignore' is not one of '', 'DEFAULT', 'ERROR', 'IGNORE'"
+    message = "bad_indices_policy='ignore' is not one of '', 'DEFAULT', 'ERROR', 'IGNORE'; did you mean 'IGNORE'?"
     found = refusal(ValueError, gtf.gather_nd, np.zeros(2), [[0]], bad_indices_policy="ignore")
     assert found == f"gather_nd: {message}"
     found = refusal(ValueError, gtf.tensor_scatter_nd_max, np.zeros(2), [[0]], np.ones(1), "ignore")
@@ -397,9 +400,13 @@ def test_scatter_nd_shape():
     assert gtf.scatter_nd(np.zeros((0, 1), int), np.zeros((0, 2)), [0, 2]).shape == (0, 2)
     for shape, error, message in (
         (3, TypeError, "scatter_nd: shape=3 is not a sequence of integers"),
-        ([1.5], TypeError, "scatter_nd: shape=1.5 is not an integer"),
+        ([1.5], TypeError, "scatter_nd: shape=1.5 is not an integer; pass an int"),
         ([-1], ValueError, "scatter_nd: shape=(-1,) holds a negative size"),
-        ([4, 2], ValueError, "scatter_nd: updates has shape (2,); pass shape (2, 2), or a Python scalar"),
+        (
+            [4, 2],
+            ValueError,
+            "scatter_nd: updates has shape (2,) and is not broadcast; pass broadcast_to(updates, (2, 2))",
+        ),
     ):
         with pytest.raises(error) as caught:
             gtf.scatter_nd([[1], [1]], np.array([1, 2]), shape)
@@ -421,7 +428,7 @@ def test_arrays_of_two_libraries():
     with pytest.raises(TypeError) as caught:
         gtf.gather_nd(np.zeros(2), torch.zeros((1, 1), dtype=torch.int64))
     assert str(caught.value) == (
-        "gather_nd: params is a numpy.ndarray but indices is a torch.Tensor: convert them to one library"
+        "gather_nd: params is a numpy.ndarray but indices is a torch.Tensor; pass numpy.asarray(indices)"
     )
 
 

@@ -461,18 +461,18 @@ def test_lists_and_scalars(device):
         (
             lambda x: gs.gather(x, np.array([0])),
             TypeError,
-            "gather: data is a torch.Tensor but indices is a numpy.ndarray: convert them to one library",
+            "gather: data is a torch.Tensor but indices is a numpy.ndarray; pass torch.asarray(indices)",
         ),
         (
             lambda x: gs.gather(x, torch.tensor([0.0])),
             TypeError,
-            "gather: indices has dtype torch.float32; indices are integers, signed or unsigned, 8 to 64 bits: "
-            "convert them with astype",
+            "gather: indices has dtype torch.float32, but indices are integers of 8 to 64 bits; "
+            "pass indices.to(torch.int64)",
         ),
         (
             lambda x: gs.scatter(x, torch.tensor([0]), torch.tensor([0])),
             TypeError,
-            "scatter: updates has dtype torch.int64, but data has torch.float32: convert it with astype",
+            "scatter: updates has dtype torch.int64, but data has torch.float32; pass updates.to(data.dtype)",
         ),
         (
             lambda x: gs.scatter(x, torch.tensor([0]), torch.zeros(2)),
@@ -482,7 +482,7 @@ def test_lists_and_scalars(device):
         (
             lambda x: gs.gather(x, torch.empty(1, dtype=torch.int64, device="meta")),
             ValueError,
-            "gather: indices is on meta, but data is on cpu: move it there",
+            "gather: indices is on meta, but data is on cpu; move it there",
         ),
         (
             lambda x: gs.gather(x.to_sparse(), torch.tensor([0])),
@@ -492,7 +492,8 @@ def test_lists_and_scalars(device):
         (
             lambda x: gs.scatter(x.to(torch.float8_e5m2), torch.tensor([0]), 1, reduction="add"),
             TypeError,
-            "scatter: reduction='add' is not for dtype torch.float8_e5m2; it takes bool, int8, int16, int32, int64, "
+            "scatter: reduction='add' is not for dtype torch.float8_e5m2; "
+            "convert data and updates to one that it takes: bool, int8, int16, int32, int64, "
             "uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, complex64, complex128",
         ),
         (

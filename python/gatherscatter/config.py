@@ -1,7 +1,9 @@
 """What this installation is made of."""
 
 import importlib.metadata
+import os
 import platform
+from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -14,6 +16,20 @@ __all__ = ["show_config"]
 
 # Distributions whose arrays the functions take. Looked up, never imported.
 _ARRAY_LIBRARIES = ("torch", "jax", "cupy", "cupy-cuda12x", "cupy-cuda13x", "dask", "array-api-strict")
+
+# What in the environment changes how the kernels run.
+_VARIABLES = (
+    "GATHERSCATTER_KEEP_MIB",
+    "GATHERSCATTER_STREAM",
+    "OMP_NUM_THREADS",
+    "OMP_THREAD_LIMIT",
+    "OMP_DYNAMIC",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "OMP_WAIT_POLICY",
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+)
 
 
 @overload
@@ -31,8 +47,8 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        With ``mode="dicts"``: keys "gatherscatter", "python", "numpy", "compiler", "openmp", "threads",
-        "kept memory" and "array libraries".
+        With ``mode="dicts"``: keys "gatherscatter", "python", "cpu", "numpy", "compiler", "openmp",
+        "threads", "kept memory", "environment" and "array libraries".
 
     Raises
     ------
@@ -51,19 +67,35 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     config: dict[str, Any] = {
         "gatherscatter": __version__,
         "python": f"{platform.python_version()}, {platform.platform()}",
+        "cpu": _cpu(),
         "numpy": np.__version__,
         "compiler": _kernel.compiler,
         "openmp": _kernel.openmp_version or "none (serial build)",
         "threads": threads.get_num_threads(),
         "kept memory": f"{memory.limit} MiB at most",
+        "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "array libraries": libraries,
     }
     if mode == "dicts":
         return config
+    config["environment"] = ", ".join(f"{name}={value}" for name, value in config["environment"].items()) or "none set"
     config["array libraries"] = ", ".join(f"{name} {version}" for name, version in libraries.items()) or "none"
     for name, value in config.items():
         print(f"{name:16} {value}")
     return None
+
+
+def _cpu() -> str:
+    """The CPU's name, how many of it there are, and its level of vector instructions as NumPy found it."""
+    name = platform.processor() or platform.machine()
+    try:  # Linux keeps the name there
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
+    except OSError:
+        pass
+    simd = np.show_config(mode="dicts") or {}
+    found = simd.get("SIMD Extensions", {})
+    return f"{name}, {os.cpu_count()} CPUs, {' '.join([*found.get('baseline', []), *found.get('found', [])])}"
 
 
 def _installed() -> dict[str, str]:

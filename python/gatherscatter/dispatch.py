@@ -50,6 +50,9 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
         else value
         for argument, value in arguments.items()
     ]
+    for argument, array, value in zip(arguments, arrays, arguments.values(), strict=True):
+        if argument == "indices" and array is not value and errors.kind_of(array.dtype) not in ("int", "bool"):
+            raise errors.index_values(operator, array.dtype)
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         known[tuple(map(type, arrays))] = backend
         # Not for subclasses, whose results may be of their own class.
@@ -57,6 +60,12 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
             small_gathers[type(arrays[0])] = backend.try_gather  # pyright: ignore[reportAttributeAccessIssue]
             small_scatters[type(arrays[0])] = backend.try_scatter  # pyright: ignore[reportAttributeAccessIssue]
     return backend, arrays
+
+
+def check_index_dtype(operator: str, data: Any, indices: Any) -> None:
+    """Refuse what no library takes for an index; what else one refuses is for its backend."""
+    if errors.kind_of(indices.dtype) in ("bool", "float", "complex"):
+        raise errors.index_dtype(operator, indices.dtype, data.dtype) from None
 
 
 def backend_of(operator: str, argument: str, value: Any) -> ModuleType:

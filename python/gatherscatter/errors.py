@@ -1,18 +1,72 @@
 """Every message, built in one place: each names the operator, the argument, what was found, and the fix."""
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
+
+# Classes that live elsewhere than where a user meets them.
+_PUBLIC_NAMES = {
+    "numpy.MaskedArray": "numpy.ma.MaskedArray",
+    "dask.Array": "dask.array.Array",
+    "tensorflow.EagerTensor": "tensorflow.Tensor",
+}
+
+# How each library makes its arrays of another's.
+_MAKERS = {
+    "numpy": "numpy.asarray",
+    "torch": "torch.asarray",
+    "jax": "jax.numpy.asarray",
+    "cupy": "cupy.asarray",
+    "dask": "numpy.asarray",  # NumPy arrays may stand beside Dask's
+    "array_api_strict": "array_api_strict.asarray",
+}
+
+
+_KINDS = re.compile("(bool)|u?(int)|b?(float)|(complex)")
 
 
 def type_name(value: object) -> str:
     """Name a value's type as a user would import it: torch.Tensor, numpy.ndarray, list."""
     kind = type(value)
     module = kind.__module__.partition(".")[0]
-    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+    if module in ("jax", "jaxlib"):  # tracers too
+        return "jax.Array"
+    name = kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+    return _PUBLIC_NAMES.get(name, name)
+
+
+def _a(name: str) -> str:
+    return f"an {name}" if name.startswith(("a", "e", "i", "o", "xarray")) else f"a {name}"
+
+
+def _axes(n: int) -> str:
+    return "1 axis" if n == 1 else f"{n} axes"
 
 
 def _listed(words: Iterable[str]) -> str:
     return ", ".join(map(repr, words))
+
+
+def _shown(value: object) -> str:
+    """A value as it is written, on one line and not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def kind_of(dtype: object) -> str:
+    """Kind of a dtype of any library: "bool", "int", "float", "complex", or "" for others."""
+    found = _KINDS.match(str(getattr(dtype, "name", dtype)).rpartition(".")[2])
+    return found[found.lastindex or 0] if found else ""
+
+
+def _cast(argument: str, dtype: object, to: str) -> str:
+    """How an array whose dtype is written like this is made one of another; `to` is data.dtype or an integer dtype."""
+    library, dot, _ = str(dtype).rpartition(".")
+    if library == "torch":
+        return f"{argument}.to({to if '.' in to else f'torch.{to}'})"
+    if dot:  # a library that has what the array API standard has
+        return f"astype({argument}, {to})"
+    return f"{argument}.astype({to if '.' in to else repr(to)})"
 
 
 def out_of_bounds(
@@ -29,65 +83,180 @@ def changed_meanwhile(operator: str) -> RuntimeError:
     return RuntimeError(f"{operator}: indices changed while they were read; do not write to them during the call")
 
 
-def unknown_mode(operator: str, mode: object, accepted: Sequence[str]) -> ValueError:
-    near = difflib.get_close_matches(str(mode), accepted, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ValueError(f"{operator}: mode={mode!r} is not one of {_listed(accepted)}{hint}")
+# Words for one thing: ours, and those of other libraries.
+_SYNONYMS = (
+    ("none", "assign", "set", "update", "replace", "overwrite", "="),
+    ("add", "sum", "plus", "+"),
+    ("mul", "prod", "product", "multiply", "*"),
+    ("sub", "subtract", "-"),
+    ("max", "amax", "maximum"),
+    ("min", "amin", "minimum"),
+    ("mean", "average", "avg"),
+    ("raise", "error", "strict", "check"),
+    ("clip", "clamp", "nearest", "edge", "border"),
+    ("wrap", "modulo", "mod", "periodic", "circular"),
+    ("fill", "drop", "constant", "zero", "zeros", "nan", "ignore", "skip"),  # either gathers or scatters take each
+    ("promise_in_bounds", "promise", "unchecked", "unsafe"),
+)
 
 
-# What other libraries call our reductions.
-_REDUCTION_NAMES = {
-    "sum": "add",
-    "prod": "mul",
-    "multiply": "mul",
-    "amax": "max",
-    "maximum": "max",
-    "amin": "min",
-    "minimum": "min",
-    "average": "mean",
-    "assign": "none",
-    "set": "none",
-    "update": "none",
-}
+def _nearest(word: str, accepted: Sequence[str]) -> str | None:
+    """The accepted word that another was likely meant to be."""
+    word = word.strip().lower()
+    lowered = {ours.lower(): ours for ours in accepted}
+    known = [same for same in _SYNONYMS if word in same]
+    near = [ours for ours in lowered if ours in known[0]] if known else difflib.get_close_matches(word, lowered, n=1)
+    return lowered[near[0]] if near else None
 
 
-def unknown_reduction(operator: str, reduction: str, accepted: Sequence[str]) -> ValueError:
-    known = _REDUCTION_NAMES.get(reduction.lower())
-    near = [known] if known else difflib.get_close_matches(reduction, accepted, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ValueError(f"{operator}: reduction={reduction!r} is not one of {_listed(accepted)}{hint}")
+def unknown_word(operator: str, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
+    near = _nearest(str(word), accepted)
+    hint = f"; did you mean {near!r}?" if near else ""
+    return ValueError(f"{operator}: {argument}={_shown(word)} is not one of {_listed(accepted)}{hint}")
 
 
 def reduction_dtype(operator: str, reduction: str, dtype: object, supported: Iterable[str]) -> TypeError:
-    return TypeError(f"{operator}: reduction={reduction!r} is not for dtype {dtype}; it takes {', '.join(supported)}")
+    return TypeError(
+        f"{operator}: reduction={reduction!r} is not for dtype {dtype}; "
+        f"convert data and updates to one that it takes: {', '.join(supported)}"
+    )
 
 
 def updates_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
-    return ValueError(f"{operator}: updates has shape {tuple(found)}; pass shape {tuple(expected)}, or a Python scalar")
+    found, expected = tuple(found), tuple(expected)
+    fix = f"pass shape {expected}, or a Python scalar"
+    if len(found) <= len(expected) and all(n in (1, m) for n, m in zip(found[::-1], expected[::-1], strict=False)):
+        return ValueError(
+            f"{operator}: updates has shape {found} and is not broadcast; pass broadcast_to(updates, {expected})"
+        )
+    if len(found) == 2 and found[::-1] == expected:
+        fix = f"pass shape {expected}, which updates.T has"
+    return ValueError(f"{operator}: updates has shape {found}; {fix}")
 
 
 def updates_dtype(operator: str, found: object, expected: object) -> TypeError:
-    return TypeError(f"{operator}: updates has dtype {found}, but data has {expected}: convert it with astype")
+    kinds = ("bool", "int", "float", "complex")
+    ours, theirs = kind_of(expected), kind_of(found)
+    # Whichever of the two can hold the other's values is the dtype to convert to.
+    loses = ours in kinds and theirs in kinds and kinds.index(ours) < kinds.index(theirs)
+    fix = _cast("data", expected, "updates.dtype") if loses else _cast("updates", found, "data.dtype")
+    return TypeError(f"{operator}: updates has dtype {found}, but data has {expected}; pass {fix}")
+
+
+def updates_values(operator: str, found: object, expected: object) -> TypeError:
+    return TypeError(
+        f"{operator}: updates is a list of {found} values, not all of which data's dtype {expected} holds unchanged; "
+        "pass values of that dtype, or data of theirs"
+    )
 
 
 def foreign_mode(operator: str, mode: str, instead: str) -> ValueError:
-    return ValueError(f"{operator}: mode={mode!r} is not for this operator; use mode={instead!r}")
+    family = "scatters" if mode == "drop" else "gathers"
+    return ValueError(f"{operator}: mode={mode!r} is for {family} only; use mode={instead!r}")
 
 
 def not_integer(operator: str, argument: str, value: object) -> TypeError:
-    return TypeError(f"{operator}: {argument}={value!r} is not an integer")
+    fix = "pass an int"
+    if (isinstance(value, float) and value.is_integer()) or (isinstance(value, str) and value.isdecimal()):
+        fix = f"pass {argument}={int(value)}"
+    elif argument == "axis" and value is None:
+        fix = "for all elements in one row pass reshape(data, (-1,)) and axis=0"
+    elif argument == "axis" and isinstance(value, (tuple, list)):
+        fix = f"pass one axis, or call {operator.partition('_')[0]}_nd for several"
+    return TypeError(f"{operator}: {argument}={_shown(value)} is not an integer; {fix}")
 
 
 def not_bool(operator: str, argument: str, value: object) -> TypeError:
-    return TypeError(f"{operator}: {argument}={value!r} is not a bool; pass True or False")
+    return TypeError(f"{operator}: {argument}={_shown(value)} is not a bool; pass True or False")
 
 
-def not_string(operator: str, argument: str, value: object) -> TypeError:
-    return TypeError(f"{operator}: {argument}={value!r} is not a string")
+def not_string(operator: str, argument: str, value: object, accepted: Sequence[str] = ()) -> TypeError:
+    # None, and functions such as max and numpy.add, by their names.
+    near = _nearest(str(getattr(value, "__name__", value)), accepted)
+    fix = f"did you mean {near!r}?" if near else f"pass one of {_listed(accepted)}" if accepted else "pass a str"
+    return TypeError(f"{operator}: {argument}={_shown(value)} is not a string; {fix}")
 
 
 def shape_rule(operator: str, rule: str) -> ValueError:
     return ValueError(f"{operator}: {rule}")
+
+
+def no_axis(operator: str) -> ValueError:
+    return ValueError(f"{operator}: data has shape () and so no axis to index; pass reshape(data, (1,))")
+
+
+def no_tuples(operator: str) -> ValueError:
+    return ValueError(
+        f"{operator}: indices has shape () and so no last axis that holds the tuples; pass reshape(indices, (1,))"
+    )
+
+
+def axis_range(operator: str, axis: int, data: Sequence[int]) -> ValueError:
+    r = len(data)
+    return ValueError(
+        f"{operator}: axis={axis} is not in [{-r}, {r - 1}] for data of shape {tuple(data)}; "
+        "pass 0 for its first axis, -1 for its last"
+    )
+
+
+def batch_range(
+    operator: str, batch_dims: int, highest: int, data: Sequence[int], indices: Sequence[int], axis: int | None
+) -> ValueError:
+    fix = f"0 to {highest}" if highest else "0"
+    if batch_dims < 0:
+        reason = "it is a number of leading axes"
+    elif axis is not None and highest == axis:
+        reason = f"batch axes stand in front of axis={axis}"
+        fix += ", or a later axis" if axis < len(data) - 1 else ""
+    elif axis is None and highest == len(data):
+        reason = f"data of shape {tuple(data)} has {_axes(highest)}"
+    else:
+        in_front = " in front of its tuples" if axis is None else ""
+        reason = f"indices of shape {tuple(indices)} has {_axes(highest)}{in_front}"
+    return ValueError(f"{operator}: batch_dims={batch_dims} is not in [0, {highest}], since {reason}; pass {fix}")
+
+
+def batch_sizes(operator: str, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
+    ours, theirs = tuple(data[:batch_dims]), tuple(indices[:batch_dims])
+    if all(m in (1, n) for n, m in zip(ours, theirs, strict=True)):
+        fix = f"they are not broadcast: pass broadcast_to(indices, {ours + tuple(indices[batch_dims:])})"
+    else:
+        fix = "pass arrays that have them in common, or another batch_dims"
+    return ValueError(
+        f"{operator}: with batch_dims={batch_dims} data and indices share their leading sizes, "
+        f"but data has {ours} and indices {theirs}; {fix}"
+    )
+
+
+def long_tuples(operator: str, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
+    data, indices = tuple(data), tuple(indices)
+    left = len(data) - batch_dims
+    beyond = f" beyond batch_dims={batch_dims}" if batch_dims else ""
+    if left == 0:
+        fix = "pass a smaller batch_dims" if batch_dims else "pass reshape(data, (1,))"
+    elif not batch_dims and len(indices) > 1 and 1 < indices[0] <= left:  # as numpy.nonzero gives them
+        fix = "tuples stand along the last axis: pass moveaxis(indices, 0, -1)"
+    else:
+        fix = f"for tuples of 1 index pass indices[{':' if len(indices) == 1 else '...'}, None]"
+    held = "1 index" if indices[-1] == 1 else f"{indices[-1]} indices"
+    return ValueError(
+        f"{operator}: indices of shape {indices} holds tuples of {held}, "
+        f"but data of shape {data} has {_axes(left)}{beyond}; {fix}"
+    )
+
+
+def other_rank(operator: str, data: Sequence[int], indices: Sequence[int]) -> ValueError:
+    return ValueError(
+        f"{operator}: indices of shape {tuple(indices)} has {_axes(len(indices))}, but data of shape {tuple(data)} "
+        f"has {len(data)}; pass as many, or call {operator.partition('_')[0]}, which takes any"
+    )
+
+
+def longer(operator: str, data: Sequence[int], indices: Sequence[int], axis: int, other: int) -> ValueError:
+    return ValueError(
+        f"{operator}: indices of shape {tuple(indices)} is longer than data of shape {tuple(data)} along axis {other}, "
+        f"which only axis={axis} may be; pass shorter indices, or axis={other}"
+    )
 
 
 def unknown_size(operator: str, argument: str, axis: int) -> ValueError:
@@ -111,25 +280,57 @@ def chunk_shape(operator: str, found: Sequence[int], expected: Sequence[int]) ->
     )
 
 
-def index_dtype(operator: str, dtype: object) -> TypeError:
-    return TypeError(
-        f"{operator}: indices has dtype {dtype}; indices are integers, signed or unsigned, 8 to 64 bits: "
-        "convert them with astype"
-    )
+def index_dtype(operator: str, dtype: object, data: object = None) -> TypeError:
+    """`data` is data's dtype, where it is known."""
+    kind = kind_of(dtype)
+    if kind == "bool":
+        if operator.endswith("_nd"):
+            fix = "pass the tuples of its true elements, argwhere(indices)"
+        elif operator.endswith("_elements"):
+            fix = "pass integers, or use where(indices, ..., ...)"
+        else:
+            fix = "pass the numbers of its true elements, flatnonzero(indices)"
+        return TypeError(f"{operator}: indices has dtype {dtype}, which makes it a mask; {fix}")
+    fix = f"pass {_cast('indices', dtype, 'int64')}"
+    if kind_of(data) == "int" and kind in ("float", "complex"):
+        fix += ", or swap data and indices if they are the wrong way round"
+    return TypeError(f"{operator}: indices has dtype {dtype}, but indices are integers of 8 to 64 bits; {fix}")
+
+
+def index_values(operator: str, dtype: object) -> TypeError:
+    return TypeError(f"{operator}: indices holds {dtype}, but indices are integers; pass integers of 8 to 64 bits")
 
 
 def mixed_libraries(operator: str, first: tuple[str, object], second: tuple[str, object]) -> TypeError:
-    return TypeError(
-        f"{operator}: {first[0]} is a {type_name(first[1])} but {second[0]} is a {type_name(second[1])}: "
-        "convert them to one library"
-    )
+    ours, theirs = type_name(first[1]), type_name(second[1])
+    maker = _MAKERS.get(ours.partition(".")[0])
+    fix = f"pass {maker}({second[0]})" if maker else "convert them to one library"
+    return TypeError(f"{operator}: {first[0]} is {_a(ours)} but {second[0]} is {_a(theirs)}; {fix}")
 
 
 def not_an_array(operator: str, argument: str, value: object) -> TypeError:
     if value is None:
         return TypeError(f"{operator}: {argument} is None; pass an array")
-    fix = f"{argument}.to_numpy()" if hasattr(value, "to_numpy") else f"numpy.asarray({argument})"
-    return TypeError(f"{operator}: {argument} is a {type_name(value)}, which is not an array; pass {fix}")
+    name = type_name(value)
+    if name.startswith("tensorflow."):
+        fix = f"call gatherscatter.tensorflow, or pass {argument}.numpy()"
+    elif isinstance(value, type):
+        fix = "pass an array, not its class"
+    elif hasattr(value, "to_dask_array"):
+        fix = f"pass {argument}.to_dask_array(lengths=True)"
+    elif hasattr(value, "to_numpy"):  # pandas, xarray, Polars
+        fix = f"pass {argument}.to_numpy()"
+    elif hasattr(value, "toarray") or hasattr(value, "todense"):  # SciPy's sparse arrays, and others
+        fix = f"pass {argument}.{'toarray' if hasattr(value, 'toarray') else 'todense'}()"
+    elif hasattr(value, "__array__") or name in ("array.array", "bytearray", "memoryview"):
+        fix = f"pass numpy.asarray({argument})"
+    elif isinstance(value, dict):
+        fix = f"pass list({argument}.values())"
+    elif isinstance(value, Iterable):
+        fix = f"pass list({argument})"
+    else:
+        fix = "pass an array of integers" if argument == "indices" else "pass an array"
+    return TypeError(f"{operator}: {argument} is {_a(name)}, which is not an array; {fix}")
 
 
 def masked(operator: str, argument: str) -> TypeError:
@@ -141,29 +342,35 @@ def masked(operator: str, argument: str) -> TypeError:
 
 def meaningful_subclass(operator: str, argument: str, value: object) -> TypeError:
     return TypeError(
-        f"{operator}: {argument} is a {type_name(value)}, whose meaning beyond its numbers would be lost; "
+        f"{operator}: {argument} is {_a(type_name(value))}, whose meaning beyond its numbers would be lost; "
         f"pass numpy.asarray({argument})"
     )
 
 
 def not_convertible(operator: str, argument: str, reason: object) -> ValueError:
-    return ValueError(f"{operator}: {argument} cannot be made an array: {reason}")
+    text = " ".join(str(reason).split())
+    if "inhomogeneous" in text or "expected sequence of length" in text:  # NumPy's words and PyTorch's
+        return ValueError(f"{operator}: {argument} is a ragged list; pass lists of equal lengths, padded where need be")
+    return ValueError(f"{operator}: {argument} cannot be made an array ({text.rstrip('.')[:120]}); pass numbers")
 
 
 def out_type(operator: str, out: object, expected: str) -> TypeError:
-    return TypeError(f"{operator}: out is a {type_name(out)}; pass a {expected}")
+    return TypeError(f"{operator}: out is {_a(type_name(out))}; pass {_a(expected)}")
 
 
 def out_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
-    return ValueError(f"{operator}: out has shape {tuple(found)}, but the result has shape {tuple(expected)}")
+    found, expected = tuple(found), tuple(expected)
+    return ValueError(f"{operator}: out has shape {found}, but the result has shape {expected}; pass out of that shape")
 
 
 def out_dtype(operator: str, found: object, expected: object) -> TypeError:
-    return TypeError(f"{operator}: out has dtype {found}, but the result has data's dtype {expected}")
+    return TypeError(
+        f"{operator}: out has dtype {found}, but the result has data's dtype {expected}; pass out of that dtype"
+    )
 
 
 def out_read_only(operator: str) -> ValueError:
-    return ValueError(f"{operator}: out is read-only")
+    return ValueError(f"{operator}: out is read-only; pass an array that can be written to")
 
 
 def not_scalar(operator: str, argument: str, shape: Sequence[int]) -> ValueError:
@@ -172,12 +379,13 @@ def not_scalar(operator: str, argument: str, shape: Sequence[int]) -> ValueError
 
 def value_dtype(operator: str, argument: str, value: object, dtype: object) -> TypeError:
     return TypeError(
-        f"{operator}: {argument}={value!r} cannot be held by data's dtype {dtype} unchanged; pass a value of that dtype"
+        f"{operator}: {argument}={_shown(value)} cannot be held by data's dtype {dtype} unchanged; "
+        "pass a value of that dtype"
     )
 
 
 def devices_differ(operator: str, argument: str, found: object, expected: object) -> ValueError:
-    return ValueError(f"{operator}: {argument} is on {found}, but data is on {expected}: move it there")
+    return ValueError(f"{operator}: {argument} is on {found}, but data is on {expected}; move it there")
 
 
 def empty_axis(operator: str, shape: Sequence[int], axis: int) -> IndexError:

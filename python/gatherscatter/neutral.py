@@ -34,7 +34,7 @@ def updates(operator: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[A
         return np.broadcast_to(element(operator, "updates", value, dtype), shape)
     array = cast(as_array(operator, "updates", value), dtype)
     if array.dtype != dtype:
-        raise errors.updates_dtype(operator, array.dtype, dtype)
+        raise errors.updates_values(operator, array.dtype, dtype)
     if array.shape != shape:
         raise errors.updates_shape(operator, array.shape, shape)
     return array

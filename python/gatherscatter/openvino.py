@@ -585,10 +585,9 @@ def _check_version(operator: str, version: object, accepted: tuple[int, ...]) ->
 
 
 def _check_reduction(operator: str, version: int, reduction: object, accepted: Any, since: int) -> None:
-    reduction = shapes.string(operator, "reduction", reduction)
+    reduction = shapes.string(operator, "reduction", reduction, tuple(accepted))
     if reduction not in accepted:
-        names = ", ".join(map(repr, accepted))
-        raise errors.shape_rule(operator, f"reduction={reduction!r} is not one of {names}")
+        raise errors.unknown_word(operator, "reduction", reduction, tuple(accepted))
     if reduction != "none" and version < since:
         raise _dialect.no_such(operator, f"version {version} has no reduction={reduction!r}", f"version {since}")
 

@@ -1,5 +1,6 @@
 """The public functions: docstring → plan → backend."""
 
+from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
@@ -23,7 +24,7 @@ from gatherscatter._typing import (
     ScatterMode,
     Values,
 )
-from gatherscatter.shapes import AXIS, ELEMENTS, ND
+from gatherscatter.shapes import AXIS, ELEMENTS, ND, Plan
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter", "scatter_elements", "scatter_nd"]
 
@@ -33,6 +34,14 @@ _known, _route = dispatch.known, dispatch.route
 # Small calls have no time for a plan. Kernels and backends try them first, and answer None to what they would have to
 # explain or do in another way: that goes the long way.
 _small_gathers, _small_scatters = dispatch.small_gathers, dispatch.small_scatters
+
+
+def _plan(make: Callable[..., Plan], data: Any, indices: Any, *options: Any) -> Plan:
+    try:
+        return make(data.shape, indices.shape, *options)
+    except ValueError:  # a mask has the wrong shape too, but what is wrong with it is its dtype
+        dispatch.check_index_dtype(make.__name__, data, indices)
+        raise
 
 
 @overload
@@ -197,7 +206,7 @@ def gather(
         batch_dims = shapes.integer("gather", "batch_dims", batch_dims)
     if type(mode) is not str:
         mode = shapes.string("gather", "mode", mode)
-    plan = shapes.gather(data.shape, indices.shape, axis, batch_dims, mode)
+    plan = _plan(shapes.gather, data, indices, axis, batch_dims, mode)
     return backend.gather(data, indices, plan, fill_value, out)
 
 
@@ -354,7 +363,7 @@ def gather_nd(
         batch_dims = shapes.integer("gather_nd", "batch_dims", batch_dims)
     if type(mode) is not str:
         mode = shapes.string("gather_nd", "mode", mode)
-    plan = shapes.gather_nd(data.shape, indices.shape, batch_dims, mode)
+    plan = _plan(shapes.gather_nd, data, indices, batch_dims, mode)
     return backend.gather(data, indices, plan, fill_value, out)
 
 
@@ -499,7 +508,7 @@ def gather_elements(
         axis = shapes.integer("gather_elements", "axis", axis)
     if type(mode) is not str:
         mode = shapes.string("gather_elements", "mode", mode)
-    plan = shapes.gather_elements(data.shape, indices.shape, axis, mode)
+    plan = _plan(shapes.gather_elements, data, indices, axis, mode)
     return backend.gather(data, indices, plan, fill_value, out)
 
 
@@ -695,7 +704,7 @@ def scatter(
         reduction = shapes.string("scatter", "reduction", reduction)
     if type(include_self) is not bool:
         include_self = shapes.boolean("scatter", "include_self", include_self)
-    plan = shapes.scatter(data.shape, indices.shape, axis, batch_dims, mode, reduction, include_self)
+    plan = _plan(shapes.scatter, data, indices, axis, batch_dims, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)
 
 
@@ -880,7 +889,7 @@ def scatter_nd(
         reduction = shapes.string("scatter_nd", "reduction", reduction)
     if type(include_self) is not bool:
         include_self = shapes.boolean("scatter_nd", "include_self", include_self)
-    plan = shapes.scatter_nd(data.shape, indices.shape, batch_dims, mode, reduction, include_self)
+    plan = _plan(shapes.scatter_nd, data, indices, batch_dims, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)
 
 
@@ -1067,5 +1076,5 @@ def scatter_elements(
         reduction = shapes.string("scatter_elements", "reduction", reduction)
     if type(include_self) is not bool:
         include_self = shapes.boolean("scatter_elements", "include_self", include_self)
-    plan = shapes.scatter_elements(data.shape, indices.shape, axis, mode, reduction, include_self)
+    plan = _plan(shapes.scatter_elements, data, indices, axis, mode, reduction, include_self)
     return backend.scatter(data, indices, updates, plan, out)

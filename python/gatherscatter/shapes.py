@@ -90,9 +90,11 @@ def boolean(operator: str, argument: str, value: object) -> bool:
     raise errors.not_bool(operator, argument, value)
 
 
-def string(operator: str, argument: str, value: object) -> str:
+def string(operator: str, argument: str, value: object, accepted: tuple[str, ...] = ()) -> str:
     if not isinstance(value, str):
-        raise errors.not_string(operator, argument, value)
+        modes = SCATTER_MODES if operator.startswith("scatter") else GATHER_MODES
+        words = accepted or {"mode": modes, "reduction": REDUCTIONS}.get(argument, ())
+        raise errors.not_string(operator, argument, value, words)
     return str(value)
 
 
@@ -101,23 +103,19 @@ def _mode(operator: str, mode: str, accepted: tuple[str, ...]) -> None:
         return
     if mode in MODES:
         raise errors.foreign_mode(operator, mode, "fill" if mode == "drop" else "drop")
-    raise errors.unknown_mode(operator, mode, accepted)
+    raise errors.unknown_word(operator, "mode", mode, accepted)
 
 
-def _batch(operator: str, data: Shape, indices: Shape, batch_dims: int, highest: int) -> None:
+def _batch(operator: str, data: Shape, indices: Shape, batch_dims: int, axis: int | None = None) -> None:
+    """Check batch_dims, for indices of tuples or along an axis."""
+    r, q = len(data), len(indices)
+    highest = min(q - 1, r) if axis is None else min(q, axis)
     if not 0 <= batch_dims <= highest:
-        raise errors.shape_rule(
-            operator,
-            f"batch_dims={batch_dims} is not in [0, {highest}] for data of shape {data} and indices of shape {indices}",
-        )
+        raise errors.batch_range(operator, batch_dims, highest, data, indices, axis)
     _sized(operator, "data", data, range(len(data)))
     _sized(operator, "indices", indices, range(batch_dims))
     if data[:batch_dims] != indices[:batch_dims]:
-        raise errors.shape_rule(
-            operator,
-            f"the first batch_dims={batch_dims} axes differ: "
-            f"{data[:batch_dims]} of data, {indices[:batch_dims]} of indices",
-        )
+        raise errors.batch_sizes(operator, data, indices, batch_dims)
 
 
 def _sized(operator: str, argument: str, shape: Shape, axes: Iterable[int]) -> None:
@@ -130,9 +128,9 @@ def _sized(operator: str, argument: str, shape: Shape, axes: Iterable[int]) -> N
 def _axis(operator: str, data: Shape, axis: int) -> int:
     r = len(data)
     if r == 0:
-        raise errors.shape_rule(operator, "data has shape (); it needs an axis to index: pass data[None]")
+        raise errors.no_axis(operator)
     if not -r <= axis < r:
-        raise errors.shape_rule(operator, f"axis={axis} is not in [{-r}, {r - 1}] for data of shape {data}")
+        raise errors.axis_range(operator, axis, data)
     return axis % r
 
 
@@ -140,26 +138,19 @@ def _nd(operator: str, data: Shape, indices: Shape, batch_dims: int, mode: str) 
     data, indices = tuple(data), tuple(indices)  # a library may have a class of its own for shapes
     r, q = len(data), len(indices)
     if q == 0:
-        raise errors.shape_rule(
-            operator, "indices has shape (); it needs a last axis that holds the tuples: pass indices[None]"
-        )
-    _batch(operator, data, indices, batch_dims, min(q - 1, r))
+        raise errors.no_tuples(operator)
+    _batch(operator, data, indices, batch_dims)
     _sized(operator, "indices", indices, (q - 1,))
     k = indices[-1]
     if batch_dims + k > r:
-        beyond = f" beyond batch_dims={batch_dims}" if batch_dims else ""
-        raise errors.shape_rule(
-            operator,
-            f"indices of shape {indices} holds tuples of {k} indices, "
-            f"but data of shape {data} has {r - batch_dims} axes{beyond}",
-        )
+        raise errors.long_tuples(operator, data, indices, batch_dims)
     return Plan(operator, ND, mode, batch_dims, k, batch_dims, indices[:-1], data[batch_dims + k :], data)
 
 
 def _along(operator: str, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
     data, indices = tuple(data), tuple(indices)
     axis = _axis(operator, data, axis)
-    _batch(operator, data, indices, batch_dims, min(axis, len(indices)))
+    _batch(operator, data, indices, batch_dims, axis)
     places = data[:axis] + indices[batch_dims:]
     return Plan(operator, AXIS, mode, axis, 1, batch_dims, places, data[axis + 1 :], data)
 
@@ -168,26 +159,18 @@ def _elements(operator: str, data: Shape, indices: Shape, axis: int, mode: str) 
     data, indices = tuple(data), tuple(indices)
     axis = _axis(operator, data, axis)
     if len(indices) != len(data):
-        raise errors.shape_rule(
-            operator,
-            f"indices of shape {indices} has {len(indices)} axes, but data of shape {data} has {len(data)}: "
-            "they need as many",
-        )
+        raise errors.other_rank(operator, data, indices)
     _sized(operator, "data", data, range(len(data)))
     _sized(operator, "indices", indices, (d for d in range(len(data)) if d != axis))
     for d, (n, size) in enumerate(zip(indices, data, strict=True)):
         if d != axis and n > size:
-            raise errors.shape_rule(
-                operator,
-                f"indices of shape {indices} is longer than data of shape {data} along axis {d}; "
-                f"only along axis={axis} it may be",
-            )
+            raise errors.longer(operator, data, indices, axis, d)
     return Plan(operator, ELEMENTS, mode, axis, 1, 0, indices, (), data)
 
 
 def _reduced(plan: Plan, reduction: str, include_self: bool) -> Plan:
     if reduction not in REDUCTIONS:
-        raise errors.unknown_reduction(plan.operator, reduction, REDUCTIONS)
+        raise errors.unknown_word(plan.operator, "reduction", reduction, REDUCTIONS)
     return plan._replace(reduction=reduction, include_self=include_self)
 
 

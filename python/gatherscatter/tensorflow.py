@@ -948,7 +948,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 def _raises(operator: str, policy: Any) -> bool:
     """Whether an index out of bounds is an error."""
     if not isinstance(policy, str) or policy not in _POLICIES:
-        raise ValueError(f"{operator}: bad_indices_policy={policy!r} is not one of {', '.join(map(repr, _POLICIES))}")
+        raise errors.unknown_word(operator, "bad_indices_policy", policy, tuple(_POLICIES))
     return _POLICIES[policy]
 
 

@@ -21,14 +21,14 @@ NAME = "array API"
 
 
 def owns(value: Any) -> bool:
-    return is_array_api_obj(value)
+    return is_array_api_obj(value) and not isinstance(value, type)
 
 
 def as_array(operator: str, argument: str, value: Any, like: Any) -> Any:
     xp = array_namespace(like)
     try:
         array = xp.asarray(value, device=device(like))
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise errors.not_convertible(operator, argument, reason) from None
     if argument == "indices" and array.size == 0 and isinstance(value, (list, tuple)):
         return xp.astype(array, xp.int64)
@@ -118,7 +118,7 @@ def _step(xp: ModuleType, reduction: str, dtype: Any) -> Any:
 
 def _check_indices(indices: Any, data: Any, plan: Plan) -> None:
     if not array_namespace(indices).isdtype(indices.dtype, "integral"):
-        raise errors.index_dtype(plan.operator, indices.dtype)
+        raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
     if device(indices) != device(data):
         raise errors.devices_differ(plan.operator, "indices", device(indices), device(data))
 

@@ -91,7 +91,7 @@ def _movable(array: Any) -> Any:
 
 def _check(plan: Plan, data: Any, indices: Any) -> None:
     if indices.dtype.kind not in "iu":
-        raise errors.index_dtype(plan.operator, indices.dtype)
+        raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
     _checks.same_device(plan, data, indices=indices)
 
 

@@ -28,7 +28,7 @@ def owns(value: Any) -> bool:
 def as_array(operator: str, argument: str, value: Any, like: Array) -> Array:
     try:
         array = jnp.asarray(value)
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise errors.not_convertible(operator, argument, reason) from None
     if argument == "indices" and array.size == 0 and isinstance(value, (list, tuple)):
         return array.astype(_number())
@@ -40,7 +40,7 @@ def same_library(a: Array, b: Array) -> bool:
 
 
 def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Any) -> Array:
-    _check(plan, indices, out)
+    _check(plan, data, indices, out)
     fill = None
     if plan.mode == "fill":
         fill = jnp.asarray(neutral.element(plan.operator, "fill_value", fill_value, data.dtype))
@@ -50,7 +50,7 @@ def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Any) -
 
 def scatter(data: Array, indices: Array, updates: Any, plan: Plan, out: Any) -> Array:
     _checks.reduction(plan, data)
-    _check(plan, indices, out)
+    _check(plan, data, indices, out)
     if isinstance(updates, neutral.TYPES):
         updates = jnp.asarray(neutral.updates(plan.operator, updates, plan.shape, data.dtype))
     _checks.updates(plan, updates, data)
@@ -58,9 +58,9 @@ def scatter(data: Array, indices: Array, updates: Any, plan: Plan, out: Any) -> 
     return _write(data, rows, updates, _core(plan))
 
 
-def _check(plan: Plan, indices: Array, out: Any) -> None:
+def _check(plan: Plan, data: Array, indices: Array, out: Any) -> None:
     if not jnp.issubdtype(indices.dtype, jnp.integer) or jnp.iinfo(indices.dtype).bits < 8:
-        raise errors.index_dtype(plan.operator, indices.dtype)
+        raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
     if out is not None:
         raise errors.cannot(NAME, plan.operator, "out=", "a jax.Array cannot be written to; use what is returned")
     if max(math.prod(plan.leading), plan.n_tuples) > jnp.iinfo(_number()).max:

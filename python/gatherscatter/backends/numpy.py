@@ -27,7 +27,7 @@ _MODES = {
     "fill": _SKIP,
     "drop": _SKIP,
 }
-_OK, _INDEX_DTYPE, _REFERENCES = -1, -2, -3
+_OK, _REFERENCES = -1, -3
 
 # As src/numbers.pxd has them.
 _ASSIGN, _ADD, _MUL, _MAX, _MIN, _MUL_NAMED = range(6)
@@ -59,6 +59,8 @@ def same_library(a: Array, b: Array) -> bool:
 
 
 def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array | None) -> Array:
+    if indices.dtype.kind not in "iu":
+        raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
     mode = _MODES[plan.mode]
     _check_unplaced(indices, plan, mode)
     fill = neutral.element(plan.operator, "fill_value", fill_value, data.dtype) if mode == _SKIP else None
@@ -94,7 +96,7 @@ def scatter(data: Array, indices: Array, updates: Any, plan: Plan, out: Array | 
     if number < 0:
         raise errors.reduction_dtype(plan.operator, plan.reduction, dtype, REDUCED_BY[plan.reduction])
     if indices.dtype.kind not in "iu":
-        raise errors.index_dtype(plan.operator, indices.dtype)
+        raise errors.index_dtype(plan.operator, indices.dtype, dtype)
     updates = _updates(updates, plan, dtype)
     mode = _MODES[plan.mode]
     _check_unplaced(indices, plan, mode)
@@ -263,7 +265,7 @@ def _rows(data: Array, axes: tuple[int, ...], numbers: NDArray[np.int64]) -> Arr
 
 def _check_indices(data: Array, indices: Array, plan: Plan, mode: int) -> None:
     """Raise for a bad index before anything is written: nothing is half done."""
-    if mode == _SKIP and indices.dtype.kind in "iu":
+    if mode == _SKIP:
         return
     status = _gather.gather(plan.kind, data, indices, None, plan.axis, plan.batch_dims, mode, None, threads.limit)
     if status != _OK:
@@ -283,8 +285,6 @@ def _check_unplaced(indices: Array, plan: Plan, mode: int) -> None:
 
 def _explain(status: int, indices: Array, plan: Plan) -> Exception:
     """Say what a kernel reported."""
-    if status == _INDEX_DTYPE:
-        return errors.index_dtype(plan.operator, indices.dtype)
     number, component = divmod(status, plan.depth)
     place = tuple(int(i) for i in _unravel(number, plan.tuples))
     position = plan.position(place)

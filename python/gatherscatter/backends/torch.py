@@ -59,7 +59,7 @@ def owns(value: Any) -> bool:
 def as_array(operator: str, argument: str, value: Any, like: Tensor) -> Tensor:
     try:
         array = torch.as_tensor(value, device=like.device)
-    except (TypeError, ValueError, RuntimeError) as reason:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as reason:
         raise errors.not_convertible(operator, argument, reason) from None
     if argument == "indices" and array.numel() == 0 and isinstance(value, (list, tuple)):
         return array.to(torch.int64)
@@ -231,7 +231,7 @@ def _from_numpy(array: np.ndarray[Any, Any], dtype: torch.dtype) -> Tensor:
 
 def _check(plan: Plan, data: Tensor, indices: Tensor, updates: Tensor | None = None) -> None:
     if indices.dtype not in _INDEX_DTYPES:
-        raise errors.index_dtype(plan.operator, indices.dtype)
+        raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
     _checks.same_device(plan, data, indices=indices, updates=updates)
     for tensor in (data, indices, updates):
         if tensor is not None and tensor.layout is not torch.strided:

@@ -758,7 +758,9 @@ def _accepted(
 
 def _reduction(function: str, operator: str, opset: IntLike | None, reduction: str) -> None:
     if reduction not in REDUCTIONS:
-        raise errors.unknown_reduction(function, shapes.string(function, "reduction", reduction), tuple(REDUCTIONS))
+        accepted = tuple(REDUCTIONS)
+        reduction = shapes.string(function, "reduction", reduction, accepted)
+        raise errors.unknown_word(function, "reduction", reduction, accepted)
     version = _version(function, operator, opset)
     if version < REDUCTIONS[reduction]:
         what = f"opset {opset} ({operator}-{version}) has no reduction={reduction!r}"

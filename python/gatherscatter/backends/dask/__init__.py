@@ -74,7 +74,7 @@ def _check(plan: Plan, data: Any, indices: Any, out: Any) -> None:
         if isinstance(getattr(array, "_meta", None), np.ma.MaskedArray):
             raise errors.masked(plan.operator, argument)
     if indices.dtype.kind not in "iu":
-        raise errors.index_dtype(plan.operator, indices.dtype)
+        raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
     if isinstance(indices, np.ndarray):
         tasks.check(indices, plan)
 

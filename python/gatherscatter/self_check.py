@@ -1,0 +1,325 @@
+"""What `python -m gatherscatter` runs: every function against the scalar loops of `reference`, on each array library.
+
+The work is fixed and the seed is too, so that a failure is the same failure for whoever reads the report.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gatherscatter import onnx, openvino, ops, reference, shapes, tensorflow, threads
+
+SEED = 2026
+
+# Fewer dtypes and options where a call takes long: Dask makes a graph for each, JAX compiles a program.
+_DTYPES = ("bool", "int8", "uint64", "float16", "float32", "float64", "complex64", "U3")
+_FEW_DTYPES = ("bool", "int32", "float32")
+
+# Shapes of data and indices, and options: batch axes, an axis in the middle, rows behind it, repeated indices.
+_GEOMETRIES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, int], tuple[int, ...]]] = {
+    "gather": ((2, 4, 2), (2, 5), {"axis": 1, "batch_dims": 1}, (4,)),
+    "gather_nd": ((2, 3, 2, 2), (2, 4, 2), {"batch_dims": 1}, (3, 2)),
+    "gather_elements": ((2, 4, 2), (2, 5, 2), {"axis": 1}, (4,)),
+}
+
+
+class Call(NamedTuple):
+    """One call of a public function, with NumPy arrays."""
+
+    function: str
+    arrays: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def __str__(self) -> str:
+        arrays = [f"np.array({array.tolist()}, {array.dtype.str!r})" for array in self.arrays]
+        options = [f"{name}={value!r}" for name, value in self.options.items()]
+        return f"gs.{self.function}({', '.join(arrays + options)})"
+
+
+class Check(NamedTuple):
+    function: str
+    library: str
+    how: object  # what to run to see it, as str() writes it
+    wrong: Callable[[], str | None]  # says what is wrong; what it raises is wrong too
+
+
+class Failure(NamedTuple):
+    function: str
+    library: str
+    what: str
+    how: str
+
+
+class Library(NamedTuple):
+    name: str
+    package: str
+    version: str
+    device: str
+    asarray: Callable[[Any], Any]
+    asnumpy: Callable[[Any], Any]
+
+
+class Part(NamedTuple):
+    """The checks of one library."""
+
+    name: str
+    checks: Sequence[Check]
+    note: str = ""  # why there are none
+
+
+def calls(few: bool) -> Iterator[Call]:
+    """Every function with every mode, reduction and dtype; or, if few, each of these in some call."""
+    rng = np.random.default_rng(SEED)
+    dtypes = _FEW_DTYPES if few else _DTYPES
+    for function in ("gather", "gather_nd", "gather_elements"):
+        # A step that divides none of the numbers of choices meets all of them.
+        for mode, dtype in list(product(shapes.GATHER_MODES, dtypes))[:: 2 if few else 1]:
+            yield _call(rng, function, mode, "", True, dtype)
+    for function in ("scatter", "scatter_nd", "scatter_elements"):
+        choices = product(shapes.SCATTER_MODES, shapes.REDUCTIONS, (True, False), dtypes)
+        has = (c for c in choices if c[1] == "none" or c[3] in shapes.REDUCED_BY[c[1]])
+        for mode, reduction, include_self, dtype in list(has)[:: 19 if few else 1]:
+            yield _call(rng, function, mode, reduction, include_self, dtype)
+
+
+def _call(rng: np.random.Generator, function: str, mode: str, reduction: str, include_self: bool, dtype: str) -> Call:
+    gather = "gather" + function.removeprefix("scatter").removeprefix("gather")
+    shape, places, options, sizes = _GEOMETRIES[gather]
+    beyond = 0 if mode in ("raise", "promise_in_bounds") else 2
+    limits = np.array(sizes)
+    indices = rng.integers(
+        -limits - beyond, limits + beyond, (*places[:-1], limits.size) if limits.size > 1 else places
+    )
+    indices = indices.astype(np.int32)  # which every library has
+    data = _numbers(rng, shape, dtype)
+    if not reduction:
+        return Call(function, (data, indices), {**options, "mode": mode})
+    named = getattr(reference, gather)(data, indices, mode="fill" if mode == "drop" else mode, **options)
+    scatter = {**options, "reduction": reduction, "include_self": include_self, "mode": mode}
+    return Call(function, (data, indices, _numbers(rng, named.shape, dtype)), scatter)
+
+
+def _numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:
+    """Quarters, whose sums and products are exact in any order, so that every device has to agree."""
+    numbers = rng.integers(0, 9, shape)
+    if dtype == "bool":
+        return numbers > 4
+    if np.dtype(dtype).kind == "f":
+        return ((numbers - 4) / 4).astype(dtype)
+    if np.dtype(dtype).kind == "c":
+        return ((numbers - 4) / 4 + 1j * rng.integers(-2, 3, shape)).astype(dtype)
+    return numbers.astype(dtype)
+
+
+def libraries() -> Iterator[Library | Part]:
+    """The array libraries that are installed; a part with a note for one that cannot be used."""
+    yield Library("NumPy", "numpy", np.__version__, "cpu", lambda array: array, lambda array: array)
+    for name, make in _LIBRARIES.items():
+        if importlib.util.find_spec(name) is None:
+            continue
+        try:
+            yield from make(importlib.import_module(name))
+        except Exception as error:  # a broken installation is a finding, whatever it raises
+            what = _one_line(error)
+            yield Part(name, [Check(f"import {name}", name, f"import {name}", partial(str, what))])
+
+
+def _torch(torch: Any) -> Iterator[Library | Part]:
+    def asnumpy(tensor: Any) -> Any:
+        return tensor.cpu().numpy()
+
+    yield Library("PyTorch", "torch", torch.__version__, "cpu", torch.from_numpy, asnumpy)
+    if torch.cuda.is_available():
+        asarray = partial(torch.asarray, device="cuda")
+        yield Library("PyTorch", "torch", torch.__version__, "cuda", asarray, asnumpy)
+
+
+def _jax(jax: Any) -> Iterator[Library | Part]:
+    yield Library("JAX", "jax", jax.__version__, jax.default_backend(), jax.numpy.asarray, np.asarray)
+
+
+def _cupy(cupy: Any) -> Iterator[Library | Part]:
+    try:
+        n_devices = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        n_devices = 0
+    if n_devices:
+        yield Library("CuPy", "cupy", cupy.__version__, "cuda", cupy.asarray, cupy.asnumpy)
+    else:
+        yield Part(f"CuPy {cupy.__version__}", [], "finds no device")
+
+
+def _dask(dask: Any) -> Iterator[Library | Part]:
+    array = importlib.import_module("dask.array")
+    yield Library(
+        "Dask", "dask", dask.__version__, "cpu",
+        lambda numbers: array.from_array(numbers, chunks=2), lambda lazy: lazy.compute(scheduler="synchronous"),
+    )  # fmt: skip
+
+
+def _strict(strict: Any) -> Iterator[Library | Part]:
+    yield Library("array-api-strict", "array_api_strict", strict.__version__, "cpu", strict.asarray, np.asarray)
+
+
+_LIBRARIES: dict[str, Callable[[Any], Iterator[Library | Part]]] = {
+    "torch": _torch,
+    "jax": _jax,
+    "cupy": _cupy,
+    "dask": _dask,
+    "array_api_strict": _strict,
+}
+
+
+def parts() -> Iterator[Part]:
+    """All checks, by what they are of."""
+    n_threads = threads.get_num_threads()
+    for library in libraries():
+        if isinstance(library, Part):
+            yield library
+        elif library.package == "numpy":
+            drawn = list(calls(few=False))
+            yield Part(f"NumPy {library.version}", [_checked(library, call) for call in drawn])
+            # Small work, cut as large work is.
+            forced = max(n_threads, 2)
+            cut = [_checked(library, call, -forced) for call in drawn]
+            yield Part(f"NumPy, {forced} threads", [*cut, *map(_same_bits, shapes.REDUCTIONS)])
+        else:
+            some = [
+                call for call in calls(few=True) if library.device == "cpu" or call.options.get("reduction") != "none"
+            ]
+            yield Part(
+                f"{library.name} {library.version} ({library.device})", [_checked(library, call) for call in some]
+            )
+    outside = [call for call in calls(few=False) if call.options["mode"] == "clip" and call.arrays[0].dtype == "f4"]
+    yield Part("out of bounds", [Check(call.function, "NumPy", call, partial(_not_refused, call)) for call in outside])
+    yield Part("dialects", [_answer(*answer) for answer in _ANSWERS])
+
+
+def _checked(library: Library, call: Call, limit: int | None = None) -> Check:
+    def wrong() -> str | None:
+        expected = getattr(reference, call.function)(*call.arrays, **call.options)
+        with _threads(limit), np.errstate(all="ignore"):
+            result = library.asnumpy(getattr(ops, call.function)(*map(library.asarray, call.arrays), **call.options))
+        if result.dtype == expected.dtype and np.array_equal(result, expected):
+            return None
+        return f"{result.tolist()} is not {expected.tolist()}"
+
+    return Check(call.function, library.name, call, wrong)
+
+
+def _same_bits(reduction: Any) -> Check:
+    """Sums that round, of a size that threads share: the same bits on one thread and on all."""
+
+    def wrong() -> str | None:
+        rng = np.random.default_rng(SEED)
+        data, updates = rng.random(1 << 16, np.float32) + 0.5, rng.random(1 << 19, np.float32) + 0.5
+        indices = rng.integers(0, len(data), len(updates))
+        results = []
+        for limit in (1, threads.limit):
+            with _threads(limit):
+                results.append(ops.scatter(data, indices, updates, reduction=reduction))
+        if results[0].tobytes() == results[1].tobytes():
+            return None
+        return f"reduction={reduction!r} has other bits on {threads.get_num_threads()} threads than on 1"
+
+    return Check("scatter", "NumPy", "python -m gatherscatter", wrong)
+
+
+def _not_refused(call: Call) -> str | None:
+    """An index out of bounds has to raise, and to leave `out` as it was."""
+    data, indices, *updates = call.arrays
+    out = np.zeros(getattr(reference, call.function)(*call.arrays, **call.options).shape, data.dtype)
+    options = {**call.options, "mode": "raise"}
+    try:
+        getattr(ops, call.function)(data, np.full_like(indices, max(data.shape)), *updates, out=out, **options)
+    except IndexError:
+        return "out was written to before an index out of bounds raised IndexError" if out.any() else None
+    return f"indices that are all {max(data.shape)}, out of bounds, did not raise IndexError with mode='raise'"
+
+
+# Examples of the documents themselves.
+_ANSWERS: tuple[tuple[Any, tuple[Any, ...], dict[str, Any], Any], ...] = (
+    (onnx.gather_nd, ([[0, 1], [2, 3]], [[0, 0], [1, 1]]), {}, [0, 3]),
+    (onnx.gather, ([[1.0, 1.2], [2.3, 3.4], [4.5, 5.7]], [[0, 1], [1, 2]]), {},
+     [[[1.0, 1.2], [2.3, 3.4]], [[2.3, 3.4], [4.5, 5.7]]]),
+    (onnx.gather_elements, ([[1, 2], [3, 4]], [[0, 0], [1, 0]]), {"axis": 1}, [[1, 1], [4, 3]]),
+    (onnx.scatter_nd, ([1, 2, 3, 4, 5, 6, 7, 8], [[4], [3], [1], [7]], [9, 10, 11, 12]), {},
+     [1, 11, 3, 10, 9, 6, 7, 12]),
+    (openvino.gather_nd, ([[1, 2], [3, 4]], [[0, 0], [1, 0]]), {}, [1, 3]),
+    (openvino.gather, ([1, 2, 3, 4, 5], [0, 0, 4], 0), {}, [1, 1, 5]),
+    (openvino.scatter_nd_update, ([1, 2, 3, 4, 5, 6, 7, 8], [[4], [3], [1], [7]], [9, 10, 11, 12]), {},
+     [1, 11, 3, 10, 9, 6, 7, 12]),
+    (tensorflow.gather_nd, ([["a", "b"], ["c", "d"]], [[0, 0], [1, 1]]), {}, ["a", "d"]),
+    (tensorflow.gather_nd, ([1, 2], [[0], [5]]), {"bad_indices_policy": "IGNORE"}, [1, 0]),
+    (tensorflow.tensor_scatter_nd_add, ([1, 1, 1, 1, 1, 1, 1, 1], [[4], [3], [1], [7]], [9, 10, 11, 12]), {},
+     [1, 12, 1, 11, 10, 1, 1, 13]),
+)  # fmt: skip
+
+
+def _answer(function: Any, arguments: tuple[Any, ...], options: dict[str, Any], answer: Any) -> Check:
+    dialect = function.__module__.removeprefix("gatherscatter.")
+    name = f"{dialect}.{function.__name__}"
+    written = ", ".join([*map(repr, arguments), *(f"{key}={value!r}" for key, value in options.items())])
+
+    def wrong() -> str | None:
+        result = function(*arguments, **options).tolist()
+        return None if result == answer else f"{result} is not {answer}"
+
+    return Check(name, dialect, f"gs.{name}({written})", wrong)
+
+
+@contextlib.contextmanager
+def _threads(limit: int | None) -> Iterator[None]:
+    """Bound the kernels' threads; a negative number forces that many on small work too (src/threads.pxd)."""
+    before = threads.limit
+    threads.limit = before if limit is None else limit
+    try:
+        yield
+    finally:
+        threads.limit = before
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join("".join(traceback.format_exception_only(error)).split())
+
+
+class Outcome(NamedTuple):
+    n_checks: int
+    failures: list[Failure]
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        if not self.failures:
+            return f"all {self.n_checks} checks passed in {self.seconds:.1f} s"
+        failed = sorted({failure.function for failure in self.failures})
+        return f"{len(self.failures)} of {self.n_checks} checks failed: {', '.join(failed)}"
+
+
+def run(report: Callable[[str], None], progress: Callable[[Sequence[Any], str], Any]) -> Outcome:
+    """Run all checks, with a line to `report` for each part; `progress` wraps the checks of a part in its bar."""
+    start = time.perf_counter()
+    n_checks, failures = 0, list[Failure]()
+    for part in parts():
+        before = len(failures)
+        for check in progress(part.checks, part.name):
+            try:
+                what = check.wrong()
+            except Exception as error:
+                what = f"raised {_one_line(error)}"
+            if what is not None:
+                failures.append(Failure(check.function, check.library, what, str(check.how)))
+        n_checks += len(part.checks)
+        passed = len(part.checks) - (len(failures) - before)
+        report(f"{part.name:32} {part.note or f'{passed} of {len(part.checks)} passed'}")
+    return Outcome(n_checks, failures, time.perf_counter() - start)

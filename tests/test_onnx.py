@@ -132,7 +132,7 @@ class TestVersions:
                 TypeError,
                 "gather: data has dtype datetime64[s], but Gather-13 takes bool, int8, int16, int32, int64, uint8, "
                 "uint16, uint32, uint64, float16, float32, float64, complex64, complex128, str, bfloat16: "
-                "convert it with astype",
+                "convert it to one of these",
             ),
             (
                 lambda d, i: gs.onnx.gather(d, i, opset="13"),

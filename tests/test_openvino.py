@@ -395,7 +395,7 @@ def test_index_dtypes_are_those_of_the_documents(library, dtype):
     name = library.asarray(indices).dtype
     assert str(error.value) == (
         f"openvino.gather_elements: indices has dtype {name}, but GatherElements-6 takes int32, int64: "
-        "convert it with astype"
+        "convert it to one of these"
     )
     for version in (3, 15):
         with pytest.raises(TypeError) as error:
@@ -403,7 +403,7 @@ def test_index_dtypes_are_those_of_the_documents(library, dtype):
                  version=version)  # fmt: skip
         assert str(error.value) == (
             f"openvino.scatter_nd_update: indices has dtype {name}, but ScatterNDUpdate-{version} takes int32, int64: "
-            "convert it with astype"
+            "convert it to one of these"
         )
 
 
@@ -447,12 +447,12 @@ REFUSALS = [
      "openvino.gather_elements: indices of shape (1, 3) and data of shape (2, 2) differ along axis 0; only along "
      "axis=1 they may (gatherscatter.gather_elements takes indices that are smaller)"),
     (TypeError, lambda: openvino.gather(I1, array([0.0], float), 0),
-     f"openvino.gather: indices has dtype float64, but Gather-8 takes {INTEGERS}: convert it with astype"),
+     f"openvino.gather: indices has dtype float64, but Gather-8 takes {INTEGERS}: convert it to one of these"),
     (TypeError, lambda: openvino.gather_nd(I1, np.array([True]), version=5),
-     f"openvino.gather_nd: indices has dtype bool, but GatherND-5 takes {INTEGERS}: convert it with astype"),
+     f"openvino.gather_nd: indices has dtype bool, but GatherND-5 takes {INTEGERS}: convert it to one of these"),
     (TypeError, lambda: openvino.scatter_elements_update(I1, array([0.0], float), I1, 0),
      "openvino.scatter_elements_update: indices has dtype float64, but ScatterElementsUpdate-12 takes "
-     f"{INTEGERS}: convert it with astype"),
+     f"{INTEGERS}: convert it to one of these"),
     (TypeError, lambda: openvino.scatter_nd_update(I1, I1, array(1.0, float), "sub"),
      "openvino.scatter_nd_update: updates has dtype float64, but data has int64; pass data.astype(updates.dtype)"),
     (TypeError, lambda: openvino.gather(None, I1, 0), "openvino.gather: data is None; pass an array"),

@@ -25,7 +25,7 @@ def check_dtype(operator: str, argument: str, array: Any, accepted: Collection[s
     if dtype_name(array) not in accepted:
         raise TypeError(
             f"{operator}: {argument} has dtype {array.dtype}, but {source} takes {', '.join(accepted)}: "
-            "convert it with astype"
+            "convert it to one of these"
         )
 
 

@@ -51,8 +51,10 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
         for argument, value in arguments.items()
     ]
     for argument, array, value in zip(arguments, arrays, arguments.values(), strict=True):
-        if argument == "indices" and array is not value and errors.kind_of(array.dtype) not in ("int", "bool"):
-            raise errors.index_values(operator, array.dtype)
+        if argument == "indices" and array is not value:
+            dtype = getattr(array, "dtype", np.dtype(int))  # which another distribution's arrays may lack
+            if errors.kind_of(dtype) not in ("int", "bool"):
+                raise errors.index_values(operator, dtype)
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         known[tuple(map(type, arrays))] = backend
         # Not for subclasses, whose results may be of their own class.

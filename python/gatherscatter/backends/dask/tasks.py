@@ -295,8 +295,8 @@ class Merge:
         turns = np.full(int(np.prod(shape)), len(order))  # which names no row, so it is filled
         turns[order] = np.arange(len(order))
         rows = concatenated(pieces) if pieces else _nothing(self.meta, self.row)
-        turns = like(turns.reshape((*shape, 1)), rows)
         filled = len(order) < len(turns)
+        turns = like(turns.reshape((*shape, 1)), rows)
         return ops.gather_nd(rows, turns, mode="fill" if filled else "promise_in_bounds", fill_value=self.fill_value)
 
 

@@ -6,6 +6,7 @@ import array_api_strict
 import dask.array
 import gatherscatter as gs
 import jax
+import ml_dtypes
 import numpy as np
 import pandas
 import pytest
@@ -491,6 +492,66 @@ WRONG = {
         TypeError,
         "scatter: updates is a list of float64 values, not all of which data's dtype int32 holds unchanged; "
         "pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list of numbers for a structure": (
+        lambda: gs.scatter(np.zeros(3, "i4,f8"), [0], [3]),
+        TypeError,
+        "scatter: updates is a list of int64 values, not all of which data's dtype [('f0', '<i4'), ('f1', '<f8')] "
+        "holds unchanged; pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list of fractions for a structure": (
+        lambda: gs.scatter(np.zeros(3, "i4,f8"), [0], [1.5]),
+        TypeError,
+        "scatter: updates is a list of float64 values, not all of which data's dtype [('f0', '<i4'), ('f1', '<f8')] "
+        "holds unchanged; pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list of numbers for raw bytes": (
+        lambda: gs.scatter(np.zeros(3, "V4"), [0], [3]),
+        TypeError,
+        "scatter: updates is a list of int64 values, not all of which data's dtype |V4 holds unchanged; "
+        "pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list of numbers for dates": (
+        lambda: gs.scatter(np.zeros(3, "M8[D]"), [0], [1]),
+        TypeError,
+        "scatter: updates is a list of int64 values, not all of which data's dtype datetime64[D] holds unchanged; "
+        "pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list of numbers for strings": (
+        lambda: gs.scatter(np.zeros(3, np.dtypes.StringDType()), [0], [3]),
+        TypeError,
+        "scatter: updates is a list of int64 values, not all of which data's dtype StringDType() holds unchanged; "
+        "pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list past float16": (
+        lambda: gs.scatter(np.zeros(3, "f2"), [0], [10**9]),
+        TypeError,
+        "scatter: updates is a list of int64 values, not all of which data's dtype float16 holds unchanged; "
+        "pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list past int4": (
+        lambda: gs.scatter(np.zeros(3, ml_dtypes.int4), [0], [300]),
+        TypeError,
+        "scatter: updates is a list of int64 values, not all of which data's dtype int4 holds unchanged; "
+        "pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list of fractions for int4": (
+        lambda: gs.scatter(np.zeros(3, ml_dtypes.int4), [0], [3.5]),
+        TypeError,
+        "scatter: updates is a list of float64 values, not all of which data's dtype int4 holds unchanged; "
+        "pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates a list past float8": (
+        lambda: gs.scatter(np.zeros(3, ml_dtypes.float8_e4m3fn), [0], [10**9]),
+        TypeError,
+        "scatter: updates is a list of int64 values, not all of which data's dtype float8_e4m3fn holds unchanged; "
+        "pass values of that dtype, or data of theirs",
+    ),
+    "scatter: updates past float8": (
+        lambda: gs.scatter(np.zeros(3, ml_dtypes.float8_e4m3fn), [0], 1e9),
+        TypeError,
+        "scatter: updates=1000000000.0 cannot be held by data's dtype float8_e4m3fn unchanged; "
+        "pass a value of that dtype",
     ),
     "scatter: updates a ragged list": (
         lambda: gs.scatter(D, [0], [[1], [2, 3]]),

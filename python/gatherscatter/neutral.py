@@ -42,21 +42,38 @@ def updates(operator: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[A
 
 def cast(array: Array, dtype: np.dtype[Any]) -> Array:
     """A list's values in data's dtype, if that holds them; rounding to a float's precision is no loss."""
-    kind, target = array.dtype.kind, dtype.kind
     if array.size == 0:
         return array.astype(dtype)
+    kind, target = array.dtype.kind, _kind(dtype)
     with np.errstate(all="ignore"):
-        if kind in "iu" and target in "iufcV":
+        if kind in "iu" and target in "iufc":
             cast = array.astype(dtype)
-            held = target not in "iu" or np.array_equal(cast.astype(object), array.astype(object))
-        elif kind in "fc" and target in ("fcV" if kind == "f" else "c"):
+            if target in "iu":
+                back = cast.astype(np.int64) if dtype.kind == "V" else cast
+                held = np.array_equal(back.astype(object), array.astype(object))
+            else:
+                held = _finite(cast)
+        elif kind in "fc" and target in ("fc" if kind == "f" else "c"):
             cast = array.astype(dtype)
             held = bool(np.all(np.isfinite(cast.astype(array.dtype)) | ~np.isfinite(array)))
-        elif np.result_type(array.dtype, dtype) == np.result_type(dtype, dtype):
-            cast, held = array.astype(dtype), True
         else:
-            held = False
+            try:
+                held = np.result_type(array.dtype, dtype) == np.result_type(dtype, dtype)
+            except TypeError:  # they have no dtype in common
+                held = False
+            cast = array.astype(dtype) if held else array
     return cast if held else array
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    """NumPy's letter for the kind, which for the dtypes of ml_dtypes is "V" too: here they are integers or floats."""
+    if dtype.kind != "V" or issubclass(dtype.type, np.void):
+        return dtype.kind
+    return "f" if np.array(0.5, dtype) == 0.5 else "i"
+
+
+def _finite(array: Array) -> bool:
+    return bool(np.all(np.isfinite(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))))
 
 
 def element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> Array:
@@ -76,8 +93,8 @@ def element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> A
             # Python's numbers have no dtype of their own: they fit a dtype of their kind or a wider one.
             python_number = type(given) in (int, float, complex)
             if python_number and dtype.kind == "V":  # an ml_dtypes one, which NumPy knows no kind of
-                has_fractions = np.array(0.5, dtype) == 0.5
-                fits = (type(given) is float and has_fractions) or element == given
+                rounded = type(given) is float and _kind(dtype) == "f"
+                fits = (_finite(element) or not np.isfinite(given)) if rounded else element == given
             else:
                 common = np.result_type(dtype, given if python_number else array.dtype)
                 fits = common == np.result_type(dtype, dtype)  # in the machine's byte order, as the left side

@@ -52,7 +52,9 @@ def tests(session, dependencies):
         path.write_text("\n".join(lower_bounds()) + "\n", encoding="utf-8")
         constraints = ["-c", str(path)]
     install(session, ".[test]", *constraints)
-    session.run("pytest", *session.posargs)
+    # What type checkers say depends on the newest libraries' own types.
+    ignored = ["--ignore=tests/test_types.py"] if dependencies == "oldest" else []
+    session.run("pytest", *ignored, *session.posargs)
 
 
 @nox.session

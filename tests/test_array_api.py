@@ -77,7 +77,7 @@ def test_lists_become_arrays_of_datas_library():
     result = gs.gather_nd(xp.asarray([[0, 1], [2, 3]]), [[1, 0]])
     assert type(result) is type(xp.asarray(0))
     assert np.asarray(result).tolist() == [2]
-    assert np.asarray(gs.gather_nd(xp.asarray([4, 5]), [])).tolist() == [4, 5]
+    assert np.asarray(gs.gather_nd(xp.asarray([4, 5]), [[]])).tolist() == [[4, 5]]
     assert np.asarray(gs.gather_nd([4, 5], xp.asarray([1]))).tolist() == 5
 
 

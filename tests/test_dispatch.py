@@ -126,7 +126,7 @@ def test_lists_are_numpy_arrays():
 
 
 def test_an_empty_list_is_of_integers():
-    assert gs.gather_nd(np.arange(3), []).tolist() == [0, 1, 2]
+    assert gs.gather(np.arange(3), []).tolist() == []
     assert gs.gather_nd(np.arange(3), [[], []]).tolist() == [[0, 1, 2]] * 2
     with pytest.raises(TypeError, match="indices has dtype float64"):
         gs.gather_nd(np.arange(3), np.array([]))

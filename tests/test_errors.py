@@ -1087,7 +1087,25 @@ WRONG = {
     "updates a double": (
         lambda: gs.scatter(np.zeros(3, "f4"), [0], np.float64(0.1)),
         TypeError,
-        "scatter: updates=np.float64(0.1) cannot be held by data's dtype float32 unchanged; pass a value of that dtype",
+        "scatter: updates=np.float64(0.1) cannot be held by data's dtype float32 unchanged; pass float(updates), "
+        "without a dtype of its own",
+    ),
+    "updates a wide integer that does not fit": (
+        lambda: gs.scatter(np.zeros(3, "u1"), [0], np.int64(300)),
+        TypeError,
+        "scatter: updates=np.int64(300) cannot be held by data's dtype uint8 unchanged; pass a value of that dtype",
+    ),
+    "no tuples, gather": (
+        lambda: gs.gather_nd(np.zeros((3, 4)), []),
+        ValueError,
+        "gather_nd: indices is an empty list, which does not say how long its tuples are; "
+        "pass an array of integers of shape (0, 2)",
+    ),
+    "no tuples, scatter": (
+        lambda: gs.scatter_nd(np.zeros((3, 4)), [], 1.0),
+        ValueError,
+        "scatter_nd: indices is an empty list, which does not say how long its tuples are; "
+        "pass an array of integers of shape (0, 2)",
     ),
     'PyTorch\'s "sum"': (
         lambda: gs.scatter(D, [0], 1.0, reduction="sum"),

@@ -10,7 +10,7 @@ from gatherscatter.config import show_config
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m gatherscatter", description=__doc__.partition(": ")[2])
+    parser = argparse.ArgumentParser(prog="python -m gatherscatter", description=__doc__)
     parser.add_argument("--no-check", action="store_true", help="print the configuration alone")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)

@@ -6,7 +6,7 @@ keep it; lists, which become NumPy's; and the arrays of every other library, by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol, Self, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
@@ -66,5 +66,6 @@ Values: TypeAlias = Nested[Any] | Scalar
 
 # Indices: NumPy's arrays, and lists; along an axis, one integer too.
 Integer: TypeAlias = int | np.integer[Any]
-Integers: TypeAlias = Nested[int | np.integer[Any]]
 IntegerArray: TypeAlias = NDArray[np.integer[Any]]
+# What is declared to be a Sequence is a list or a tuple at run time, most likely.
+Integers: TypeAlias = Nested[Integer | IntegerArray] | Sequence[Integer] | Sequence[Sequence[Integer]]

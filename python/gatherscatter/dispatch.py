@@ -55,6 +55,9 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
             dtype = getattr(array, "dtype", np.dtype(int))  # which another distribution's arrays may lack
             if errors.kind_of(dtype) not in ("int", "bool"):
                 raise errors.index_values(operator, dtype)
+            # Nothing was found, and it would be taken for the one empty tuple, which names everything.
+            if value in ([], ()) and "_nd" in operator and (n_axes := len(getattr(arrays[0], "shape", ()))):
+                raise errors.no_tuple_length(operator, n_axes)
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         known[tuple(map(type, arrays))] = backend
         # Not for subclasses, whose results may be of their own class.

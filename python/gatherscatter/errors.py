@@ -238,7 +238,8 @@ def long_tuples(operator: str, data: Sequence[int], indices: Sequence[int], batc
         fix = "tuples stand along the last axis: pass moveaxis(indices, 0, -1)"
     else:
         fix = f"for tuples of 1 index pass indices[{':' if len(indices) == 1 else '...'}, None]"
-    held = "1 index" if indices[-1] == 1 else f"{indices[-1]} indices"
+    n = next(reversed(indices))
+    held = "1 index" if n == 1 else f"{n} indices"
     return ValueError(
         f"{operator}: indices of shape {indices} holds tuples of {held}, "
         f"but data of shape {data} has {_axes(left)}{beyond}; {fix}"
@@ -299,6 +300,13 @@ def index_dtype(operator: str, dtype: object, data: object = None) -> TypeError:
 
 def index_values(operator: str, dtype: object) -> TypeError:
     return TypeError(f"{operator}: indices holds {dtype}, but indices are integers; pass integers of 8 to 64 bits")
+
+
+def no_tuple_length(operator: str, n_axes: int) -> ValueError:
+    return ValueError(
+        f"{operator}: indices is an empty list, which does not say how long its tuples are; "
+        f"pass an array of integers of shape (0, {n_axes})"
+    )
 
 
 def mixed_libraries(operator: str, first: tuple[str, object], second: tuple[str, object]) -> TypeError:
@@ -377,11 +385,10 @@ def not_scalar(operator: str, argument: str, shape: Sequence[int]) -> ValueError
     return ValueError(f"{operator}: {argument} has shape {tuple(shape)}; pass a scalar")
 
 
-def value_dtype(operator: str, argument: str, value: object, dtype: object) -> TypeError:
-    return TypeError(
-        f"{operator}: {argument}={_shown(value)} cannot be held by data's dtype {dtype} unchanged; "
-        "pass a value of that dtype"
-    )
+def value_dtype(operator: str, argument: str, value: object, dtype: object, without: str = "") -> TypeError:
+    """`without`: Python's type whose numbers, which have no dtype of their own, hold the value of a NumPy scalar."""
+    fix = f"pass {without}({argument}), without a dtype of its own" if without else "pass a value of that dtype"
+    return TypeError(f"{operator}: {argument}={_shown(value)} cannot be held by data's dtype {dtype} unchanged; {fix}")
 
 
 def devices_differ(operator: str, argument: str, found: object, expected: object) -> ValueError:

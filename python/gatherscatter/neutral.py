@@ -101,5 +101,17 @@ def element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> A
     except (TypeError, ValueError, OverflowError, FloatingPointError):
         fits = False
     if not fits:
-        raise errors.value_dtype(operator, argument, given, dtype)
+        raise errors.value_dtype(operator, argument, given, dtype, _without_dtype(operator, argument, given, dtype))
     return element
+
+
+def _without_dtype(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> str:
+    """Python's type that a NumPy scalar fits by, whose own dtype does not."""
+    number = given.item() if isinstance(given, np.generic) else None
+    if type(number) not in (int, float, complex):
+        return ""
+    try:
+        element(operator, argument, number, dtype)
+    except TypeError:
+        return ""
+    return type(number).__name__

@@ -127,7 +127,7 @@ def quotient(total: Any, count: int) -> Any:
     if isinstance(total, np.complexfloating):
         part = type(total.real)
         return type(total)(complex(total.real / part(count), total.imag / part(count)))
-    if isinstance(total, np.float32 | np.float64):
+    if total.dtype.char in "fd":
         return total / type(total)(count)
     return type(total)(np.float64(total) / count)
 

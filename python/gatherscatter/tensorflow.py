@@ -907,8 +907,12 @@ def _negated(operator: str, data: Any, indices: Any, updates: Any) -> Any:
     with _named(operator):
         if isinstance(updates, neutral.TYPES):  # an array by the core's rules: one empty tuple names all of it
             shape = _planned_scatter(data, indices).shape
-            zeros = xp.zeros(shape, dtype=data.dtype, device=_rows.device(data))
-            updates = ops.scatter_nd(zeros, [], updates)
+            where = _rows.device(data)
+            zeros, all_of_it = (
+                xp.zeros(shape, dtype=data.dtype, device=where),
+                xp.zeros(0, dtype=xp.int64, device=where),
+            )
+            updates = ops.scatter_nd(zeros, all_of_it, updates)
         elif updates.dtype != data.dtype:
             raise errors.updates_dtype(operator, updates.dtype, data.dtype)
     if name in ("uint16", "uint32", "uint64") and "torch" in xp.__name__:  # for which PyTorch has no arithmetic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, assert_type
 
 import array_api_strict as strict
@@ -41,12 +42,20 @@ def numpy_classes(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], mappe
     assert_type(gs.gather(mapped, index), NDArray[Any])
 
 
+def sequences_are_lists(f8: F8, tensor: torch.Tensor, some: Sequence[int], pairs: Sequence[tuple[int, int]]) -> None:
+    assert_type(gs.gather(f8, some), F8)
+    assert_type(gs.gather(tensor, some), torch.Tensor)
+    assert_type(gs.gather_nd(f8, pairs), F8)
+    assert_type(gs.scatter_nd(f8, pairs, 1.0), F8)
+
+
 def lists_are_numpys(f8: F8, rows: list[list[int]], one: list[np.int64]) -> None:
     assert_type(gs.gather(f8, [0, 1]), F8)
     assert_type(gs.gather(f8, 0), F8)
     assert_type(gs.gather(f8, np.int8(0)), F8)
     assert_type(gs.gather(f8, one), F8)
-    assert_type(gs.gather_nd(f8, []), F8)
+    assert_type(gs.gather(f8, [np.array([0]), np.array([1])]), F8)
+    assert_type(gs.gather_nd(f8, [[]]), F8)
     assert_type(gs.gather_nd(f8, rows), F8)
     assert_type(gs.gather_nd(f8, ((0, 1), (2, 3))), F8)
     assert_type(gs.gather_elements(f8, [[0], [1]]), F8)

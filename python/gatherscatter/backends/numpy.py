@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -259,7 +260,7 @@ def _rows(data: Array, axes: tuple[int, ...], numbers: NDArray[np.int64]) -> Arr
     if len(numbers) == 0:
         return np.empty((0, *data.shape[len(axes) :]), data.dtype)
     if _LOSES_STRINGS and data.dtype.kind == "T":
-        return data.reshape((-1, *data.shape[len(axes) :])).take(numbers, axis=0)
+        return data.reshape((math.prod(axes), *data.shape[len(axes) :])).take(numbers, axis=0)
     return data[np.unravel_index(numbers, axes)]
 
 

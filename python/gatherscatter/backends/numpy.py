@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
@@ -37,7 +36,7 @@ _NUMBERS = {name: number for number, name in enumerate(REDUCED, start=1)}
 
 # Elements that are moved or divided at a time where NumPy does it.
 _BLOCK = 1 << 14
-# NumPy before 2.2 loses strings that are found by indices along several axes; along one it finds them.
+# NumPy before 2.2 loses strings that arrays of indices or masks find; one by one it finds them.
 _LOSES_STRINGS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 # Rows whose updates are counted at a time for a mean: 16 MiB of counts.
@@ -208,7 +207,10 @@ def _gather_references(result: Array, data: Array, indices: Array, plan: Plan, m
     for start, numbers in _numbered(indices, plan, mode):
         target = flat[start : start + len(numbers)]
         found = numbers >= 0
-        if not found.all():
+        if _LOSES_STRINGS and data.dtype.kind == "T":
+            for i, number in enumerate(numbers.tolist()):
+                target[i, ...] = data[(*_unravel(number, plan.leading), ...)] if number >= 0 else fill
+        elif not found.all():
             target[~found] = fill
             target[found] = _rows(data, plan.leading, numbers[found])
         else:
@@ -259,8 +261,6 @@ def _rows(data: Array, axes: tuple[int, ...], numbers: NDArray[np.int64]) -> Arr
         return np.broadcast_to(data, (len(numbers), *data.shape))
     if len(numbers) == 0:
         return np.empty((0, *data.shape[len(axes) :]), data.dtype)
-    if _LOSES_STRINGS and data.dtype.kind == "T":
-        return data.reshape((math.prod(axes), *data.shape[len(axes) :])).take(numbers, axis=0)
     return data[np.unravel_index(numbers, axes)]
 
 

@@ -125,6 +125,16 @@ def test_lists_are_numpy_arrays():
     assert gs.gather_nd(np.float32(7), np.empty((2, 0), int)).dtype == np.float32
 
 
+@pytest.mark.parametrize("index", [2, np.int64(2), np.uint8(2)], ids=repr)
+def test_one_integer_is_an_index(index):
+    assert gs.gather(np.arange(4.0), index) == 2
+    assert gs.scatter(np.zeros(3), index, 5.0).tolist() == [0, 0, 5]
+
+
+def test_a_list_of_arrays_is_an_array():
+    assert gs.gather_nd(np.eye(2), [np.array([0, 0]), np.array([0, 1])]).tolist() == [1, 0]
+
+
 def test_an_empty_list_is_of_integers():
     assert gs.gather(np.arange(3), []).tolist() == []
     assert gs.gather_nd(np.arange(3), [[], []]).tolist() == [[0, 1, 2]] * 2

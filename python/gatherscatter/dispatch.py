@@ -56,7 +56,8 @@ def route(operator: str, arguments: Mapping[str, Any]) -> tuple[ModuleType, list
             if errors.kind_of(dtype) not in ("int", "bool"):
                 raise errors.index_values(operator, dtype)
             # Nothing was found, and it would be taken for the one empty tuple, which names everything.
-            if value in ([], ()) and "_nd" in operator and (n_axes := len(getattr(arrays[0], "shape", ()))):
+            n_axes = len(getattr(arrays[0], "shape", ()))
+            if "_nd" in operator and isinstance(value, (list, tuple)) and not value and n_axes:
                 raise errors.no_tuple_length(operator, n_axes)
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         known[tuple(map(type, arrays))] = backend

@@ -16,6 +16,12 @@ GatherMode: TypeAlias = Literal["raise", "clip", "wrap", "fill", "promise_in_bou
 ScatterMode: TypeAlias = Literal["raise", "clip", "wrap", "drop", "promise_in_bounds"]
 Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min", "mean"]
 
+# Options of the dialects.
+ONNXReduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
+OpenVINONDReduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max"]
+OpenVINOElementsReduction: TypeAlias = Literal["none", "sum", "prod", "min", "max", "mean"]
+TensorFlowPolicy: TypeAlias = Literal["", "DEFAULT", "ERROR", "IGNORE"]
+
 # What has __index__; help() shows it by the usual case.
 IntLike: TypeAlias = int | SupportsIndex
 

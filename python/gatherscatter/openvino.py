@@ -11,24 +11,14 @@ as indices past the end do: `gather` gives zeros for either, every other operato
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatherscatter import _dialect, errors, neutral, ops, shapes
 from gatherscatter import _typing as core
 from gatherscatter._typing import (
-    Array,
-    ArrayT,
-    Integer,
-    IntegerArray,
-    Integers,
     IntLike,
-    LazyT,
-    Nested,
-    ScalarT,
-    Values,
 )
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter_elements_update", "scatter_nd_update"]
@@ -36,10 +26,6 @@ __all__ = ["gather", "gather_elements", "gather_nd", "scatter_elements_update", 
 # The types T_IND of the documents.
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _INT32_OR_INT64 = ("int32", "int64")
-
-NDReduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max"]
-ElementsReduction: TypeAlias = Literal["none", "sum", "prod", "min", "max", "mean"]
-Axis: TypeAlias = IntLike | Integers | IntegerArray | Array  # the last three of one element
 
 # Their reductions, by the core's names; "sub" adds minus the updates.
 _ND_REDUCTIONS: dict[str, core.Reduction] = {
@@ -60,34 +46,6 @@ _ELEMENTS_REDUCTIONS: dict[str, core.Reduction] = {
 }
 
 
-@overload
-def gather(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers | Integer,
-    axis: Axis,
-    batch_dims: IntLike = 0,
-    version: Literal[7, 8] = 8,
-) -> NDArray[ScalarT]: ...
-@overload
-def gather(
-    data: Nested[Any],
-    indices: IntegerArray | Integers | Integer,
-    axis: Axis,
-    batch_dims: IntLike = 0,
-    version: Literal[7, 8] = 8,
-) -> NDArray[Any]: ...
-@overload
-def gather(
-    data: LazyT, indices: LazyT | IntegerArray, axis: Axis, batch_dims: IntLike = 0, version: Literal[7, 8] = 8
-) -> LazyT: ...
-@overload
-def gather(
-    data: NDArray[Any], indices: LazyT, axis: Axis, batch_dims: IntLike = 0, version: Literal[7, 8] = 8
-) -> LazyT: ...
-@overload
-def gather(
-    data: ArrayT, indices: ArrayT | Integers | Integer, axis: Axis, batch_dims: IntLike = 0, version: Literal[7, 8] = 8
-) -> ArrayT: ...
 def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
     """Gather slices of `data` along one axis, as Gather-8 or Gather-7; zeros for an index that is out of range.
 
@@ -157,24 +115,6 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
     return ops.gather(data, indices, axis=axis, batch_dims=batch_dims, mode="fill")
 
 
-@overload
-def gather_nd(
-    data: NDArray[ScalarT], indices: IntegerArray | Integers, batch_dims: IntLike = 0, version: Literal[5, 8] = 8
-) -> NDArray[ScalarT]: ...
-@overload
-def gather_nd(
-    data: Nested[Any], indices: IntegerArray | Integers, batch_dims: IntLike = 0, version: Literal[5, 8] = 8
-) -> NDArray[Any]: ...
-@overload
-def gather_nd(
-    data: LazyT, indices: LazyT | IntegerArray, batch_dims: IntLike = 0, version: Literal[5, 8] = 8
-) -> LazyT: ...
-@overload
-def gather_nd(data: NDArray[Any], indices: LazyT, batch_dims: IntLike = 0, version: Literal[5, 8] = 8) -> LazyT: ...
-@overload
-def gather_nd(
-    data: ArrayT, indices: ArrayT | Integers, batch_dims: IntLike = 0, version: Literal[5, 8] = 8
-) -> ArrayT: ...
 def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
     """Gather the elements or slices of `data` that tuples of indices name, as GatherND-8 or GatherND-5.
 
@@ -243,16 +183,6 @@ def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8
     return _dialect.namespace(result).reshape(result, (prod(shape[:batch_dims]), *shape[batch_dims:]))
 
 
-@overload
-def gather_elements(data: NDArray[ScalarT], indices: IntegerArray | Integers, axis: IntLike) -> NDArray[ScalarT]: ...
-@overload
-def gather_elements(data: Nested[Any], indices: IntegerArray | Integers, axis: IntLike) -> NDArray[Any]: ...
-@overload
-def gather_elements(data: LazyT, indices: LazyT | IntegerArray, axis: IntLike) -> LazyT: ...
-@overload
-def gather_elements(data: NDArray[Any], indices: LazyT, axis: IntLike) -> LazyT: ...
-@overload
-def gather_elements(data: ArrayT, indices: ArrayT | Integers, axis: IntLike) -> ArrayT: ...
 def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
     """Gather one element of `data` for each element of `indices`, along one axis, as GatherElements-6.
 
@@ -310,54 +240,6 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
     )
 
 
-@overload
-def scatter_nd_update(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    reduction: NDReduction = "none",
-    version: Literal[3, 15] = 15,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter_nd_update(
-    data: Nested[Any],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    reduction: NDReduction = "none",
-    version: Literal[3, 15] = 15,
-) -> NDArray[Any]: ...
-@overload
-def scatter_nd_update(
-    data: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    reduction: NDReduction = "none",
-    version: Literal[3, 15] = 15,
-) -> LazyT: ...
-@overload
-def scatter_nd_update(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    reduction: NDReduction = "none",
-    version: Literal[3, 15] = 15,
-) -> LazyT: ...
-@overload
-def scatter_nd_update(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    reduction: NDReduction = "none",
-    version: Literal[3, 15] = 15,
-) -> LazyT: ...
-@overload
-def scatter_nd_update(
-    data: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    reduction: NDReduction = "none",
-    version: Literal[3, 15] = 15,
-) -> ArrayT: ...
 def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "none", version: int = 15) -> Any:
     """Scatter `updates` into a copy of `data`, where tuples of indices say, as ScatterNDUpdate-15 or -3.
 
@@ -430,66 +312,6 @@ def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "n
     return ops.scatter_nd(data, indices, updates, reduction=_ND_REDUCTIONS[reduction])
 
 
-@overload
-def scatter_elements_update(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    axis: Axis,
-    reduction: ElementsReduction = "none",
-    use_init_val: bool | np.bool = True,
-    version: Literal[3, 12] = 12,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter_elements_update(
-    data: Nested[Any],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    axis: Axis,
-    reduction: ElementsReduction = "none",
-    use_init_val: bool | np.bool = True,
-    version: Literal[3, 12] = 12,
-) -> NDArray[Any]: ...
-@overload
-def scatter_elements_update(
-    data: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    axis: Axis,
-    reduction: ElementsReduction = "none",
-    use_init_val: bool | np.bool = True,
-    version: Literal[3, 12] = 12,
-) -> LazyT: ...
-@overload
-def scatter_elements_update(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    axis: Axis,
-    reduction: ElementsReduction = "none",
-    use_init_val: bool | np.bool = True,
-    version: Literal[3, 12] = 12,
-) -> LazyT: ...
-@overload
-def scatter_elements_update(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    axis: Axis,
-    reduction: ElementsReduction = "none",
-    use_init_val: bool | np.bool = True,
-    version: Literal[3, 12] = 12,
-) -> LazyT: ...
-@overload
-def scatter_elements_update(
-    data: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    axis: Axis,
-    reduction: ElementsReduction = "none",
-    use_init_val: bool | np.bool = True,
-    version: Literal[3, 12] = 12,
-) -> ArrayT: ...
 def scatter_elements_update(
     data: Any,
     indices: Any,

@@ -1,28 +1,16 @@
 """The public functions: docstring → plan → backend."""
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy import ndarray as _ndarray
-from numpy.typing import NDArray
 
 from gatherscatter import dispatch, shapes, threads
 from gatherscatter._kernels.gather import try_gather as _try_gather
 from gatherscatter._kernels.scatter import try_scatter as _try_scatter
 from gatherscatter._typing import (
-    ArrayT,
-    GatherMode,
-    Integer,
-    IntegerArray,
-    Integers,
     IntLike,
-    LazyT,
-    Nested,
-    Reduction,
-    ScalarT,
-    ScatterMode,
-    Values,
 )
 from gatherscatter.shapes import AXIS, ELEMENTS, ND, Plan
 
@@ -44,72 +32,6 @@ def _plan(make: Callable[..., Plan], data: Any, indices: Any, *options: Any) -> 
         raise
 
 
-@overload
-def gather(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers | Integer,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: NDArray[Any] | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def gather(
-    data: Nested[Any],
-    indices: IntegerArray | Integers | Integer,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
-@overload
-def gather(
-    data: LazyT,
-    indices: LazyT | IntegerArray,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather(
-    data: NDArray[Any],
-    indices: LazyT,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather(
-    data: ArrayT,
-    indices: ArrayT | Integers | Integer,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: ArrayT | None = None,
-) -> ArrayT: ...
-@overload
-def gather(
-    data: Nested[Any],
-    indices: ArrayT,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: ArrayT | None = None,
-) -> ArrayT: ...
 def gather(
     data: Any,
     indices: Any,
@@ -210,66 +132,6 @@ def gather(
     return backend.gather(data, indices, plan, fill_value, out)
 
 
-@overload
-def gather_nd(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    *,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: NDArray[Any] | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def gather_nd(
-    data: Values,
-    indices: IntegerArray | Integers,
-    *,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
-@overload
-def gather_nd(
-    data: LazyT,
-    indices: LazyT | IntegerArray,
-    *,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_nd(
-    data: NDArray[Any],
-    indices: LazyT,
-    *,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_nd(
-    data: ArrayT,
-    indices: ArrayT | Integers,
-    *,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: ArrayT | None = None,
-) -> ArrayT: ...
-@overload
-def gather_nd(
-    data: Values,
-    indices: ArrayT,
-    *,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: ArrayT | None = None,
-) -> ArrayT: ...
 def gather_nd(
     data: Any, indices: Any, *, batch_dims: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
 ) -> Any:
@@ -367,66 +229,6 @@ def gather_nd(
     return backend.gather(data, indices, plan, fill_value, out)
 
 
-@overload
-def gather_elements(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    *,
-    axis: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: NDArray[Any] | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def gather_elements(
-    data: Nested[Any],
-    indices: IntegerArray | Integers,
-    *,
-    axis: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
-@overload
-def gather_elements(
-    data: LazyT,
-    indices: LazyT | IntegerArray,
-    *,
-    axis: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_elements(
-    data: NDArray[Any],
-    indices: LazyT,
-    *,
-    axis: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_elements(
-    data: ArrayT,
-    indices: ArrayT | Integers,
-    *,
-    axis: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: ArrayT | None = None,
-) -> ArrayT: ...
-@overload
-def gather_elements(
-    data: Nested[Any],
-    indices: ArrayT,
-    *,
-    axis: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    out: ArrayT | None = None,
-) -> ArrayT: ...
 def gather_elements(
     data: Any, indices: Any, *, axis: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
 ) -> Any:
@@ -512,84 +314,6 @@ def gather_elements(
     return backend.gather(data, indices, plan, fill_value, out)
 
 
-@overload
-def scatter(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers | Integer,
-    updates: NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: NDArray[Any] | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter(
-    data: Nested[Any],
-    indices: IntegerArray | Integers | Integer,
-    updates: NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
-@overload
-def scatter(
-    data: LazyT,
-    indices: LazyT | IntegerArray | Integers | Integer,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers | Integer,
-    updates: LazyT,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter(
-    data: ArrayT,
-    indices: ArrayT | Integers | Integer,
-    updates: ArrayT | Values,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: ArrayT | None = None,
-) -> ArrayT: ...
 def scatter(
     data: Any,
     indices: Any,
@@ -708,78 +432,6 @@ def scatter(
     return backend.scatter(data, indices, updates, plan, out)
 
 
-@overload
-def scatter_nd(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: NDArray[Any] | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter_nd(
-    data: Values,
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
-@overload
-def scatter_nd(
-    data: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    *,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    data: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    *,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: ArrayT | None = None,
-) -> ArrayT: ...
 def scatter_nd(
     data: Any,
     indices: Any,
@@ -893,78 +545,6 @@ def scatter_nd(
     return backend.scatter(data, indices, updates, plan, out)
 
 
-@overload
-def scatter_elements(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: NDArray[Any] | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter_elements(
-    data: Nested[Any],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
-@overload
-def scatter_elements(
-    data: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_elements(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_elements(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_elements(
-    data: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    out: ArrayT | None = None,
-) -> ArrayT: ...
 def scatter_elements(
     data: Any,
     indices: Any,

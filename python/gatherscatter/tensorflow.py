@@ -9,24 +9,14 @@ cannot exist.
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatherscatter import _dialect, errors, neutral, ops, shapes
 from gatherscatter import _typing as core
 from gatherscatter._typing import (
-    Array,
-    ArrayT,
-    Integer,
-    IntegerArray,
-    Integers,
     IntLike,
-    LazyT,
-    Nested,
-    ScalarT,
-    Values,
 )
 from gatherscatter.backends import _rows
 from gatherscatter.shapes import ND, Plan
@@ -42,9 +32,6 @@ __all__ = [
     "tensor_scatter_nd_update",
 ]
 
-Policy: TypeAlias = Literal["", "DEFAULT", "ERROR", "IGNORE"]
-Shape: TypeAlias = Integers | IntegerArray | Array
-
 # What bad_indices_policy may be, and whether it raises.
 _POLICIES = {"": True, "DEFAULT": True, "ERROR": True, "IGNORE": False}
 
@@ -55,42 +42,6 @@ _UPDATE_INDICES = ("int16", "int32", "int64", "uint16")
 _COMBINE_INDICES = ("int32", "int64")
 
 
-@overload
-def gather_nd(
-    params: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    batch_dims: IntLike = 0,
-    name: object = None,
-    bad_indices_policy: Policy = "",
-) -> NDArray[ScalarT]: ...
-@overload
-def gather_nd(
-    params: Values,
-    indices: IntegerArray | Integers,
-    batch_dims: IntLike = 0,
-    name: object = None,
-    bad_indices_policy: Policy = "",
-) -> NDArray[Any]: ...
-@overload
-def gather_nd(
-    params: LazyT,
-    indices: LazyT | IntegerArray,
-    batch_dims: IntLike = 0,
-    name: object = None,
-    bad_indices_policy: Policy = "",
-) -> LazyT: ...
-@overload
-def gather_nd(
-    params: NDArray[Any], indices: LazyT, batch_dims: IntLike = 0, name: object = None, bad_indices_policy: Policy = ""
-) -> LazyT: ...
-@overload
-def gather_nd(
-    params: ArrayT,
-    indices: ArrayT | Integers,
-    batch_dims: IntLike = 0,
-    name: object = None,
-    bad_indices_policy: Policy = "",
-) -> ArrayT: ...
 def gather_nd(
     params: Any, indices: Any, batch_dims: IntLike = 0, name: object = None, bad_indices_policy: str = ""
 ) -> Any:
@@ -159,51 +110,6 @@ def gather_nd(
     return leave(ops.gather_nd(params, indices, batch_dims=batch_dims, mode="fill", fill_value=fill))
 
 
-@overload
-def gather(
-    params: NDArray[ScalarT],
-    indices: IntegerArray | Integers | Integer,
-    validate_indices: object = None,
-    axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
-    name: object = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def gather(
-    params: Nested[Any],
-    indices: IntegerArray | Integers | Integer,
-    validate_indices: object = None,
-    axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
-    name: object = None,
-) -> NDArray[Any]: ...
-@overload
-def gather(
-    params: LazyT,
-    indices: LazyT | IntegerArray,
-    validate_indices: object = None,
-    axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
-    name: object = None,
-) -> LazyT: ...
-@overload
-def gather(
-    params: NDArray[Any],
-    indices: LazyT,
-    validate_indices: object = None,
-    axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
-    name: object = None,
-) -> LazyT: ...
-@overload
-def gather(
-    params: ArrayT,
-    indices: ArrayT | Integers | Integer,
-    validate_indices: object = None,
-    axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
-    name: object = None,
-) -> ArrayT: ...
 def gather(
     params: Any,
     indices: Any,
@@ -286,42 +192,6 @@ def gather(
     return leave(ops.gather(params, indices, axis=along, batch_dims=b))
 
 
-@overload
-def scatter_nd(
-    indices: IntegerArray | Integers,
-    updates: NDArray[ScalarT],
-    shape: Shape,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter_nd(
-    indices: IntegerArray | Integers,
-    updates: Values,
-    shape: Shape,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[Any]: ...
-@overload
-def scatter_nd(
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT,
-    shape: Shape,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    indices: LazyT, updates: NDArray[Any] | Values, shape: Shape, bad_indices_policy: Policy = "", name: object = None
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    indices: ArrayT | Integers, updates: ArrayT, shape: Shape, bad_indices_policy: Policy = "", name: object = None
-) -> ArrayT: ...
-@overload
-def scatter_nd(
-    indices: ArrayT, updates: Values, shape: Shape, bad_indices_policy: Policy = "", name: object = None
-) -> ArrayT: ...
 def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: object = None) -> Any:
     """Add `updates` up in zeros, at the places that index tuples name: ``tf.scatter_nd``.
 
@@ -377,30 +247,6 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     return leave(_scatter("scatter_nd", zeros, indices, updates, "add", raises))
 
 
-@overload
-def tensor_scatter_nd_update(
-    tensor: NDArray[ScalarT], indices: IntegerArray | Integers, updates: NDArray[Any] | Values, name: object = None
-) -> NDArray[ScalarT]: ...
-@overload
-def tensor_scatter_nd_update(
-    tensor: Values, indices: IntegerArray | Integers, updates: NDArray[Any] | Values, name: object = None
-) -> NDArray[Any]: ...
-@overload
-def tensor_scatter_nd_update(
-    tensor: LazyT, indices: LazyT | IntegerArray | Integers, updates: LazyT | NDArray[Any] | Values, name: object = None
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_update(
-    tensor: NDArray[Any], indices: LazyT, updates: LazyT | NDArray[Any] | Values, name: object = None
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_update(
-    tensor: NDArray[Any], indices: IntegerArray | Integers, updates: LazyT, name: object = None
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_update(
-    tensor: ArrayT, indices: ArrayT | Integers, updates: ArrayT | Values, name: object = None
-) -> ArrayT: ...
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: object = None) -> Any:
     """Put `updates` into a copy of `tensor`, at the places that index tuples name: ``tf.tensor_scatter_nd_update``.
 
@@ -450,54 +296,6 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
     return _tensor_scatter("tensor_scatter_nd_update", "none", _UPDATE_INDICES, tensor, indices, updates, "")
 
 
-@overload
-def tensor_scatter_nd_add(
-    tensor: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def tensor_scatter_nd_add(
-    tensor: Values,
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[Any]: ...
-@overload
-def tensor_scatter_nd_add(
-    tensor: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_add(
-    tensor: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_add(
-    tensor: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_add(
-    tensor: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> ArrayT: ...
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
@@ -552,54 +350,6 @@ def tensor_scatter_nd_add(
     )
 
 
-@overload
-def tensor_scatter_nd_sub(
-    tensor: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def tensor_scatter_nd_sub(
-    tensor: Values,
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[Any]: ...
-@overload
-def tensor_scatter_nd_sub(
-    tensor: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_sub(
-    tensor: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_sub(
-    tensor: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_sub(
-    tensor: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> ArrayT: ...
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
@@ -656,54 +406,6 @@ def tensor_scatter_nd_sub(
     )
 
 
-@overload
-def tensor_scatter_nd_max(
-    tensor: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def tensor_scatter_nd_max(
-    tensor: Values,
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[Any]: ...
-@overload
-def tensor_scatter_nd_max(
-    tensor: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_max(
-    tensor: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_max(
-    tensor: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_max(
-    tensor: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> ArrayT: ...
 def tensor_scatter_nd_max(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
@@ -758,54 +460,6 @@ def tensor_scatter_nd_max(
     )
 
 
-@overload
-def tensor_scatter_nd_min(
-    tensor: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def tensor_scatter_nd_min(
-    tensor: Values,
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> NDArray[Any]: ...
-@overload
-def tensor_scatter_nd_min(
-    tensor: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_min(
-    tensor: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_min(
-    tensor: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter_nd_min(
-    tensor: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    bad_indices_policy: Policy = "",
-    name: object = None,
-) -> ArrayT: ...
 def tensor_scatter_nd_min(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:

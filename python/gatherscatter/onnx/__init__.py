@@ -10,12 +10,10 @@ of that. Only those two need onnx installed.
 Source: https://onnx.ai/onnx/operators/
 """
 
-from typing import Any, Literal, TypeAlias, overload
-
-from numpy.typing import NDArray
+from typing import Any
 
 from gatherscatter import _dialect, errors, ops, shapes
-from gatherscatter._typing import ArrayT, Integer, IntegerArray, Integers, IntLike, LazyT, Nested, ScalarT, Values
+from gatherscatter._typing import IntLike, ONNXReduction
 from gatherscatter.backends import _rows
 
 __all__ = [
@@ -54,32 +52,10 @@ CACHE_TYPES = (
 INT64 = ("int64",)
 INT32_OR_INT64 = ("int32", "int64")
 
-Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
-
 # The opset that each reduction came with.
 REDUCTIONS: dict[str, int] = {"none": 0, "add": 16, "mul": 16, "max": 18, "min": 18}
 
 
-@overload
-def gather(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers | Integer,
-    *,
-    axis: IntLike = 0,
-    opset: IntLike | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def gather(
-    data: Nested[Any], indices: IntegerArray | Integers | Integer, *, axis: IntLike = 0, opset: IntLike | None = None
-) -> NDArray[Any]: ...
-@overload
-def gather(data: LazyT, indices: LazyT | IntegerArray, *, axis: IntLike = 0, opset: IntLike | None = None) -> LazyT: ...
-@overload
-def gather(data: NDArray[Any], indices: LazyT, *, axis: IntLike = 0, opset: IntLike | None = None) -> LazyT: ...
-@overload
-def gather(
-    data: ArrayT, indices: ArrayT | Integers | Integer, *, axis: IntLike = 0, opset: IntLike | None = None
-) -> ArrayT: ...
 def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
     """Gather: slices of `data` along one axis.
 
@@ -125,26 +101,6 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
     return ops.gather(data, indices, axis=axis)
 
 
-@overload
-def gather_elements(
-    data: NDArray[ScalarT], indices: IntegerArray | Integers, *, axis: IntLike = 0, opset: IntLike | None = None
-) -> NDArray[ScalarT]: ...
-@overload
-def gather_elements(
-    data: Nested[Any], indices: IntegerArray | Integers, *, axis: IntLike = 0, opset: IntLike | None = None
-) -> NDArray[Any]: ...
-@overload
-def gather_elements(
-    data: LazyT, indices: LazyT | IntegerArray, *, axis: IntLike = 0, opset: IntLike | None = None
-) -> LazyT: ...
-@overload
-def gather_elements(
-    data: NDArray[Any], indices: LazyT, *, axis: IntLike = 0, opset: IntLike | None = None
-) -> LazyT: ...
-@overload
-def gather_elements(
-    data: ArrayT, indices: ArrayT | Integers, *, axis: IntLike = 0, opset: IntLike | None = None
-) -> ArrayT: ...
 def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
     """GatherElements: one element of `data` for each element of `indices`, along one axis.
 
@@ -185,26 +141,6 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
     return ops.gather_elements(data, indices, axis=axis)
 
 
-@overload
-def gather_nd(
-    data: NDArray[ScalarT], indices: IntegerArray | Integers, *, batch_dims: IntLike = 0, opset: IntLike | None = None
-) -> NDArray[ScalarT]: ...
-@overload
-def gather_nd(
-    data: Nested[Any], indices: IntegerArray | Integers, *, batch_dims: IntLike = 0, opset: IntLike | None = None
-) -> NDArray[Any]: ...
-@overload
-def gather_nd(
-    data: LazyT, indices: LazyT | IntegerArray, *, batch_dims: IntLike = 0, opset: IntLike | None = None
-) -> LazyT: ...
-@overload
-def gather_nd(
-    data: NDArray[Any], indices: LazyT, *, batch_dims: IntLike = 0, opset: IntLike | None = None
-) -> LazyT: ...
-@overload
-def gather_nd(
-    data: ArrayT, indices: ArrayT | Integers, *, batch_dims: IntLike = 0, opset: IntLike | None = None
-) -> ArrayT: ...
 def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLike | None = None) -> Any:
     """GatherND: elements or slices of `data` that the tuples along the last axis of `indices` name.
 
@@ -252,73 +188,13 @@ def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLik
     return ops.gather_nd(data, indices, batch_dims=batch_dims)
 
 
-@overload
-def scatter_elements(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter_elements(
-    data: Nested[Any],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> NDArray[Any]: ...
-@overload
-def scatter_elements(
-    data: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> LazyT: ...
-@overload
-def scatter_elements(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> LazyT: ...
-@overload
-def scatter_elements(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> LazyT: ...
-@overload
-def scatter_elements(
-    data: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> ArrayT: ...
 def scatter_elements(
     data: Any,
     indices: Any,
     updates: Any,
     *,
     axis: IntLike = 0,
-    reduction: Reduction = "none",
+    reduction: ONNXReduction = "none",
     opset: IntLike | None = None,
 ) -> Any:
     """ScatterElements: a copy of `data` with one update for each element of `indices`, along one axis.
@@ -367,45 +243,6 @@ def scatter_elements(
     return ops.scatter_elements(data, indices, updates, axis=axis, reduction=reduction)
 
 
-@overload
-def scatter(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    opset: IntLike = 9,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter(
-    data: Nested[Any],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    opset: IntLike = 9,
-) -> NDArray[Any]: ...
-@overload
-def scatter(
-    data: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    opset: IntLike = 9,
-) -> LazyT: ...
-@overload
-def scatter(
-    data: NDArray[Any], indices: LazyT, updates: LazyT | NDArray[Any] | Values, *, axis: IntLike = 0, opset: IntLike = 9
-) -> LazyT: ...
-@overload
-def scatter(
-    data: NDArray[Any], indices: IntegerArray | Integers, updates: LazyT, *, axis: IntLike = 0, opset: IntLike = 9
-) -> LazyT: ...
-@overload
-def scatter(
-    data: ArrayT, indices: ArrayT | Integers, updates: ArrayT | Values, *, axis: IntLike = 0, opset: IntLike = 9
-) -> ArrayT: ...
 def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: IntLike = 9) -> Any:
     """Scatter, which opset 11 replaced by ScatterElements.
 
@@ -448,62 +285,8 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
     return ops.scatter_elements(data, indices, updates, axis=axis)
 
 
-@overload
 def scatter_nd(
-    data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def scatter_nd(
-    data: Nested[Any],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
-    *,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> NDArray[Any]: ...
-@overload
-def scatter_nd(
-    data: LazyT,
-    indices: LazyT | IntegerArray | Integers,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    *,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    data: ArrayT,
-    indices: ArrayT | Integers,
-    updates: ArrayT | Values,
-    *,
-    reduction: Reduction = "none",
-    opset: IntLike | None = None,
-) -> ArrayT: ...
-def scatter_nd(
-    data: Any, indices: Any, updates: Any, *, reduction: Reduction = "none", opset: IntLike | None = None
+    data: Any, indices: Any, updates: Any, *, reduction: ONNXReduction = "none", opset: IntLike | None = None
 ) -> Any:
     """ScatterND: a copy of `data` with updates at the places that index tuples name.
 
@@ -547,56 +330,6 @@ def scatter_nd(
     return ops.scatter_nd(data, indices, updates, reduction=reduction)
 
 
-@overload
-def tensor_scatter(
-    past_cache: NDArray[ScalarT],
-    update: NDArray[Any] | Nested[Any],
-    write_indices: IntegerArray | Integers | None = None,
-    *,
-    axis: IntLike = -2,
-    mode: Literal["linear", "circular"] = "linear",
-    opset: IntLike | None = None,
-) -> NDArray[ScalarT]: ...
-@overload
-def tensor_scatter(
-    past_cache: Nested[Any],
-    update: NDArray[Any] | Nested[Any],
-    write_indices: IntegerArray | Integers | None = None,
-    *,
-    axis: IntLike = -2,
-    mode: Literal["linear", "circular"] = "linear",
-    opset: IntLike | None = None,
-) -> NDArray[Any]: ...
-@overload
-def tensor_scatter(
-    past_cache: LazyT,
-    update: LazyT | NDArray[Any] | Nested[Any],
-    write_indices: LazyT | IntegerArray | Integers | None = None,
-    *,
-    axis: IntLike = -2,
-    mode: Literal["linear", "circular"] = "linear",
-    opset: IntLike | None = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter(
-    past_cache: NDArray[Any],
-    update: LazyT,
-    write_indices: LazyT | IntegerArray | Integers | None = None,
-    *,
-    axis: IntLike = -2,
-    mode: Literal["linear", "circular"] = "linear",
-    opset: IntLike | None = None,
-) -> LazyT: ...
-@overload
-def tensor_scatter(
-    past_cache: ArrayT,
-    update: ArrayT | Nested[Any],
-    write_indices: ArrayT | Integers | None = None,
-    *,
-    axis: IntLike = -2,
-    mode: Literal["linear", "circular"] = "linear",
-    opset: IntLike | None = None,
-) -> ArrayT: ...
 def tensor_scatter(
     past_cache: Any,
     update: Any,

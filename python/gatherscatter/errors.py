@@ -4,6 +4,9 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from gatherscatter.operators import ELEMENTS, ND, Operator
+from gatherscatter.reductions import REDUCTIONS
+
 # Classes that live elsewhere than where a user meets them.
 _PUBLIC_NAMES = {
     "numpy.MaskedArray": "numpy.ma.MaskedArray",
@@ -70,28 +73,30 @@ def _cast(argument: str, dtype: object, to: str) -> str:
 
 
 def out_of_bounds(
-    operator: str, position: Sequence[int], found: int | tuple[int, ...], shape: Sequence[int], axis: int
+    op: Operator,
+    position: Sequence[int],
+    found: int | tuple[int, ...],
+    shape: Sequence[int],
+    axis: int,
+    index: int,
 ) -> IndexError:
-    place = f"indices[{', '.join(map(str, position))}]" if position else "indices"
+    """`found`: the tuple at that position of the indices, or the one index; `index`: the bad one of it."""
+    place = f"{op.indices}[{', '.join(map(str, position))}]" if position else op.indices
+    reason = f", and {op.negatives}" if index < 0 and op.negatives else ""
     return IndexError(
-        f"{operator}: {place} = {found} is out of bounds for data of shape {tuple(shape)}: "
-        f"axis {axis} has size {shape[axis]}"
+        f"{op.name}: {place} = {found} is out of bounds for {op.data} of shape {tuple(shape)}: "
+        f"axis {axis} has size {shape[axis]}{reason}"
     )
 
 
-def changed_meanwhile(operator: str) -> RuntimeError:
-    return RuntimeError(f"{operator}: indices changed while they were read; do not write to them during the call")
+def changed_meanwhile(op: Operator) -> RuntimeError:
+    return RuntimeError(f"{op.name}: {op.indices} changed while they were read; do not write to them during the call")
 
 
 # Words for one thing: ours, and those of other libraries.
 _SYNONYMS = (
-    ("none", "assign", "set", "update", "replace", "overwrite", "="),
-    ("add", "sum", "plus", "+"),
-    ("mul", "prod", "product", "multiply", "*"),
+    *((record.name, *record.synonyms) for record in REDUCTIONS.values()),
     ("sub", "subtract", "-"),
-    ("max", "amax", "maximum"),
-    ("min", "amin", "minimum"),
-    ("mean", "average", "avg"),
     ("raise", "error", "strict", "check"),
     ("clip", "clamp", "nearest", "edge", "border"),
     ("wrap", "modulo", "mod", "periodic", "circular"),
@@ -109,98 +114,101 @@ def _nearest(word: str, accepted: Sequence[str]) -> str | None:
     return lowered[near[0]] if near else None
 
 
-def unknown_word(operator: str, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
+def unknown_word(op: Operator, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
     near = _nearest(str(word), accepted)
     hint = f"; did you mean {near!r}?" if near else ""
-    return ValueError(f"{operator}: {argument}={_shown(word)} is not one of {_listed(accepted)}{hint}")
+    return ValueError(f"{op.name}: {argument}={_shown(word)} is not one of {_listed(accepted)}{hint}")
 
 
-def reduction_dtype(operator: str, reduction: str, dtype: object, supported: Iterable[str]) -> TypeError:
+def reduction_dtype(op: Operator, reduction: str, dtype: object, supported: Iterable[str]) -> TypeError:
     return TypeError(
-        f"{operator}: reduction={reduction!r} is not for dtype {dtype}; "
-        f"convert data and updates to one that it takes: {', '.join(supported)}"
+        f"{op.name}: reduction={reduction!r} is not for dtype {dtype}; "
+        f"convert {op.data} and {op.updates} to one that it takes: {', '.join(supported)}"
     )
 
 
-def updates_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+def updates_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
     found, expected = tuple(found), tuple(expected)
     fix = f"pass shape {expected}, or a Python scalar"
     if len(found) <= len(expected) and all(n in (1, m) for n, m in zip(found[::-1], expected[::-1], strict=False)):
         return ValueError(
-            f"{operator}: updates has shape {found} and is not broadcast; pass broadcast_to(updates, {expected})"
+            f"{op.name}: {op.updates} has shape {found} and is not broadcast; "
+            f"pass broadcast_to({op.updates}, {expected})"
         )
     if len(found) == 2 and found[::-1] == expected:
-        fix = f"pass shape {expected}, which updates.T has"
-    return ValueError(f"{operator}: updates has shape {found}; {fix}")
+        fix = f"pass shape {expected}, which {op.updates}.T has"
+    return ValueError(f"{op.name}: {op.updates} has shape {found}; {fix}")
 
 
-def updates_dtype(operator: str, found: object, expected: object) -> TypeError:
+def updates_dtype(op: Operator, found: object, expected: object) -> TypeError:
     kinds = ("bool", "int", "float", "complex")
     ours, theirs = kind_of(expected), kind_of(found)
     # Whichever of the two can hold the other's values is the dtype to convert to.
     loses = ours in kinds and theirs in kinds and kinds.index(ours) < kinds.index(theirs)
-    fix = _cast("data", expected, "updates.dtype") if loses else _cast("updates", found, "data.dtype")
-    return TypeError(f"{operator}: updates has dtype {found}, but data has {expected}; pass {fix}")
+    fix = _cast(op.data, expected, f"{op.updates}.dtype") if loses else _cast(op.updates, found, f"{op.data}.dtype")
+    return TypeError(f"{op.name}: {op.updates} has dtype {found}, but {op.data} has {expected}; pass {fix}")
 
 
-def updates_values(operator: str, found: object, expected: object) -> TypeError:
+def updates_values(op: Operator, found: object, expected: object) -> TypeError:
     return TypeError(
-        f"{operator}: updates is a list of {found} values, not all of which data's dtype {expected} holds unchanged; "
-        "pass values of that dtype, or data of theirs"
+        f"{op.name}: {op.updates} is a list of {found} values, "
+        f"not all of which {op.data}'s dtype {expected} holds unchanged; "
+        f"pass values of that dtype, or {op.data} of theirs"
     )
 
 
-def foreign_mode(operator: str, mode: str, instead: str) -> ValueError:
+def foreign_mode(op: Operator, mode: str, instead: str) -> ValueError:
     family = "scatters" if mode == "drop" else "gathers"
-    return ValueError(f"{operator}: mode={mode!r} is for {family} only; use mode={instead!r}")
+    return ValueError(f"{op.name}: mode={mode!r} is for {family} only; use mode={instead!r}")
 
 
-def not_integer(operator: str, argument: str, value: object) -> TypeError:
+def not_integer(op: Operator, argument: str, value: object) -> TypeError:
     fix = "pass an int"
     if (isinstance(value, float) and value.is_integer()) or (isinstance(value, str) and value.isdecimal()):
         fix = f"pass {argument}={int(value)}"
     elif argument == "axis" and value is None:
-        fix = "for all elements in one row pass reshape(data, (-1,)) and axis=0"
+        fix = f"for all elements in one row pass reshape({op.data}, (-1,)) and axis=0"
     elif argument == "axis" and isinstance(value, (tuple, list)):
-        fix = f"pass one axis, or call {operator.partition('_')[0]}_nd for several"
-    return TypeError(f"{operator}: {argument}={_shown(value)} is not an integer; {fix}")
+        fix = f"pass one axis, or call {op.name.partition('_')[0]}_nd for several"
+    return TypeError(f"{op.name}: {argument}={_shown(value)} is not an integer; {fix}")
 
 
-def not_bool(operator: str, argument: str, value: object) -> TypeError:
-    return TypeError(f"{operator}: {argument}={_shown(value)} is not a bool; pass True or False")
+def not_bool(op: Operator, argument: str, value: object) -> TypeError:
+    return TypeError(f"{op.name}: {argument}={_shown(value)} is not a bool; pass True or False")
 
 
-def not_string(operator: str, argument: str, value: object, accepted: Sequence[str] = ()) -> TypeError:
+def not_string(op: Operator, argument: str, value: object, accepted: Sequence[str] = ()) -> TypeError:
     # None, and functions such as max and numpy.add, by their names.
     near = _nearest(str(getattr(value, "__name__", value)), accepted)
     fix = f"did you mean {near!r}?" if near else f"pass one of {_listed(accepted)}" if accepted else "pass a str"
-    return TypeError(f"{operator}: {argument}={_shown(value)} is not a string; {fix}")
+    return TypeError(f"{op.name}: {argument}={_shown(value)} is not a string; {fix}")
 
 
-def shape_rule(operator: str, rule: str) -> ValueError:
-    return ValueError(f"{operator}: {rule}")
+def shape_rule(op: Operator, rule: str) -> ValueError:
+    return ValueError(f"{op.name}: {rule}")
 
 
-def no_axis(operator: str) -> ValueError:
-    return ValueError(f"{operator}: data has shape () and so no axis to index; pass reshape(data, (1,))")
+def no_axis(op: Operator) -> ValueError:
+    return ValueError(f"{op.name}: {op.data} has shape () and so no axis to index; pass reshape({op.data}, (1,))")
 
 
-def no_tuples(operator: str) -> ValueError:
+def no_tuples(op: Operator) -> ValueError:
     return ValueError(
-        f"{operator}: indices has shape () and so no last axis that holds the tuples; pass reshape(indices, (1,))"
+        f"{op.name}: {op.indices} has shape () and so no last axis that holds the tuples; "
+        f"pass reshape({op.indices}, (1,))"
     )
 
 
-def axis_range(operator: str, axis: int, data: Sequence[int]) -> ValueError:
+def axis_range(op: Operator, axis: int, data: Sequence[int]) -> ValueError:
     r = len(data)
     return ValueError(
-        f"{operator}: axis={axis} is not in [{-r}, {r - 1}] for data of shape {tuple(data)}; "
+        f"{op.name}: axis={axis} is not in [{-r}, {r - 1}] for {op.data} of shape {tuple(data)}; "
         "pass 0 for its first axis, -1 for its last"
     )
 
 
 def batch_range(
-    operator: str, batch_dims: int, highest: int, data: Sequence[int], indices: Sequence[int], axis: int | None
+    op: Operator, batch_dims: int, highest: int, data: Sequence[int], indices: Sequence[int], axis: int | None
 ) -> ValueError:
     fix = f"0 to {highest}" if highest else "0"
     if batch_dims < 0:
@@ -209,116 +217,124 @@ def batch_range(
         reason = f"batch axes stand in front of axis={axis}"
         fix += ", or a later axis" if axis < len(data) - 1 else ""
     elif axis is None and highest == len(data):
-        reason = f"data of shape {tuple(data)} has {_axes(highest)}"
+        reason = f"{op.data} of shape {tuple(data)} has {_axes(highest)}"
     else:
         in_front = " in front of its tuples" if axis is None else ""
-        reason = f"indices of shape {tuple(indices)} has {_axes(highest)}{in_front}"
-    return ValueError(f"{operator}: batch_dims={batch_dims} is not in [0, {highest}], since {reason}; pass {fix}")
+        reason = f"{op.indices} of shape {tuple(indices)} has {_axes(highest)}{in_front}"
+    return ValueError(f"{op.name}: batch_dims={batch_dims} is not in [0, {highest}], since {reason}; pass {fix}")
 
 
-def batch_sizes(operator: str, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
+def batch_sizes(op: Operator, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
     ours, theirs = tuple(data[:batch_dims]), tuple(indices[:batch_dims])
     if all(m in (1, n) for n, m in zip(ours, theirs, strict=True)):
-        fix = f"they are not broadcast: pass broadcast_to(indices, {ours + tuple(indices[batch_dims:])})"
+        fix = f"they are not broadcast: pass broadcast_to({op.indices}, {ours + tuple(indices[batch_dims:])})"
     else:
         fix = "pass arrays that have them in common, or another batch_dims"
     return ValueError(
-        f"{operator}: with batch_dims={batch_dims} data and indices share their leading sizes, "
-        f"but data has {ours} and indices {theirs}; {fix}"
+        f"{op.name}: with batch_dims={batch_dims} {op.data} and {op.indices} share their leading sizes, "
+        f"but {op.data} has {ours} and {op.indices} {theirs}; {fix}"
     )
 
 
-def long_tuples(operator: str, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
+def long_tuples(op: Operator, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
     data, indices = tuple(data), tuple(indices)
     left = len(data) - batch_dims
     beyond = f" beyond batch_dims={batch_dims}" if batch_dims else ""
     if left == 0:
-        fix = "pass a smaller batch_dims" if batch_dims else "pass reshape(data, (1,))"
+        fix = "pass a smaller batch_dims" if batch_dims else f"pass reshape({op.data}, (1,))"
     elif not batch_dims and len(indices) > 1 and 1 < indices[0] <= left:  # as numpy.nonzero gives them
-        fix = "tuples stand along the last axis: pass moveaxis(indices, 0, -1)"
+        fix = f"tuples stand along the last axis: pass moveaxis({op.indices}, 0, -1)"
     else:
-        fix = f"for tuples of 1 index pass indices[{':' if len(indices) == 1 else '...'}, None]"
+        fix = f"for tuples of 1 index pass {op.indices}[{':' if len(indices) == 1 else '...'}, None]"
     n = next(reversed(indices))
     held = "1 index" if n == 1 else f"{n} indices"
     return ValueError(
-        f"{operator}: indices of shape {indices} holds tuples of {held}, "
-        f"but data of shape {data} has {_axes(left)}{beyond}; {fix}"
+        f"{op.name}: {op.indices} of shape {indices} holds tuples of {held}, "
+        f"but {op.data} of shape {data} has {_axes(left)}{beyond}; {fix}"
     )
 
 
-def other_rank(operator: str, data: Sequence[int], indices: Sequence[int]) -> ValueError:
+def other_rank(op: Operator, data: Sequence[int], indices: Sequence[int]) -> ValueError:
     return ValueError(
-        f"{operator}: indices of shape {tuple(indices)} has {_axes(len(indices))}, but data of shape {tuple(data)} "
-        f"has {len(data)}; pass as many, or call {operator.partition('_')[0]}, which takes any"
+        f"{op.name}: {op.indices} of shape {tuple(indices)} has {_axes(len(indices))}, "
+        f"but {op.data} of shape {tuple(data)} "
+        f"has {len(data)}; pass as many, or call {op.name.partition('_')[0]}, which takes any"
     )
 
 
-def longer(operator: str, data: Sequence[int], indices: Sequence[int], axis: int, other: int) -> ValueError:
+def longer(op: Operator, data: Sequence[int], indices: Sequence[int], axis: int, other: int) -> ValueError:
     return ValueError(
-        f"{operator}: indices of shape {tuple(indices)} is longer than data of shape {tuple(data)} along axis {other}, "
-        f"which only axis={axis} may be; pass shorter indices, or axis={other}"
+        f"{op.name}: {op.indices} of shape {tuple(indices)} is longer than {op.data} of shape {tuple(data)} "
+        f"along axis {other}, "
+        f"which only axis={axis} may be; pass shorter {op.indices}, or axis={other}"
     )
 
 
-def unknown_size(operator: str, argument: str, axis: int) -> ValueError:
+def unknown_size(op: Operator, argument: str, axis: int) -> ValueError:
+    argument = op.argument(argument)
     return ValueError(
-        f"{operator}: {argument} has unknown chunk sizes along axis {axis}, which has to be known; "
+        f"{op.name}: {argument} has unknown chunk sizes along axis {axis}, which has to be known; "
         f"call {argument}.compute_chunk_sizes() first"
     )
 
 
-def unknown_chunks(operator: str, axis: int, indices: int, updates: int) -> ValueError:
+def unknown_chunks(op: Operator, axis: int, indices: int, updates: int) -> ValueError:
     return ValueError(
-        f"{operator}: chunks of unknown sizes meet one by one, but along axis {axis} of indices there are {indices} of "
-        f"indices and {updates} of updates; call compute_chunk_sizes() on both first"
+        f"{op.name}: chunks of unknown sizes meet one by one, "
+        f"but along axis {axis} of {op.indices} there are {indices} of "
+        f"{op.indices} and {updates} of {op.updates}; call compute_chunk_sizes() on both first"
     )
 
 
-def chunk_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+def chunk_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
     return ValueError(
-        f"{operator}: a chunk of updates has shape {tuple(found)} where that of indices has {tuple(expected)}; "
-        "make updates for the same places"
+        f"{op.name}: a chunk of {op.updates} has shape {tuple(found)} "
+        f"where that of {op.indices} has {tuple(expected)}; "
+        f"make {op.updates} for the same places"
     )
 
 
-def index_dtype(operator: str, dtype: object, data: object = None) -> TypeError:
+def index_dtype(op: Operator, dtype: object, data: object = None) -> TypeError:
     """`data` is data's dtype, where it is known."""
     kind = kind_of(dtype)
     if kind == "bool":
-        if operator.endswith("_nd"):
-            fix = "pass the tuples of its true elements, argwhere(indices)"
-        elif operator.endswith("_elements"):
-            fix = "pass integers, or use where(indices, ..., ...)"
+        if op.kind == ND:
+            fix = f"pass the tuples of its true elements, argwhere({op.indices})"
+        elif op.kind == ELEMENTS:
+            fix = f"pass integers, or use where({op.indices}, ..., ...)"
         else:
-            fix = "pass the numbers of its true elements, flatnonzero(indices)"
-        return TypeError(f"{operator}: indices has dtype {dtype}, which makes it a mask; {fix}")
-    fix = f"pass {_cast('indices', dtype, 'int64')}"
+            fix = f"pass the numbers of its true elements, flatnonzero({op.indices})"
+        return TypeError(f"{op.name}: {op.indices} has dtype {dtype}, which makes it a mask; {fix}")
+    fix = f"pass {_cast(op.indices, dtype, 'int64')}"
     if kind_of(data) == "int" and kind in ("float", "complex"):
-        fix += ", or swap data and indices if they are the wrong way round"
-    return TypeError(f"{operator}: indices has dtype {dtype}, but indices are integers of 8 to 64 bits; {fix}")
+        fix += f", or swap {op.data} and {op.indices} if they are the wrong way round"
+    return TypeError(f"{op.name}: {op.indices} has dtype {dtype}, but indices are integers of 8 to 64 bits; {fix}")
 
 
-def index_values(operator: str, dtype: object) -> TypeError:
-    return TypeError(f"{operator}: indices holds {dtype}, but indices are integers; pass integers of 8 to 64 bits")
+def index_values(op: Operator, dtype: object) -> TypeError:
+    return TypeError(f"{op.name}: {op.indices} holds {dtype}, but indices are integers; pass integers of 8 to 64 bits")
 
 
-def no_tuple_length(operator: str, n_axes: int) -> ValueError:
+def no_tuple_length(op: Operator, n_axes: int) -> ValueError:
     return ValueError(
-        f"{operator}: indices is an empty list, which does not say how long its tuples are; "
+        f"{op.name}: {op.indices} is an empty list, which does not say how long its tuples are; "
         f"pass an array of integers of shape (0, {n_axes})"
     )
 
 
-def mixed_libraries(operator: str, first: tuple[str, object], second: tuple[str, object]) -> TypeError:
+def mixed_libraries(op: Operator, first: tuple[str, object], second: tuple[str, object]) -> TypeError:
     ours, theirs = type_name(first[1]), type_name(second[1])
+    one, other = op.argument(first[0]), op.argument(second[0])
     maker = _MAKERS.get(ours.partition(".")[0])
-    fix = f"pass {maker}({second[0]})" if maker else "convert them to one library"
-    return TypeError(f"{operator}: {first[0]} is {_a(ours)} but {second[0]} is {_a(theirs)}; {fix}")
+    fix = f"pass {maker}({other})" if maker else "convert them to one library"
+    return TypeError(f"{op.name}: {one} is {_a(ours)} but {other} is {_a(theirs)}; {fix}")
 
 
-def not_an_array(operator: str, argument: str, value: object) -> TypeError:
+def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
+    otherwise = "pass an array of integers" if argument == "indices" else "pass an array"
+    argument = op.argument(argument)
     if value is None:
-        return TypeError(f"{operator}: {argument} is None; pass an array")
+        return TypeError(f"{op.name}: {argument} is None; pass an array")
     name = type_name(value)
     if name.startswith("tensorflow."):
         fix = f"call gatherscatter.tensorflow, or pass {argument}.numpy()"
@@ -337,74 +353,95 @@ def not_an_array(operator: str, argument: str, value: object) -> TypeError:
     elif isinstance(value, Iterable):
         fix = f"pass list({argument})"
     else:
-        fix = "pass an array of integers" if argument == "indices" else "pass an array"
-    return TypeError(f"{operator}: {argument} is {_a(name)}, which is not an array; {fix}")
+        fix = otherwise
+    return TypeError(f"{op.name}: {argument} is {_a(name)}, which is not an array; {fix}")
 
 
-def masked(operator: str, argument: str) -> TypeError:
+def masked(op: Operator, argument: str) -> TypeError:
+    argument = op.argument(argument)
     return TypeError(
-        f"{operator}: {argument} is a masked array, whose mask would be lost; pass {argument}.filled(...), "
+        f"{op.name}: {argument} is a masked array, whose mask would be lost; pass {argument}.filled(...), "
         f"or {argument}.data and its mask in two calls"
     )
 
 
-def meaningful_subclass(operator: str, argument: str, value: object) -> TypeError:
+def meaningful_subclass(op: Operator, argument: str, value: object) -> TypeError:
+    argument = op.argument(argument)
     return TypeError(
-        f"{operator}: {argument} is {_a(type_name(value))}, whose meaning beyond its numbers would be lost; "
+        f"{op.name}: {argument} is {_a(type_name(value))}, whose meaning beyond its numbers would be lost; "
         f"pass numpy.asarray({argument})"
     )
 
 
-def not_convertible(operator: str, argument: str, reason: object) -> ValueError:
+def not_convertible(op: Operator, argument: str, reason: object) -> ValueError:
+    argument = op.argument(argument)
     text = " ".join(str(reason).split())
     if "inhomogeneous" in text or "expected sequence of length" in text:  # NumPy's words and PyTorch's
-        return ValueError(f"{operator}: {argument} is a ragged list; pass lists of equal lengths, padded where need be")
-    return ValueError(f"{operator}: {argument} cannot be made an array ({text.rstrip('.')[:120]}); pass numbers")
+        return ValueError(f"{op.name}: {argument} is a ragged list; pass lists of equal lengths, padded where need be")
+    return ValueError(f"{op.name}: {argument} cannot be made an array ({text.rstrip('.')[:120]}); pass numbers")
 
 
-def out_type(operator: str, out: object, expected: str) -> TypeError:
-    return TypeError(f"{operator}: out is {_a(type_name(out))}; pass {_a(expected)}")
+def out_type(op: Operator, out: object, expected: str) -> TypeError:
+    return TypeError(f"{op.name}: out is {_a(type_name(out))}; pass {_a(expected)}")
 
 
-def out_shape(operator: str, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+def out_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
     found, expected = tuple(found), tuple(expected)
-    return ValueError(f"{operator}: out has shape {found}, but the result has shape {expected}; pass out of that shape")
+    return ValueError(f"{op.name}: out has shape {found}, but the result has shape {expected}; pass out of that shape")
 
 
-def out_dtype(operator: str, found: object, expected: object) -> TypeError:
+def out_dtype(op: Operator, found: object, expected: object) -> TypeError:
     return TypeError(
-        f"{operator}: out has dtype {found}, but the result has data's dtype {expected}; pass out of that dtype"
+        f"{op.name}: out has dtype {found}, but the result has {op.data}'s dtype {expected}; pass out of that dtype"
     )
 
 
-def out_read_only(operator: str) -> ValueError:
-    return ValueError(f"{operator}: out is read-only; pass an array that can be written to")
+def out_read_only(op: Operator) -> ValueError:
+    return ValueError(f"{op.name}: out is read-only; pass an array that can be written to")
 
 
-def not_scalar(operator: str, argument: str, shape: Sequence[int]) -> ValueError:
-    return ValueError(f"{operator}: {argument} has shape {tuple(shape)}; pass a scalar")
+def not_scalar(op: Operator, argument: str, shape: Sequence[int]) -> ValueError:
+    argument = op.argument(argument)
+    return ValueError(f"{op.name}: {argument} has shape {tuple(shape)}; pass a scalar")
 
 
-def value_dtype(operator: str, argument: str, value: object, dtype: object, without: str = "") -> TypeError:
+def value_dtype(op: Operator, argument: str, value: object, dtype: object, without: str = "") -> TypeError:
     """`without`: Python's type whose numbers, which have no dtype of their own, hold the value of a NumPy scalar."""
+    argument = op.argument(argument)
     fix = f"pass {without}({argument}), without a dtype of its own" if without else "pass a value of that dtype"
-    return TypeError(f"{operator}: {argument}={_shown(value)} cannot be held by data's dtype {dtype} unchanged; {fix}")
-
-
-def devices_differ(operator: str, argument: str, found: object, expected: object) -> ValueError:
-    return ValueError(f"{operator}: {argument} is on {found}, but data is on {expected}; move it there")
-
-
-def empty_axis(operator: str, shape: Sequence[int], axis: int) -> IndexError:
-    return IndexError(
-        f"{operator}: no index can be placed in axis {axis} of data of shape {tuple(shape)}: it has size 0"
+    return TypeError(
+        f"{op.name}: {argument}={_shown(value)} cannot be held by {op.data}'s dtype {dtype} unchanged; {fix}"
     )
 
 
-def untraceable_mode(backend: str, operator: str, mode: str, instead: Iterable[str]) -> NotImplementedError:
+def devices_differ(op: Operator, argument: str, found: object, expected: object) -> ValueError:
+    argument = op.argument(argument)
+    return ValueError(f"{op.name}: {argument} is on {found}, but {op.data} is on {expected}; move it there")
+
+
+def empty_axis(op: Operator, shape: Sequence[int], axis: int) -> IndexError:
+    return IndexError(
+        f"{op.name}: no index can be placed in axis {axis} of {op.data} of shape {tuple(shape)}: it has size 0"
+    )
+
+
+def untraceable_mode(backend: str, op: Operator, mode: str, instead: Iterable[str]) -> NotImplementedError:
     reason = f"an error cannot depend on values that are only known later; pass mode= one of {_listed(instead)}"
-    return cannot(backend, operator, f"mode={mode!r} with traced indices (jit, vmap)", reason)
+    return cannot(backend, op, f"mode={mode!r} with traced {op.indices} (jit, vmap)", reason)
 
 
-def cannot(backend: str, operator: str, argument: str, reason: str) -> NotImplementedError:
-    return NotImplementedError(f"{operator}: the {backend} backend cannot do {argument}: {reason}")
+def cannot(backend: str, op: Operator, argument: str, reason: str) -> NotImplementedError:
+    return NotImplementedError(f"{op.name}: the {backend} backend cannot do {argument}: {reason}")
+
+
+def source_dtype(op: Operator, argument: str, dtype: object, accepted: Iterable[str]) -> TypeError:
+    """A dtype that the source's document does not have."""
+    return TypeError(
+        f"{op.name}: {op.argument(argument)} has dtype {dtype}, but {op.source} takes {', '.join(accepted)}: "
+        "convert it to one of these"
+    )
+
+
+def since_version(op: Operator, what: str, version: str) -> ValueError:
+    """Something that a version lacks, and the version that has it."""
+    return ValueError(f"{op.name}: {what}; it comes with {version}")

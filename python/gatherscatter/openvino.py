@@ -5,21 +5,22 @@ among the documents that the operator has had. OpenVINO is not needed, and is ne
 those of ``openvino.opset15``; what is an input of one element there (`axis`) may be a scalar or a list or array of one
 element here.
 
-Negative indices count from the end where the version's document says so. Where it does not, they lie outside its range
-as indices past the end do: `gather` gives zeros for either, every other operator raises an `IndexError`.
+Negative indices count from the end where the version's document says so. Where it does not, they are out of its range
+as indices past the end are: `gather` gives zeros for either, every other operator raises an `IndexError`.
+
+``openvino.pyi`` has the overloads for type checkers.
 """
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from gatherscatter import _dialect, errors, neutral, ops, shapes
-from gatherscatter import _typing as core
-from gatherscatter._typing import (
-    IntLike,
-)
+from gatherscatter import core, errors, values
+from gatherscatter import plan as plans
+from gatherscatter._typing import IntLike
+from gatherscatter.backends.base import Backend
+from gatherscatter.operators import GATHER, GATHER_ELEMENTS, GATHER_ND, SCATTER_ELEMENTS, SCATTER_ND, Operator
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter_elements_update", "scatter_nd_update"]
 
@@ -28,21 +29,45 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 _INT32_OR_INT64 = ("int32", "int64")
 
 # Their reductions, by the core's names; "sub" adds minus the updates.
-_ND_REDUCTIONS: dict[str, core.Reduction] = {
-    "none": "none",
-    "sum": "add",
-    "sub": "add",
-    "prod": "mul",
-    "min": "min",
-    "max": "max",
+ND_REDUCTIONS = {"none": "none", "sum": "add", "sub": "add", "prod": "mul", "min": "min", "max": "max"}
+ELEMENTS_REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "mean"}
+
+
+def _operator(like: Operator, name: str, source: str, index_dtypes: tuple[str, ...], positive: str = "") -> Operator:
+    """The operator of a document. positive: what to do instead, where it takes no negative indices."""
+    return like.replace(
+        name=f"openvino.{name}",
+        source=source,
+        index_dtypes=index_dtypes,
+        wrap_negative_indices=not positive,
+        negatives=f"{source} takes no negative index: {positive}" if positive else "",
+    )
+
+
+_GATHER = {
+    7: _operator(GATHER, "gather", "Gather-7", _INTEGERS, "version=8 counts it from the end"),
+    8: _operator(GATHER, "gather", "Gather-8", _INTEGERS),
 }
-_ELEMENTS_REDUCTIONS: dict[str, core.Reduction] = {
-    "none": "none",
-    "sum": "add",
-    "prod": "mul",
-    "min": "min",
-    "max": "max",
-    "mean": "mean",
+_GATHER_ND = {
+    5: _operator(GATHER_ND, "gather_nd", "GatherND-5", _INTEGERS, "version=8 counts it from the end"),
+    8: _operator(GATHER_ND, "gather_nd", "GatherND-8", _INTEGERS),
+}
+_GATHER_ELEMENTS = _operator(
+    *(GATHER_ELEMENTS, "gather_elements", "GatherElements-6", _INT32_OR_INT64),
+    positive="add the size along the axis, or use gatherscatter.gather_elements",
+)
+_SCATTER_ND = {
+    3: _operator(
+        *(SCATTER_ND, "scatter_nd_update", "ScatterNDUpdate-3", _INT32_OR_INT64), "version=15 counts it from the end"
+    ),
+    15: _operator(SCATTER_ND, "scatter_nd_update", "ScatterNDUpdate-15", _INT32_OR_INT64),
+}
+_SCATTER_ELEMENTS = {
+    3: _operator(
+        *(SCATTER_ELEMENTS, "scatter_elements_update", "ScatterElementsUpdate-3", _INTEGERS),
+        "version=12 counts it from the end",
+    ),
+    12: _operator(SCATTER_ELEMENTS, "scatter_elements_update", "ScatterElementsUpdate-12", _INTEGERS),
 }
 
 
@@ -98,21 +123,17 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
     array([[1, 3],
            [5, 5]])
     """
-    operator = "openvino.gather"
-    _check_version(operator, version, (7, 8))
-    axis = _axis(operator, axis)
-    batch_dims = shapes.integer(operator, "batch_dims", batch_dims)
-    data, indices = _dialect.arrays(operator, data=data, indices=indices)
-    _dialect.check_dtype(operator, "indices", indices, _INTEGERS, f"Gather-{version}")
+    op = _of_version(_GATHER, version)
+    batch_dims = plans.integer(op, "batch_dims", batch_dims)
+    axis = _axis(op, axis)
     if batch_dims < 0:
+        _, (data, indices) = core.arrays(op, data=data, indices=indices)
         rank = len(indices.shape)
         if batch_dims < -rank:
             rule = f"batch_dims={batch_dims} counts back beyond the {rank} axes of indices; pass {-rank} or more"
-            raise errors.shape_rule(operator, rule)
+            raise errors.shape_rule(op, rule)
         batch_dims += rank
-    if version == 7:
-        indices = _negatives_outside(indices, max(data.shape, default=0))
-    return ops.gather(data, indices, axis=axis, batch_dims=batch_dims, mode="fill")
+    return core.gather(op, data, indices, axis, batch_dims, "fill")
 
 
 def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
@@ -166,21 +187,14 @@ def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8
            [19],
            [23]])
     """
-    operator = "openvino.gather_nd"
-    _check_version(operator, version, (5, 8))
-    batch_dims = shapes.integer(operator, "batch_dims", batch_dims)
-    data, indices = _dialect.arrays(operator, data=data, indices=indices)
-    _dialect.check_dtype(operator, "indices", indices, _INTEGERS, f"GatherND-{version}")
-    if version == 8:
-        return ops.gather_nd(data, indices, batch_dims=batch_dims)
-    fix = "version=8 counts it from the end"
-    result = _from_zero(
-        operator, data, indices, "GatherND-5", fix, lambda inside: ops.gather_nd(data, inside, batch_dims=batch_dims)
-    )
-    if batch_dims < 2:
+    op = _of_version(_GATHER_ND, version)
+    batch_dims = plans.integer(op, "batch_dims", batch_dims)
+    result = core.gather(op, data, indices, 0, batch_dims)
+    if version == 8 or batch_dims < 2:
         return result
+    backend, _ = core.arrays(op, data=result)
     shape = tuple(result.shape)
-    return _dialect.namespace(result).reshape(result, (prod(shape[:batch_dims]), *shape[batch_dims:]))
+    return backend.namespace(result).reshape(result, (prod(shape[:batch_dims]), *shape[batch_dims:]))
 
 
 def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
@@ -221,10 +235,9 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
     array([[7, 7, 1],
            [3, 4, 3]])
     """
-    operator = "openvino.gather_elements"
-    axis = shapes.integer(operator, "axis", axis)
-    data, indices = _dialect.arrays(operator, data=data, indices=indices)
-    _dialect.check_dtype(operator, "indices", indices, _INT32_OR_INT64, "GatherElements-6")
+    op = _GATHER_ELEMENTS
+    axis = plans.integer(op, "axis", axis)
+    _, (data, indices) = core.arrays(op, data=data, indices=indices)
     found, shape = tuple(indices.shape), tuple(data.shape)
     if len(found) == len(shape) and -len(shape) <= axis < len(shape):  # else the core explains
         for d, (n, size) in enumerate(zip(found, shape, strict=True)):
@@ -233,11 +246,8 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
                     f"indices of shape {found} and data of shape {shape} differ along axis {d}; only along "
                     f"axis={axis} they may (gatherscatter.gather_elements takes indices that are smaller)"
                 )
-                raise errors.shape_rule(operator, rule)
-    fix = "add the size along the axis, or use gatherscatter.gather_elements"
-    return _from_zero(
-        operator, data, indices, "GatherElements-6", fix, lambda inside: ops.gather_elements(data, inside, axis=axis)
-    )
+                raise errors.shape_rule(op, rule)
+    return core.gather(op, data, indices, axis)
 
 
 def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "none", version: int = 15) -> Any:
@@ -293,23 +303,17 @@ def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "n
     >>> openvino.scatter_nd_update(data, indices, [10, 20, 30, 40, 50], reduction="sub")
     array([-59, -68, -17,   4])
     """
-    operator = "openvino.scatter_nd_update"
-    _check_version(operator, version, (3, 15))
-    _check_reduction(operator, version, reduction, _ND_REDUCTIONS, 15)
-    data, indices, updates = _dialect.arrays(operator, data=data, indices=indices, updates=updates)
-    _dialect.check_dtype(operator, "indices", indices, _INT32_OR_INT64, f"ScatterNDUpdate-{version}")
+    op = _of_version(_SCATTER_ND, version)
+    _check_reduction(op, version, reduction, ND_REDUCTIONS, 15)
+    backend, (data, indices, updates) = core.arrays(op, data=data, indices=indices, updates=updates)
     k = indices.shape[-1] if len(indices.shape) else 0
-    shape = (*indices.shape[:-1], *data.shape[k:])
-    if shape == ():
-        updates = _one_element(updates)
-    if version == 3:
-        fix = "version=15 counts it from the end"
-        return _from_zero(
-            operator, data, indices, "ScatterNDUpdate-3", fix, lambda inside: ops.scatter_nd(data, inside, updates)
-        )
-    if reduction == "sub":
-        return _subtract(data, indices, updates, shape)
-    return ops.scatter_nd(data, indices, updates, reduction=_ND_REDUCTIONS[reduction])
+    if (*indices.shape[:-1], *data.shape[k:]) == ():
+        updates = _one_element(backend, updates)
+    if reduction != "sub":
+        return core.scatter(op, data, indices, updates, reduction=ND_REDUCTIONS[reduction])
+    if backend.dtype_name(data) == "bool":
+        return _exclusive_or(op, backend, data, indices, updates)
+    return core.scatter_negative(op, data, indices, updates)
 
 
 def scatter_elements_update(
@@ -378,109 +382,56 @@ def scatter_elements_update(
     >>> openvino.scatter_elements_update(data, indices, [10, 20, 30, 40, 70, 60], 0, "sum", use_init_val=False)
     array([ 50,  10, 100,  70])
     """
-    operator = "openvino.scatter_elements_update"
-    _check_version(operator, version, (3, 12))
-    _check_reduction(operator, version, reduction, _ELEMENTS_REDUCTIONS, 12)
-    use_init_val = shapes.boolean(operator, "use_init_val", use_init_val)
+    op = _of_version(_SCATTER_ELEMENTS, version)
+    _check_reduction(op, version, reduction, ELEMENTS_REDUCTIONS, 12)
+    use_init_val = plans.boolean(op, "use_init_val", use_init_val)
     if version == 3 and not use_init_val:
-        raise _dialect.no_such(operator, "version 3 has no use_init_val=False", "version 12")
-    axis = _axis(operator, axis)
-    data, indices, updates = _dialect.arrays(operator, data=data, indices=indices, updates=updates)
-    _dialect.check_dtype(operator, "indices", indices, _INTEGERS, f"ScatterElementsUpdate-{version}")
-    if version == 3:
-        return _from_zero(
-            operator,
-            data,
-            indices,
-            "ScatterElementsUpdate-3",
-            "version=12 counts it from the end",
-            lambda inside: ops.scatter_elements(data, inside, updates, axis=axis),
-        )
-    return ops.scatter_elements(
-        data, indices, updates, axis=axis, reduction=_ELEMENTS_REDUCTIONS[reduction], include_self=use_init_val
-    )
+        raise errors.since_version(op, "version 3 has no use_init_val=False", "version 12")
+    axis = _axis(op, axis)
+    return core.scatter(op, data, indices, updates, axis, 0, ELEMENTS_REDUCTIONS[reduction], use_init_val)
 
 
-def _check_version(operator: str, version: object, accepted: tuple[int, ...]) -> None:
-    if version not in accepted:
-        raise errors.shape_rule(operator, f"version={version!r} is not one of {', '.join(map(str, accepted))}")
+def _of_version(operators: dict[int, Operator], version: object) -> Operator:
+    """The operator of a version."""
+    for number, op in operators.items():
+        if version == number:
+            return op
+    newest = list(operators.values())[-1]
+    raise errors.shape_rule(newest, f"version={version!r} is not one of {', '.join(map(str, operators))}")
 
 
-def _check_reduction(operator: str, version: int, reduction: object, accepted: Any, since: int) -> None:
-    reduction = shapes.string(operator, "reduction", reduction, tuple(accepted))
-    if reduction not in accepted:
-        raise errors.unknown_word(operator, "reduction", reduction, tuple(accepted))
+def _check_reduction(op: Operator, version: int, reduction: object, accepted: dict[str, str], since: int) -> None:
+    reduction = plans.word(op, "reduction", reduction, tuple(accepted))
     if reduction != "none" and version < since:
-        raise _dialect.no_such(operator, f"version {version} has no reduction={reduction!r}", f"version {since}")
+        raise errors.since_version(op, f"version {version} has no reduction={reduction!r}", f"version {since}")
 
 
-def _axis(operator: str, axis: Any) -> int:
+def _axis(op: Operator, axis: Any) -> int:
     """An axis that is an input of the operator: a scalar, or a list or array of one element."""
     one: Any = axis
     if (isinstance(axis, (list, tuple)) and len(axis) == 1) or tuple(getattr(axis, "shape", ())) == (1,):
         one = axis[0]
     if not isinstance(one, int) and hasattr(one, "item"):  # not every library's array is an index
         one = one.item()
-    return shapes.integer(operator, "axis", one)
+    return plans.integer(op, "axis", one)
 
 
-def _one_element(updates: Any) -> Any:
+def _one_element(backend: Backend, updates: Any) -> Any:
+    """Updates of one element and any shape, as a scalar."""
     while isinstance(updates, (list, tuple)) and len(updates) == 1:
         updates = updates[0]
-    if isinstance(updates, neutral.TYPES) or prod(updates.shape) != 1:
+    if isinstance(updates, values.TYPES) or prod(updates.shape) != 1:
         return updates
-    return _dialect.namespace(updates).reshape(updates, ())
+    return backend.namespace(updates).reshape(updates, ())
 
 
-def _negatives_outside(indices: Any, size: int) -> Any:
-    """Indices for axes of at most that size, with the negative ones where the core takes them for out of range.
-
-    Nothing asks for their values, so a call can still be traced.
-    """
-    name = _dialect.dtype_name(indices)
-    if name.startswith("uint"):
-        return indices
-    xp = _dialect.namespace(indices)
-    if name in ("int8", "int16") or (name == "int32" and size > 2**31 - 1):  # which may not hold the size
-        indices = xp.astype(indices, xp.int64 if size > 2**31 - 1 else xp.int32)
-    return xp.where(indices < 0, xp.full_like(indices, size), indices)
-
-
-def _from_zero(operator: str, data: Any, indices: Any, source: str, fix: str, call: Callable[[Any], Any]) -> Any:
-    """The result of a call with these indices, for a document that takes no negative ones."""
-    try:
-        return call(_negatives_outside(indices, max(data.shape, default=0)))
-    except IndexError:
-        if _dialect.dtype_name(indices).startswith("uint"):
-            raise
-        xp = _dialect.namespace(indices)
-        flat = xp.reshape(indices, (-1,))
-        if not bool(xp.any(flat < 0)):
-            raise
-        first = rest = int(xp.argmax(xp.astype(flat < 0, xp.int32)))
-    position: list[str] = []
-    for n in reversed(indices.shape):
-        rest, i = divmod(rest, n)
-        position.insert(0, str(i))
-    place = f"indices[{', '.join(position)}]" if position else "indices"
-    raise IndexError(f"{operator}: {place} = {int(flat[first])} is negative, which {source} does not take: {fix}")
-
-
-def _subtract(data: Any, indices: Any, updates: Any, shape: tuple[int, ...]) -> Any:
-    """What is there less each update: the sum of what is there and of minus the updates, bit for bit."""
-    from array_api_compat import device
-
-    xp, name = _dialect.namespace(data), _dialect.dtype_name(data)
-    everywhere = xp.zeros((0,), dtype=xp.int32, device=device(data))  # an empty tuple of indices names the whole array
-    if isinstance(updates, neutral.TYPES):
-        updates = ops.scatter_nd(xp.zeros(shape, dtype=data.dtype, device=device(data)), everywhere, updates)
-    if updates.dtype != data.dtype:
-        raise errors.updates_dtype("openvino.scatter_nd_update", updates.dtype, data.dtype)
-    if name == "bool":  # XOR: whether a count is odd, which a wrapped count tells as well
-        counts = ops.scatter_nd(xp.astype(data, xp.uint8), indices, xp.astype(updates, xp.uint8), reduction="add")
-        return counts % 2 == 1
-    if name.startswith("uint"):  # times −1, modulo 2 to the number of bits; PyTorch negates no wide unsigned integers
-        minus = ops.scatter_nd(updates, everywhere, 2 ** int(name[4:]) - 1, reduction="mul")
-    else:
-        minus = xp.negative(updates)
-    return ops.scatter_nd(data, indices, minus, reduction="add")
+def _exclusive_or(op: Operator, backend: Backend, data: Any, indices: Any, updates: Any) -> Any:
+    """A subtraction of bools: whether a count is odd, which a count that wraps around tells as well."""
+    xp = backend.namespace(data)
+    if isinstance(updates, values.TYPES):
+        plan = plans.scatter(op, data.shape, indices.shape, 0, 0, "raise", "none", True)
+        updates = backend.as_updates(plan, updates, data)
+    elif updates.dtype != data.dtype:
+        raise errors.updates_dtype(op, updates.dtype, data.dtype)
+    counts = core.scatter(op, xp.astype(data, xp.uint8), indices, xp.astype(updates, xp.uint8), reduction="add")
+    return counts % 2 == 1

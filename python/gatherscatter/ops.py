@@ -1,35 +1,17 @@
-"""The public functions: docstring → plan → backend."""
+"""The public functions: signature, documentation, and the record of the operator, which `core` carries out.
 
-from collections.abc import Callable
+``ops.pyi`` has their overloads for type checkers.
+"""
+
 from typing import Any
 
 import numpy as np
-from numpy import ndarray as _ndarray
 
-from gatherscatter import dispatch, shapes, threads
-from gatherscatter._kernels.gather import try_gather as _try_gather
-from gatherscatter._kernels.scatter import try_scatter as _try_scatter
-from gatherscatter._typing import (
-    IntLike,
-)
-from gatherscatter.shapes import AXIS, ELEMENTS, ND, Plan
+from gatherscatter import core
+from gatherscatter._typing import IntLike
+from gatherscatter.operators import GATHER, GATHER_ELEMENTS, GATHER_ND, SCATTER, SCATTER_ELEMENTS, SCATTER_ND
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter", "scatter_elements", "scatter_nd"]
-
-# Backends by the types of (data, indices) or (data, indices, updates); what is not there goes down the ladder.
-_known, _route = dispatch.known, dispatch.route
-
-# Small calls have no time for a plan. Kernels and backends try them first, and answer None to what they would have to
-# explain or do in another way: that goes the long way.
-_small_gathers, _small_scatters = dispatch.small_gathers, dispatch.small_scatters
-
-
-def _plan(make: Callable[..., Plan], data: Any, indices: Any, *options: Any) -> Plan:
-    try:
-        return make(data.shape, indices.shape, *options)
-    except ValueError:  # a mask has the wrong shape too, but what is wrong with it is its dtype
-        dispatch.check_index_dtype(make.__name__, data, indices)
-        raise
 
 
 def gather(
@@ -84,7 +66,7 @@ def gather(
     --------
     gather_nd : By tuples of indices along the leading axes.
     gather_elements : By an index for each element.
-    scatter : The way back.
+    scatter : The inverse.
 
     Notes
     -----
@@ -111,25 +93,7 @@ def gather(
     array([[0, 2],
            [4, 4]])
     """
-    if mode == "raise" and out is None and type(data) is type(indices):
-        result = None
-        if type(data) is _ndarray:
-            result = _try_gather(AXIS, data, indices, axis, batch_dims, threads.limit)
-        elif type(data) in _small_gathers:
-            result = _small_gathers[type(data)](AXIS, data, indices, axis, batch_dims)
-        if result is not None:
-            return result
-    backend = _known.get((type(data), type(indices)))
-    if backend is None:
-        backend, (data, indices) = _route("gather", {"data": data, "indices": indices})
-    if type(axis) is not int:
-        axis = shapes.integer("gather", "axis", axis)
-    if type(batch_dims) is not int:
-        batch_dims = shapes.integer("gather", "batch_dims", batch_dims)
-    if type(mode) is not str:
-        mode = shapes.string("gather", "mode", mode)
-    plan = _plan(shapes.gather, data, indices, axis, batch_dims, mode)
-    return backend.gather(data, indices, plan, fill_value, out)
+    return core.gather(GATHER, data, indices, axis, batch_dims, mode, fill_value, out)
 
 
 def gather_nd(
@@ -153,8 +117,8 @@ def gather_nd(
         Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
     mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
         What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
-        take the nearest end; count modulo the size; make the slice `fill_value`. With "promise_in_bounds" the
-        caller vouches, and a backend may skip its check; the NumPy backend checks all the same, and raises.
+        take the nearest end; take it modulo the size; make the slice `fill_value`. With "promise_in_bounds" the
+        caller guarantees that there is none, and a backend may skip its check; the NumPy backend checks and raises.
     fill_value : scalar, default 0
         For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero (an empty
         string, the epoch).
@@ -181,7 +145,7 @@ def gather_nd(
     --------
     gather : Slices along one axis.
     gather_elements : By an index for each element, along one axis.
-    scatter_nd : The way back.
+    scatter_nd : The inverse.
 
     Notes
     -----
@@ -210,23 +174,7 @@ def gather_nd(
     >>> gs.gather_nd(data, [[0, 5], [1, -1]], mode="fill", fill_value=-9)
     array([-9,  3])
     """
-    if mode == "raise" and out is None and type(data) is type(indices):
-        result = None
-        if type(data) is _ndarray:
-            result = _try_gather(ND, data, indices, 0, batch_dims, threads.limit)
-        elif type(data) in _small_gathers:
-            result = _small_gathers[type(data)](ND, data, indices, 0, batch_dims)
-        if result is not None:
-            return result
-    backend = _known.get((type(data), type(indices)))
-    if backend is None:
-        backend, (data, indices) = _route("gather_nd", {"data": data, "indices": indices})
-    if type(batch_dims) is not int:
-        batch_dims = shapes.integer("gather_nd", "batch_dims", batch_dims)
-    if type(mode) is not str:
-        mode = shapes.string("gather_nd", "mode", mode)
-    plan = _plan(shapes.gather_nd, data, indices, batch_dims, mode)
-    return backend.gather(data, indices, plan, fill_value, out)
+    return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, out)
 
 
 def gather_elements(
@@ -272,7 +220,7 @@ def gather_elements(
     --------
     gather : Slices along one axis.
     gather_nd : By tuples of indices along the leading axes.
-    scatter_elements : The way back.
+    scatter_elements : The inverse.
 
     Notes
     -----
@@ -295,23 +243,7 @@ def gather_elements(
     array([[3],
            [4]])
     """
-    if mode == "raise" and out is None and type(data) is type(indices):
-        result = None
-        if type(data) is _ndarray:
-            result = _try_gather(ELEMENTS, data, indices, axis, 0, threads.limit)
-        elif type(data) in _small_gathers:
-            result = _small_gathers[type(data)](ELEMENTS, data, indices, axis, 0)
-        if result is not None:
-            return result
-    backend = _known.get((type(data), type(indices)))
-    if backend is None:
-        backend, (data, indices) = _route("gather_elements", {"data": data, "indices": indices})
-    if type(axis) is not int:
-        axis = shapes.integer("gather_elements", "axis", axis)
-    if type(mode) is not str:
-        mode = shapes.string("gather_elements", "mode", mode)
-    plan = _plan(shapes.gather_elements, data, indices, axis, mode)
-    return backend.gather(data, indices, plan, fill_value, out)
+    return core.gather(GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, out)
 
 
 def scatter(
@@ -336,30 +268,24 @@ def scatter(
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        What the result starts from. Reductions: bool, all integers, float16/32/64, bfloat16, complex64/128 (no
-        max and min); "none": any dtype.
+        What the result starts from; of a dtype that the reduction takes, as for `scatter_nd`.
     indices : array of integers
         Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
     updates : array or Python scalar
         Of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` and of data's
-        dtype; a scalar goes to every place.
+        dtype; a scalar goes to every destination.
     axis : int, default 0
         The axis of `data` that is indexed; negative counts from the back.
     batch_dims : int, default 0
         Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(axis, indices.ndim)``, with equal sizes.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
-        How an update meets what is there, one update after the other in row-major order of their positions: it
-        replaces it, is added, multiplied, compared (NaN wins), or averaged (the sum over the count; integers floor).
+        What an update does to the element at its destination: see `scatter_nd`.
     include_self : bool, default True
-        Whether a destination starts from its element of `data`. If not, one that is named at least once starts
-        from its first update; the others keep data's element.
+        Whether a destination starts from its element of `data`, or else from its first update.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
-        What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
-        take the nearest end; count modulo the size; skip that update. With "promise_in_bounds" the caller
-        vouches, and a backend may skip its check; the NumPy backend checks all the same, and raises.
+        What an index does that is outside ``[0, size)`` after the rule for negatives: see `scatter_nd`.
     out : array, optional
-        Where to put the result: of data's shape and dtype, with any strides; it may overlap the inputs.
-        ``out=data`` scatters in place.
+        Where to put the result: see `scatter_nd`. ``out=data`` scatters in place.
 
     Returns
     -------
@@ -368,26 +294,18 @@ def scatter(
 
     Raises
     ------
-    IndexError
-        If an index is out of bounds and the mode raises. `out` then holds every byte it held before.
-    ValueError
-        If the shapes, `reduction`, `mode` or another option break a rule above.
-    TypeError
-        If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
-        arrays of two libraries meet.
+    IndexError, ValueError, TypeError
+        As `scatter_nd`.
 
     See Also
     --------
     scatter_nd : By tuples of indices along the leading axes.
     scatter_elements : By an index for each element.
-    gather : The way back.
+    gather : The inverse.
 
     Notes
     -----
-    The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
-    "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
-    round after every step, integers wrap around, bool adds and maximises as "or", multiplies and minimises as
-    "and". Beside the result a scatter takes at most 64 MiB of memory.
+    The result is bit for bit that of the sequential loop, at every thread count: see `scatter_nd`.
 
     This is the counterpart of `gather`; ``torch.index_add`` and ``jax.ops.segment_sum`` [1]_ are of its kind.
 
@@ -406,30 +324,7 @@ def scatter(
     >>> gs.scatter(np.arange(4), [1, -1], 9)
     array([0, 9, 2, 9])
     """
-    if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
-        result = None
-        if type(data) is _ndarray:
-            result = _try_scatter(AXIS, data, indices, updates, axis, batch_dims, reduction, threads.limit)
-        elif type(data) in _small_scatters:
-            result = _small_scatters[type(data)](AXIS, data, indices, updates, axis, batch_dims, reduction)
-        if result is not None:
-            return result
-    backend = _known.get((type(data), type(indices), type(updates)))
-    if backend is None:
-        arguments = {"data": data, "indices": indices, "updates": updates}
-        backend, (data, indices, updates) = _route("scatter", arguments)
-    if type(axis) is not int:
-        axis = shapes.integer("scatter", "axis", axis)
-    if type(batch_dims) is not int:
-        batch_dims = shapes.integer("scatter", "batch_dims", batch_dims)
-    if type(mode) is not str:
-        mode = shapes.string("scatter", "mode", mode)
-    if type(reduction) is not str:
-        reduction = shapes.string("scatter", "reduction", reduction)
-    if type(include_self) is not bool:
-        include_self = shapes.boolean("scatter", "include_self", include_self)
-    plan = _plan(shapes.scatter, data, indices, axis, batch_dims, mode, reduction, include_self)
-    return backend.scatter(data, indices, updates, plan, out)
+    return core.scatter(SCATTER, data, indices, updates, axis, batch_dims, reduction, include_self, mode, out)
 
 
 def scatter_nd(
@@ -443,7 +338,7 @@ def scatter_nd(
     mode: str = "raise",
     out: Any = None,
 ) -> Any:
-    """Scatter `updates` into a copy of `data`, at the places that index tuples name.
+    """Scatter `updates` into a copy of `data`, where index tuples say.
 
     With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position ``t`` in ``indices.shape[:-1]`` in
     row-major order::
@@ -459,19 +354,20 @@ def scatter_nd(
         Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. ``i < 0`` means ``i + size``. With ``k = 0`` each
         (empty) tuple names the whole batch item.
     updates : array or Python scalar
-        Of shape ``indices.shape[:-1] + data.shape[b + k:]`` and of data's dtype; a scalar goes to every place.
+        Of shape ``indices.shape[:-1] + data.shape[b + k:]`` and of data's dtype; a scalar goes to every destination.
     batch_dims : int, default 0
         Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
-        How an update meets what is there, one update after the other in row-major order of their positions: it
-        replaces it, is added, multiplied, compared (NaN wins), or averaged (the sum over the count; integers floor).
+        What an update does to the element at its destination, one after the other in row-major order: it replaces
+        it, is added, is multiplied, is compared (NaN wins), or is averaged (the sum over the count; integers are
+        floored).
     include_self : bool, default True
         Whether a destination starts from its element of `data`. If not, one that is named at least once starts
         from its first update; the others keep data's element.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
         What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
-        take the nearest end; count modulo the size; skip that update. With "promise_in_bounds" the caller
-        vouches, and a backend may skip its check; the NumPy backend checks all the same, and raises.
+        take the nearest end; take it modulo the size; skip that update. With "promise_in_bounds" the caller
+        guarantees that there is none, and a backend may skip its check; the NumPy backend checks and raises.
     out : array, optional
         Where to put the result: of data's shape and dtype, with any strides; it may overlap the inputs.
         ``out=data`` scatters in place.
@@ -495,16 +391,16 @@ def scatter_nd(
     --------
     scatter : Slices along one axis.
     scatter_elements : By an index for each element, along one axis.
-    gather_nd : The way back.
+    gather_nd : The inverse.
 
     Notes
     -----
     The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
     "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
-    round after every step, integers wrap around, bool adds and maximises as "or", multiplies and minimises as
-    "and". Beside the result a scatter takes at most 64 MiB of memory.
+    round after every step, integers wrap around, bool is added and maximised as "or", multiplied and
+    minimised as "and". A scatter takes at most 64 MiB of memory beside its result.
 
-    This is ScatterND of ONNX [1]_ and ``tf.tensor_scatter_nd_update`` [2]_ with their kin.
+    This is ScatterND of ONNX [1]_ and ``tf.tensor_scatter_nd_update`` [2]_ and related functions.
 
     References
     ----------
@@ -521,28 +417,7 @@ def scatter_nd(
     >>> gs.scatter_nd(np.zeros(3), [[0], [2], [0]], [1.0, 2.0, 4.0], reduction="add")
     array([5., 0., 2.])
     """
-    if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
-        result = None
-        if type(data) is _ndarray:
-            result = _try_scatter(ND, data, indices, updates, 0, batch_dims, reduction, threads.limit)
-        elif type(data) in _small_scatters:
-            result = _small_scatters[type(data)](ND, data, indices, updates, 0, batch_dims, reduction)
-        if result is not None:
-            return result
-    backend = _known.get((type(data), type(indices), type(updates)))
-    if backend is None:
-        arguments = {"data": data, "indices": indices, "updates": updates}
-        backend, (data, indices, updates) = _route("scatter_nd", arguments)
-    if type(batch_dims) is not int:
-        batch_dims = shapes.integer("scatter_nd", "batch_dims", batch_dims)
-    if type(mode) is not str:
-        mode = shapes.string("scatter_nd", "mode", mode)
-    if type(reduction) is not str:
-        reduction = shapes.string("scatter_nd", "reduction", reduction)
-    if type(include_self) is not bool:
-        include_self = shapes.boolean("scatter_nd", "include_self", include_self)
-    plan = _plan(shapes.scatter_nd, data, indices, batch_dims, mode, reduction, include_self)
-    return backend.scatter(data, indices, updates, plan, out)
+    return core.scatter(SCATTER_ND, data, indices, updates, 0, batch_dims, reduction, include_self, mode, out)
 
 
 def scatter_elements(
@@ -566,29 +441,22 @@ def scatter_elements(
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        What the result starts from. Reductions: bool, all integers, float16/32/64, bfloat16, complex64/128 (no
-        max and min); "none": any dtype.
+        What the result starts from; of a dtype that the reduction takes, as for `scatter_nd`.
     indices : array of integers, rank r
         Signed or unsigned, 8 to 64 bits. Off the axis it may be smaller than `data`, not larger.
         ``i < 0`` means ``i + size``.
     updates : array or Python scalar
-        Of shape ``indices.shape`` and of data's
-        dtype; a scalar goes to every place.
+        Of shape ``indices.shape`` and of data's dtype; a scalar goes to every destination.
     axis : int, default 0
         The axis of `data` that is indexed; negative counts from the back.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
-        How an update meets what is there, one update after the other in row-major order of their positions: it
-        replaces it, is added, multiplied, compared (NaN wins), or averaged (the sum over the count; integers floor).
+        What an update does to the element at its destination: see `scatter_nd`.
     include_self : bool, default True
-        Whether a destination starts from its element of `data`. If not, one that is named at least once starts
-        from its first update; the others keep data's element.
+        Whether a destination starts from its element of `data`, or else from its first update.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
-        What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
-        take the nearest end; count modulo the size; skip that update. With "promise_in_bounds" the caller
-        vouches, and a backend may skip its check; the NumPy backend checks all the same, and raises.
+        What an index does that is outside ``[0, size)`` after the rule for negatives: see `scatter_nd`.
     out : array, optional
-        Where to put the result: of data's shape and dtype, with any strides; it may overlap the inputs.
-        ``out=data`` scatters in place.
+        Where to put the result: see `scatter_nd`. ``out=data`` scatters in place.
 
     Returns
     -------
@@ -597,26 +465,18 @@ def scatter_elements(
 
     Raises
     ------
-    IndexError
-        If an index is out of bounds and the mode raises. `out` then holds every byte it held before.
-    ValueError
-        If the shapes, `reduction`, `mode` or another option break a rule above.
-    TypeError
-        If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
-        arrays of two libraries meet.
+    IndexError, ValueError, TypeError
+        As `scatter_nd`.
 
     See Also
     --------
     scatter : Slices along one axis.
     scatter_nd : By tuples of indices along the leading axes.
-    gather_elements : The way back.
+    gather_elements : The inverse.
 
     Notes
     -----
-    The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
-    "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
-    round after every step, integers wrap around, bool adds and maximises as "or", multiplies and minimises as
-    "and". Beside the result a scatter takes at most 64 MiB of memory.
+    The result is bit for bit that of the sequential loop, at every thread count: see `scatter_nd`.
 
     This is ScatterElements of ONNX [1]_ and ``torch.scatter_reduce``; ``numpy.put_along_axis`` is a case of it.
 
@@ -636,25 +496,4 @@ def scatter_elements(
     >>> gs.scatter_elements(np.array([1, 2, 3]), [1, 1], [5, 9], reduction="max")
     array([1, 9, 3])
     """
-    if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
-        result = None
-        if type(data) is _ndarray:
-            result = _try_scatter(ELEMENTS, data, indices, updates, axis, 0, reduction, threads.limit)
-        elif type(data) in _small_scatters:
-            result = _small_scatters[type(data)](ELEMENTS, data, indices, updates, axis, 0, reduction)
-        if result is not None:
-            return result
-    backend = _known.get((type(data), type(indices), type(updates)))
-    if backend is None:
-        arguments = {"data": data, "indices": indices, "updates": updates}
-        backend, (data, indices, updates) = _route("scatter_elements", arguments)
-    if type(axis) is not int:
-        axis = shapes.integer("scatter_elements", "axis", axis)
-    if type(mode) is not str:
-        mode = shapes.string("scatter_elements", "mode", mode)
-    if type(reduction) is not str:
-        reduction = shapes.string("scatter_elements", "reduction", reduction)
-    if type(include_self) is not bool:
-        include_self = shapes.boolean("scatter_elements", "include_self", include_self)
-    plan = _plan(shapes.scatter_elements, data, indices, axis, mode, reduction, include_self)
-    return backend.scatter(data, indices, updates, plan, out)
+    return core.scatter(SCATTER_ELEMENTS, data, indices, updates, axis, 0, reduction, include_self, mode, out)

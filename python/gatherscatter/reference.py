@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from gatherscatter.reductions import REDUCTIONS
+
 Array = Any  # NumPy's; its stubs know too little of indexing by tuples
-Place = tuple[Any, ...]
-Places = Iterable[tuple[Place, Place | None]]
+Position = tuple[Any, ...]
+Pairs = Iterable[tuple[Position, Position | None]]
 
 
-def place(index: int, size: int, mode: str) -> int | None:
+def resolve(index: int, size: int, mode: str) -> int | None:
     """Where an index lands on an axis: a position, or None for none (fill, drop)."""
     index = operator.index(index)
     if index < 0:
@@ -36,7 +38,7 @@ def place(index: int, size: int, mode: str) -> int | None:
     raise IndexError(index)
 
 
-def positions(shape: Place) -> Iterable[Place]:
+def positions(shape: Position) -> Iterable[Position]:
     return itertools.product(*map(range, shape))
 
 
@@ -44,7 +46,7 @@ def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, mode: str = "
     b, k = batch_dims, indices.shape[-1]
     result = np.zeros(indices.shape[:-1] + data.shape[b + k :], data.dtype)
     for t in positions(indices.shape[:-1]):
-        where = [place(indices[(*t, j)], data.shape[b + j], mode) for j in range(k)]
+        where = [resolve(indices[(*t, j)], data.shape[b + j], mode) for j in range(k)]
         # The Ellipsis makes 0-d arrays of elements, so that nothing is converted on the way.
         if None not in where:
             result[(*t, ...)] = data[(*t[:b], *where, ...)]
@@ -53,34 +55,34 @@ def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, mode: str = "
     return result
 
 
-def gather_places(data: Array, indices: Array, axis: int, batch_dims: int, mode: str) -> Places:
+def gather_pairs(data: Array, indices: Array, axis: int, batch_dims: int, mode: str) -> Pairs:
     """For every element of gather's result, or of scatter's updates: its position, and that of its partner in data."""
     b, axis, size = batch_dims, axis % data.ndim, data.shape[axis]
-    places = {t: place(indices[t], size, mode) for t in positions(indices.shape)}
+    resolved = {t: resolve(indices[t], size, mode) for t in positions(indices.shape)}
     last = axis + indices.ndim - b
     for t in positions(data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1 :]):
-        i = places[t[:b] + t[axis:last]]
+        i = resolved[t[:b] + t[axis:last]]
         yield t, None if i is None else (*t[:axis], i, *t[last:])
 
 
-def gather_nd_places(data: Array, indices: Array, batch_dims: int, mode: str) -> Places:
+def gather_nd_pairs(data: Array, indices: Array, batch_dims: int, mode: str) -> Pairs:
     b, k = batch_dims, indices.shape[-1]
     for t in positions(indices.shape[:-1]):
-        where = [place(indices[(*t, j)], data.shape[b + j], mode) for j in range(k)]
+        where = [resolve(indices[(*t, j)], data.shape[b + j], mode) for j in range(k)]
         for row in positions(data.shape[b + k :]):
             yield t + row, None if None in where else (*t[:b], *where, *row)
 
 
-def gather_elements_places(data: Array, indices: Array, axis: int, mode: str) -> Places:
+def gather_elements_pairs(data: Array, indices: Array, axis: int, mode: str) -> Pairs:
     axis, size = axis % data.ndim, data.shape[axis]
     for t in positions(indices.shape):
-        i = place(indices[t], size, mode)
+        i = resolve(indices[t], size, mode)
         yield t, None if i is None else (*t[:axis], i, *t[axis + 1 :])
 
 
-def read(data: Array, shape: Place, places: Places, fill_value: Any) -> Array:
+def read(data: Array, shape: Position, pairs: Pairs, fill_value: Any) -> Array:
     result = np.zeros(shape, data.dtype)
-    for t, where in places:
+    for t, where in pairs:
         if where is not None:
             result[(*t, ...)] = data[(*where, ...)]
         elif not (type(fill_value) is int and fill_value == 0):
@@ -93,75 +95,33 @@ def gather(
 ) -> Array:
     axis %= data.ndim
     shape = data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1 :]
-    return read(data, shape, gather_places(data, indices, axis, batch_dims, mode), fill_value)
+    return read(data, shape, gather_pairs(data, indices, axis, batch_dims, mode), fill_value)
 
 
 def gather_elements(data: Array, indices: Array, *, axis: int = 0, mode: str = "raise", fill_value: Any = 0) -> Array:
-    return read(data, indices.shape, gather_elements_places(data, indices, axis, mode), fill_value)
+    return read(data, indices.shape, gather_elements_pairs(data, indices, axis, mode), fill_value)
 
 
-def add(a: Any, b: Any) -> Any:
-    return a + b  # of two bools: or
-
-
-def mul(a: Any, b: Any) -> Any:
-    if isinstance(a, np.complexfloating):  # each product rounds, whatever the machine could fuse
-        real = a.real * b.real - a.imag * b.imag
-        imag = a.real * b.imag + a.imag * b.real
-        return type(a)(complex(real, imag))
-    return a * b  # of two bools: and
-
-
-def largest(a: Any, b: Any) -> Any:
-    return a if a >= b or a != a else b  # a NaN stays; of equals the destination stays
-
-
-def smallest(a: Any, b: Any) -> Any:
-    return a if a <= b or a != a else b
-
-
-def quotient(total: Any, count: int) -> Any:
-    """A sum divided by how many were summed: floats round once, integers go down to the next one."""
-    if isinstance(total, np.integer):
-        return type(total)(int(total) // count)
-    if isinstance(total, np.complexfloating):
-        part = type(total.real)
-        return type(total)(complex(total.real / part(count), total.imag / part(count)))
-    if total.dtype.char in "fd":
-        return total / type(total)(count)
-    return type(total)(np.float64(total) / count)
-
-
-REDUCTIONS: dict[str, Callable[[Any, Any], Any] | None] = {
-    "none": None,
-    "add": add,
-    "mul": mul,
-    "max": largest,
-    "min": smallest,
-    "mean": add,
-}
-
-
-def combine(data: Array, updates: Any, places: Places, reduction: str, include_self: bool) -> Array:
-    """The loop of all scatters: `places` are the positions in updates, in order, and where in data each goes."""
+def combine(data: Array, updates: Any, pairs: Pairs, reduction: str, include_self: bool) -> Array:
+    """The loop of all scatters: `pairs` are positions in updates, in order, and those in data that they go to."""
     result = np.array(data, data.dtype, order="C")
-    step = REDUCTIONS[reduction]
+    record = REDUCTIONS[reduction]
     if not isinstance(updates, np.ndarray):
-        updates = np.array(updates, data.dtype)  # a scalar, for every place
-    counts: dict[Place, int] = {}
+        updates = np.array(updates, data.dtype)  # a scalar, for every position
+    counts: dict[Position, int] = {}
     with np.errstate(all="ignore"):
-        for t, where in places:
+        for t, where in pairs:
             if where is None:
                 continue
             update = updates[(*t[: updates.ndim], ...)]
-            if step is None or (where not in counts and not include_self):
+            if record.step is None or (where not in counts and not include_self):
                 result[(*where, ...)] = update
             else:
-                result[where] = step(result[where], update[()])
+                result[where] = record.step(result[where], update[()])
             counts[where] = counts.get(where, int(include_self)) + 1
-        if reduction == "mean":
+        if record.finish is not None:
             for where, count in counts.items():
-                result[where] = quotient(result[where], count)
+                result[where] = record.finish(result[where], count)
     return result
 
 
@@ -176,8 +136,8 @@ def scatter(
     include_self: bool = True,
     mode: str = "raise",
 ) -> Array:
-    places = gather_places(data, indices, axis, batch_dims, mode)
-    return combine(data, updates, places, reduction, include_self)
+    pairs = gather_pairs(data, indices, axis, batch_dims, mode)
+    return combine(data, updates, pairs, reduction, include_self)
 
 
 def scatter_nd(
@@ -190,7 +150,7 @@ def scatter_nd(
     include_self: bool = True,
     mode: str = "raise",
 ) -> Array:
-    return combine(data, updates, gather_nd_places(data, indices, batch_dims, mode), reduction, include_self)
+    return combine(data, updates, gather_nd_pairs(data, indices, batch_dims, mode), reduction, include_self)
 
 
 def scatter_elements(
@@ -203,4 +163,4 @@ def scatter_elements(
     include_self: bool = True,
     mode: str = "raise",
 ) -> Array:
-    return combine(data, updates, gather_elements_places(data, indices, axis, mode), reduction, include_self)
+    return combine(data, updates, gather_elements_pairs(data, indices, axis, mode), reduction, include_self)

@@ -17,7 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import onnx, openvino, ops, reference, shapes, tensorflow, threads
+from gatherscatter import onnx, openvino, ops, reference, tensorflow, threads
+from gatherscatter.backends import kernels
+from gatherscatter.operators import GATHER_MODES, SCATTER_MODES
+from gatherscatter.reductions import REDUCTIONS, takes
 
 SEED = 2026
 
@@ -83,11 +86,11 @@ def calls(few: bool) -> Iterator[Call]:
     dtypes = _FEW_DTYPES if few else _DTYPES
     for function in ("gather", "gather_nd", "gather_elements"):
         # A step that divides none of the numbers of choices meets all of them.
-        for mode, dtype in list(product(shapes.GATHER_MODES, dtypes))[:: 2 if few else 1]:
+        for mode, dtype in list(product(GATHER_MODES, dtypes))[:: 2 if few else 1]:
             yield _call(rng, function, mode, "", True, dtype)
     for function in ("scatter", "scatter_nd", "scatter_elements"):
-        choices = product(shapes.SCATTER_MODES, shapes.REDUCTIONS, (True, False), dtypes)
-        has = (c for c in choices if c[1] == "none" or c[3] in shapes.REDUCED_BY[c[1]])
+        choices = product(SCATTER_MODES, REDUCTIONS, (True, False), dtypes)
+        has = (c for c in choices if takes(c[1], c[3]))
         for mode, reduction, include_self, dtype in list(has)[:: 19 if few else 1]:
             yield _call(rng, function, mode, reduction, include_self, dtype)
 
@@ -191,8 +194,8 @@ def parts() -> Iterator[Part]:
             yield Part(f"NumPy {library.version}", [_checked(library, call) for call in drawn])
             # Small work, cut as large work is.
             forced = max(n_threads, 2)
-            cut = [_checked(library, call, -forced) for call in drawn]
-            yield Part(f"NumPy, {forced} threads", [*cut, *map(_same_bits, shapes.REDUCTIONS)])
+            cut = [_checked(library, call, forced) for call in drawn]
+            yield Part(f"NumPy, {forced} threads", [*cut, *map(_same_bits, REDUCTIONS)])
         else:
             some = [
                 call for call in calls(few=True) if library.device == "cpu" or call.options.get("reduction") != "none"
@@ -205,10 +208,10 @@ def parts() -> Iterator[Part]:
     yield Part("dialects", [_answer(*answer) for answer in _ANSWERS])
 
 
-def _checked(library: Library, call: Call, limit: int | None = None) -> Check:
+def _checked(library: Library, call: Call, n_threads: int = 0) -> Check:
     def wrong() -> str | None:
         expected = getattr(reference, call.function)(*call.arrays, **call.options)
-        with _threads(limit), np.errstate(all="ignore"):
+        with kernels.forced(n_threads), np.errstate(all="ignore"):
             result = library.asnumpy(getattr(ops, call.function)(*map(library.asarray, call.arrays), **call.options))
         if result.dtype == expected.dtype and np.array_equal(result, expected):
             return None
@@ -226,7 +229,7 @@ def _same_bits(reduction: Any) -> Check:
         indices = rng.integers(0, len(data), len(updates))
         results = []
         for limit in (1, threads.limit):
-            with _threads(limit):
+            with _at_most(limit):
                 results.append(ops.scatter(data, indices, updates, reduction=reduction))
         if results[0].tobytes() == results[1].tobytes():
             return None
@@ -279,10 +282,10 @@ def _answer(function: Any, arguments: tuple[Any, ...], options: dict[str, Any], 
 
 
 @contextlib.contextmanager
-def _threads(limit: int | None) -> Iterator[None]:
-    """Bound the kernels' threads; a negative number forces that many on small work too (src/threads.pxd)."""
+def _at_most(limit: int) -> Iterator[None]:
+    """Bound the kernels' threads."""
     before = threads.limit
-    threads.limit = before if limit is None else limit
+    threads.limit = limit
     try:
         yield
     finally:

@@ -8,166 +8,127 @@ update wins with reduction "none" is settled beforehand: the last one.
 from __future__ import annotations
 
 import math
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import array_api_compat.cupy as xp
 import cupy
+import numpy as np
 
-from gatherscatter import errors, neutral
-from gatherscatter.backends import _checks, _rows
-from gatherscatter.shapes import ELEMENTS, ND, Plan
+from gatherscatter import errors, values
+from gatherscatter.backends import sorting
+from gatherscatter.backends.table import TableBackend
+from gatherscatter.plan import Plan
 
-NAME = "CuPy"
-
-
-def owns(value: Any) -> bool:
-    return isinstance(value, cupy.ndarray)
-
-
-def as_array(operator: str, argument: str, value: Any, like: Any) -> Any:
-    with like.device:
-        return cupy.asarray(neutral.as_array(operator, argument, value))
+# Dtypes that cupy.add.at takes.
+_ADDED = ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64")
 
 
-def same_library(a: Any, b: Any) -> bool:
-    return True
+class CuPyBackend(TableBackend):
+    """Arrays of CuPy, on whatever device they are."""
 
+    name = "CuPy"
+    array_name = "cupy.ndarray"
+    native = frozenset(("add", "mul", "max", "min"))
+    makes_complex = True
+    takes_along_axes = True
 
-def gather(data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-    _check(plan, data, indices)
-    if out is not None:
-        _check_out(out, data, plan.shape, plan)
-    with data.device:
-        fill = None
-        if plan.mode == "fill":
-            fill = cupy.asarray(neutral.element(plan.operator, "fill_value", fill_value, data.dtype))
-        if plan.kind == ND or plan.batch_dims or 0 in data.shape:
-            rows, outside = _resolve(indices, plan)
-            result = _rows.read(_MOVES, _movable(data), rows, outside, _movable(fill), plan)
-        else:
-            result = _gather_along(_movable(data), indices, _movable(fill), plan)
-        return _deliver(result.view(data.dtype), out)
+    def owns(self, value: Any) -> bool:
+        """As in the base class."""
+        return isinstance(value, cupy.ndarray)
 
+    def namespace(self, array: Any) -> Any:
+        """As in the base class."""
+        return xp
 
-def _gather_along(data: Any, indices: Any, fill: Any, plan: Plan) -> Any:
-    """Along one axis CuPy has primitives that take data of any strides."""
-    index, outside = _rows.place(xp, indices, data.shape[plan.axis], plan.mode, cupy.int64)
-    if outside is not None:
-        if fill is None:
-            _demand(outside, indices, plan)
-        else:
-            index = cupy.where(outside, 0, index)
-    if plan.kind == ELEMENTS:
-        # take_along_axis wants equal sizes off the axis.
-        same = tuple(slice(None) if d == plan.axis else slice(n) for d, n in enumerate(indices.shape))
-        result = cupy.take_along_axis(data[same], index, plan.axis)
-    else:
-        result = cupy.take(data, index, axis=plan.axis)
-        if outside is not None:
-            outside = outside.reshape(outside.shape + (1,) * len(plan.row))
-    return result if fill is None else cupy.where(outside, fill, result)
+    def row_dtype(self, like: Any) -> Any:
+        """As in the base class."""
+        return cupy.int64
 
+    def asarray(self, value: Any, like: Any) -> Any:
+        """As in the base class."""
+        with like.device:
+            return cupy.asarray(np.asarray(value))
 
-def scatter(data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-    _checks.reduction(plan, data)
-    _check(plan, data, indices)
-    with data.device:
-        if isinstance(updates, neutral.TYPES):
-            updates = cupy.asarray(neutral.updates(plan.operator, updates, plan.shape, data.dtype))
-        _checks.updates(plan, updates, data)
-        _checks.same_device(plan, data, updates=updates)
-        if out is not None:
-            _check_out(out, data, plan.data, plan)
-        rows, _ = _resolve(indices, plan)
-        result = _rows.write(_MOVES, data, rows, updates, plan)
-        return _deliver(result.astype(data.dtype, copy=False), out)  # CuPy may make float32 of bfloat16
+    def from_numpy(self, array: values.Array, like: Any) -> Any:
+        """As in the base class."""
+        with like.device:
+            return cupy.asarray(array)
+
+    def numpy_dtype(self, array: Any) -> np.dtype[Any]:
+        """As in the base class: CuPy's dtypes are NumPy's."""
+        dtype: np.dtype[Any] = array.dtype
+        return dtype
+
+    def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
+        """As in the base class."""
+        with data.device:
+            return super().gather(data, indices, plan, fill_value, out)
+
+    def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """As in the base class."""
+        with data.device:
+            return super().scatter(data, indices, updates, plan, out)
+
+    def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
+        """As in the base class."""
+        if indices.dtype.kind not in "iu":
+            raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
+        self.check_devices(plan, data, indices=indices)
+
+    def read(self, data: Any, indices: Any, fill: Any | None, plan: Plan) -> Any:
+        """As in the base class."""
+        return super().read(_movable(data), indices, _movable(fill), plan).view(data.dtype)
+
+    def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
+        """As in the base class."""
+        return super().write(data, rows, updates, plan).astype(data.dtype, copy=False)  # of bfloat16 some make float32
+
+    # Primitives
+
+    def take_axis(self, data: Any, index: Any, axis: int) -> Any:
+        """As in the base class."""
+        return cupy.take(data, index, axis=axis)
+
+    def take_elements(self, data: Any, index: Any, axis: int) -> Any:
+        """As in the base class; take_along_axis wants equal sizes off the axis."""
+        same = tuple(slice(None) if d == axis else slice(n) for d, n in enumerate(index.shape))
+        return cupy.take_along_axis(data[same], index, axis)
+
+    def take(self, table: Any, rows: Any) -> Any:
+        """As in the base class."""
+        return cupy.take(table, rows, axis=0)
+
+    def put(self, table: Any, rows: Any, updates: Any) -> Any:
+        """As in the base class."""
+        return _run(_assigning(), table, rows, updates)
+
+    def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
+        """As in the base class."""
+        dtype = table.dtype
+        if dtype.itemsize == 1:  # there is no atomic operation on a byte; 32 bits wrap around to the same byte
+            wide = self.reduce(table.astype(cupy.int32), rows, updates.astype(cupy.int32), reduction)
+            return wide.astype(dtype)
+        if reduction == "add" and dtype.kind == "c":
+            parts = [array.reshape(*array.shape, 1).view(f"f{dtype.itemsize // 2}") for array in (table, updates)]
+            return self.reduce(parts[0], rows, parts[1], reduction).view(dtype)[..., 0]
+        if reduction == "add" and dtype.name in _ADDED:
+            longer = cupy.concatenate([table, cupy.zeros((1, *table.shape[1:]), dtype)])
+            cupy.add.at(longer, rows, updates)
+            return longer[:-1]
+        if dtype.itemsize == 16:  # nor is there an atomic operation on 16 bytes
+            return sorting.combine(xp, table, rows, updates, cupy.multiply, include_self=True)
+        return _run(_combining(reduction, dtype.itemsize), table, rows, updates)
+
+    def make_complex(self, real: Any, imag: Any) -> Any:
+        """As in the base class."""
+        parts = cupy.stack([real, imag], axis=-1)
+        return parts.view(cupy.result_type(real.dtype, cupy.complex64))[..., 0]
 
 
 def _movable(array: Any) -> Any:
     """The same bits, in a dtype that CuPy's functions know: of bfloat16 some make float32."""
     return array.view(cupy.int16) if array is not None and array.dtype.name == "bfloat16" else array
-
-
-def _check(plan: Plan, data: Any, indices: Any) -> None:
-    if indices.dtype.kind not in "iu":
-        raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
-    _checks.same_device(plan, data, indices=indices)
-
-
-def _check_out(out: Any, data: Any, shape: tuple[int, ...], plan: Plan) -> None:
-    _checks.out(plan, out, data, shape, cupy.ndarray, "cupy.ndarray")
-    _checks.same_device(plan, data, out=out)
-
-
-def _deliver(result: Any, out: Any) -> Any:
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-
-def _resolve(indices: Any, plan: Plan) -> tuple[Any, Any]:
-    rows, outside = _rows.resolve(xp, indices, plan, cupy.int64, indices.device)
-    if outside is not None and plan.mode != "fill":
-        _demand(outside, indices, plan)
-    return rows, outside
-
-
-def _demand(outside: Any, indices: Any, plan: Plan) -> None:
-    if bool(outside.any()):
-        raise _rows.explain(xp, indices, plan, outside)
-
-
-# The primitives on rows of a table
-
-
-def _take(table: Any, rows: Any) -> Any:
-    return cupy.take(table, rows, axis=0)
-
-
-def _assign(table: Any, rows: Any, updates: Any) -> Any:
-    # Two updates of one row would race.
-    return _set(table, _rows.only_last(_MOVES, table.shape[0], rows), updates)
-
-
-def _set(table: Any, rows: Any, updates: Any) -> Any:
-    return _run(_assigning(), table, rows, updates)
-
-
-def _combine(table: Any, rows: Any, updates: Any, reduction: str, include_self: bool) -> Any:
-    if not include_self:
-        first, rows = _rows.without_first(_MOVES, table.shape[0], rows)
-        table = _set(table, first, updates)
-    dtype = table.dtype
-    if dtype.kind == "b":
-        reduction = {"add": "max", "mul": "min"}.get(reduction, reduction)
-    if dtype.itemsize == 1:  # there is no atomic operation on a byte; 32 bits wrap around to the same byte
-        wide = _combine(table.astype(cupy.int32), rows, updates.astype(cupy.int32), reduction, True)
-        return wide.astype(dtype)
-    if reduction == "add" and dtype.kind == "c":
-        parts = [array.reshape(*array.shape, 1).view(f"f{dtype.itemsize // 2}") for array in (table, updates)]
-        return _combine(parts[0], rows, parts[1], reduction, True).view(dtype)[..., 0]
-    if reduction == "add" and dtype.name in _ADDED:
-        longer = cupy.concatenate([table, cupy.zeros((1, *table.shape[1:]), dtype)])
-        cupy.add.at(longer, rows, updates)
-        return longer[:-1]
-    if dtype.itemsize == 16:  # nor on 16 bytes
-        return _rows.combine_in_rounds(xp, table, rows, updates, cupy.multiply, include_self=True)
-    return _run(_combining(reduction, dtype.itemsize), table, rows, updates)
-
-
-_ADDED = ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64")
-
-
-def _complex(real: Any, imag: Any) -> Any:
-    parts = cupy.stack([real, imag], axis=-1)
-    return parts.view(cupy.result_type(real.dtype, cupy.complex64))[..., 0]
-
-
-_MOVES = _rows.Moves(
-    NAME, xp, cupy.int64, _take, _assign, _combine, cupy.divide, partial(_rows.floor_divide, xp), _complex
-)
 
 
 def _run(kernel: Any, table: Any, rows: Any, updates: Any) -> Any:
@@ -223,3 +184,6 @@ def _combining(reduction: str, itemsize: int) -> Any:
         """,
         f"gatherscatter_{reduction}",
     )
+
+
+BACKEND = CuPyBackend()

@@ -1,12 +1,12 @@
 """JAX arrays: `jax.numpy` and ``.at[]``, under jit, grad and vmap too.
 
-Resolving and moving are compiled by themselves, so that calls share programs where their plans differ only in the
-other's options. Between the two stands the check of ``mode="raise"``, which needs indices that are known.
+Resolving and moving are compiled apart, so that calls share programs where their plans differ only in the other's
+options. Between the two is the check of ``mode="raise"``, which needs indices that are known.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,143 +14,160 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gatherscatter import errors, neutral, shapes
-from gatherscatter.backends import _checks, _rows
-from gatherscatter.shapes import Plan
+from gatherscatter import errors, values
+from gatherscatter.backends import derivatives
+from gatherscatter.backends.table import TableBackend
+from gatherscatter.operators import AXIS, Operator
+from gatherscatter.plan import Plan
+from gatherscatter.reductions import REDUCTIONS
 
-NAME = "JAX"
-
-
-def owns(value: Any) -> bool:
-    return isinstance(value, Array)
-
-
-def as_array(operator: str, argument: str, value: Any, like: Array) -> Array:
-    try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError, OverflowError) as reason:
-        raise errors.not_convertible(operator, argument, reason) from None
-    if argument == "indices" and array.size == 0 and isinstance(value, (list, tuple)):
-        return array.astype(_number())
-    return array
+# In the place of a plan's operator, which programs do not depend on.
+_ANY = Operator("", AXIS, scatters=False)
 
 
-def same_library(a: Array, b: Array) -> bool:
-    return True
+class JAXBackend(TableBackend):
+    """Arrays of JAX, traced ones included."""
+
+    name = "JAX"
+    array_name = "jax.Array"
+    native = frozenset(("add", "mul", "max", "min"))
+    makes_complex = True
+
+    def owns(self, value: Any) -> bool:
+        """As in the base class."""
+        return isinstance(value, Array)
+
+    def namespace(self, array: Any) -> Any:
+        """As in the base class."""
+        return jnp
+
+    def row_dtype(self, like: Any) -> Any:
+        """As in the base class."""
+        return jnp.int64 if jax.config.read("jax_enable_x64") else jnp.int32
+
+    def asarray(self, value: Any, like: Any) -> Array:
+        """As in the base class."""
+        return jnp.asarray(value)
+
+    def from_numpy(self, array: values.Array, like: Any) -> Array:
+        """As in the base class."""
+        return jnp.asarray(array)
+
+    def numpy_dtype(self, array: Any) -> Any:
+        """As in the base class: JAX's dtypes are NumPy's and those of ml_dtypes."""
+        return array.dtype
+
+    def zeros(self, shape: tuple[int, ...], like: Any) -> Array:
+        """As in the base class; a traced array has no device."""
+        return jnp.zeros(shape, dtype=like.dtype)
+
+    def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
+        """As in the base class."""
+        self._refuse_out(plan, out)
+        return super().gather(data, indices, plan, fill_value, None)
+
+    def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """As in the base class."""
+        self._refuse_out(plan, out)
+        return super().scatter(data, indices, updates, plan, None)
+
+    def _refuse_out(self, plan: Plan, out: Any) -> None:
+        if out is not None:
+            raise errors.cannot(
+                self.name, plan.operator, "out=", "a jax.Array cannot be written to; use what is returned"
+            )
+
+    def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
+        """As in the base class."""
+        if not jnp.issubdtype(indices.dtype, jnp.integer) or jnp.iinfo(indices.dtype).bits < 8:
+            raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
+        if max(plan.n_rows, plan.n_tuples) > jnp.iinfo(self.row_dtype(data)).max:
+            reason = 'its row ids need 64 bits; call jax.config.update("jax_enable_x64", True)'
+            raise errors.cannot(self.name, plan.operator, f"{plan.operator.data} of shape {plan.data}", reason)
+
+    def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
+        """JAX says itself where devices differ; traced arrays have none."""
+
+    def resolve(self, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
+        """As in the base class."""
+        core = plan._replace(operator=_ANY, reduction="none", include_self=True)
+        if isinstance(indices, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
+            if plan.mode in ("clip", "wrap") and indices.size and 0 in plan.sizes:
+                raise errors.empty_axis(plan.operator, plan.data, plan.axis + plan.sizes.index(0))
+            rows, outside = _resolve(indices, core)
+            if plan.mode == "raise" and outside is not None and outside.size:
+                traceable = [mode for mode in plan.operator.modes if mode != "raise"]
+                raise errors.untraceable_mode(self.name, plan.operator, plan.mode, traceable)
+            return rows, outside
+        with jax.ensure_compile_time_eval():  # known indices are checked in a trace too
+            rows, outside = _resolve(indices, core)
+            return self.check_bounds(rows, outside, indices, plan), outside
+
+    def read_rows(self, data: Any, rows: Any, outside: Any | None, fill: Any | None, plan: Plan) -> Any:
+        """As in the base class."""
+        return _read(data, rows, outside, fill, _without_options(plan))
+
+    def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
+        """As in the base class."""
+        return _write(data, rows, updates, _without_options(plan))
+
+    # Primitives
+
+    def take(self, table: Any, rows: Any) -> Any:
+        """As in the base class."""
+        return table.at[rows].get(mode="promise_in_bounds")
+
+    def put(self, table: Any, rows: Any, updates: Any) -> Any:
+        """As in the base class."""
+        return table.at[rows].set(updates, mode="drop")
+
+    def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
+        """As in the base class."""
+        if reduction == "add":
+            return table.at[rows].add(updates, mode="drop")
+        return _reduce_differentiably(table, rows, updates, reduction)
+
+    def combine_by_step(self, table: Any, rows: Any, updates: Any, step: Callable[[Any, Any], Any]) -> Any:
+        """As in the base class: one update after the other, which a trace can follow."""
+
+        def body(i: Any, now: Any) -> Any:
+            element = now.at[rows[i]].get(mode="clip")
+            return now.at[rows[i]].set(step(element, updates[i]), mode="drop")
+
+        return jax.lax.fori_loop(0, rows.shape[0], body, table)
+
+    def divide(self, sums: Any, counts: Any) -> Any:
+        """As in the base class. XLA multiplies by the reciprocal where it sees one divisor for a whole row."""
+        return jax.lax.div(sums, jax.lax.optimization_barrier(jnp.broadcast_to(counts, sums.shape)))
+
+    def make_complex(self, real: Any, imag: Any) -> Any:
+        """As in the base class."""
+        return jax.lax.complex(real, imag)
 
 
-def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Any) -> Array:
-    _check(plan, data, indices, out)
-    fill = None
-    if plan.mode == "fill":
-        fill = jnp.asarray(neutral.element(plan.operator, "fill_value", fill_value, data.dtype))
-    rows, outside = _resolved(indices, plan)
-    return _read(data, rows, outside, fill, _core(plan))
-
-
-def scatter(data: Array, indices: Array, updates: Any, plan: Plan, out: Any) -> Array:
-    _checks.reduction(plan, data)
-    _check(plan, data, indices, out)
-    if isinstance(updates, neutral.TYPES):
-        updates = jnp.asarray(neutral.updates(plan.operator, updates, plan.shape, data.dtype))
-    _checks.updates(plan, updates, data)
-    rows, _ = _resolved(indices, plan)
-    return _write(data, rows, updates, _core(plan))
-
-
-def _check(plan: Plan, data: Array, indices: Array, out: Any) -> None:
-    if not jnp.issubdtype(indices.dtype, jnp.integer) or jnp.iinfo(indices.dtype).bits < 8:
-        raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
-    if out is not None:
-        raise errors.cannot(NAME, plan.operator, "out=", "a jax.Array cannot be written to; use what is returned")
-    if max(math.prod(plan.leading), plan.n_tuples) > jnp.iinfo(_number()).max:
-        reason = 'its row numbers need 64 bits; call jax.config.update("jax_enable_x64", True)'
-        raise errors.cannot(NAME, plan.operator, f"data of shape {plan.data}", reason)
-
-
-def _number() -> Any:
-    return jnp.int64 if jax.config.read("jax_enable_x64") else jnp.int32
-
-
-def _core(plan: Plan) -> Plan:
+def _without_options(plan: Plan) -> Plan:
     """The plan without what moving does not depend on, so that more calls share a program."""
-    return plan._replace(operator="", mode="", include_self=plan.include_self or plan.reduction == "none")
-
-
-def _resolved(indices: Array, plan: Plan) -> tuple[Array, Array | None]:
-    core = plan._replace(operator="", reduction="none", include_self=True)
-    if isinstance(indices, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
-        if plan.mode in ("clip", "wrap") and indices.size:
-            for axis in range(plan.axis, plan.axis + plan.depth):
-                if plan.data[axis] == 0:
-                    raise errors.empty_axis(plan.operator, plan.data, axis)
-        rows, outside = _resolve(indices, core)
-        if plan.mode == "raise" and outside is not None and outside.size:
-            accepted = shapes.SCATTER_MODES if plan.operator.startswith("scatter") else shapes.GATHER_MODES
-            raise errors.untraceable_mode(NAME, plan.operator, plan.mode, [m for m in accepted if m != "raise"])
-        return rows, outside
-    with jax.ensure_compile_time_eval():  # known indices are looked at in a trace too
-        rows, outside = _resolve(indices, core)
-        if outside is not None and plan.mode != "fill" and bool(outside.any()):
-            raise _rows.explain(jnp, indices, plan, outside)
-    return rows, outside
+    include_self = plan.include_self or plan.reduction == "none"
+    return plan._replace(operator=_ANY, mode="", wrap_negative_indices=True, include_self=include_self)
 
 
 @partial(jax.jit, static_argnames="plan")
 def _resolve(indices: Array, plan: Plan) -> tuple[Array, Array | None]:
-    return _rows.resolve(jnp, indices, plan, _number(), None)
+    return BACKEND.resolve_rows(indices, plan)
 
 
 @partial(jax.jit, static_argnames="plan")
 def _read(data: Array, rows: Array, outside: Array | None, fill: Array | None, plan: Plan) -> Array:
-    return _rows.read(_moves(), data, rows, outside, fill, plan)
+    return TableBackend.read_rows(BACKEND, data, rows, outside, fill, plan)
 
 
 @partial(jax.jit, static_argnames="plan")
 def _write(data: Array, rows: Array, updates: Array, plan: Plan) -> Array:
-    return _rows.write(_moves(), data, rows, updates, plan)
-
-
-# The primitives on rows of a table
-
-
-def _moves() -> _rows.Moves:
-    return _rows.Moves(
-        NAME, jnp, _number(), _take, _assign, _combine, _divide, partial(_rows.floor_divide, jnp), jax.lax.complex
-    )
-
-
-def _take(table: Array, rows: Array) -> Array:
-    return table.at[rows].get(mode="promise_in_bounds")
-
-
-def _assign(table: Array, rows: Array, updates: Array) -> Array:
-    # JAX leaves open which of several updates wins.
-    return _set(table, _rows.only_last(_moves(), table.shape[0], rows), updates)
-
-
-def _set(table: Array, rows: Array, updates: Array) -> Array:
-    return table.at[rows].set(updates, mode="drop")
-
-
-def _combine(table: Array, rows: Array, updates: Array, reduction: str, include_self: bool) -> Array:
-    if not include_self:
-        first, rows = _rows.without_first(_moves(), table.shape[0], rows)
-        table = _set(table, first, updates)
-    if table.dtype == jnp.bool:
-        reduction = {"add": "max", "mul": "min"}.get(reduction, reduction)
-    if reduction == "add":
-        return table.at[rows].add(updates, mode="drop")
-    return _combine_differentiably(table, rows, updates, reduction)
-
-
-def _divide(sums: Array, counts: Array) -> Array:
-    # XLA multiplies by the reciprocal where it sees one divisor for a whole row.
-    return jax.lax.div(sums, jax.lax.optimization_barrier(jnp.broadcast_to(counts, sums.shape)))
+    return TableBackend.write(BACKEND, data, rows, updates, plan)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(3,))
-def _combine_differentiably(table: Array, rows: Array, updates: Array, reduction: str) -> Array:
+def _reduce_differentiably(table: Array, rows: Array, updates: Array, reduction: str) -> Array:
     """Products and extremes: JAX has derivatives of products for distinct indices only, and of extremes none."""
     at = table.at[rows]
     if reduction == "mul":
@@ -158,16 +175,20 @@ def _combine_differentiably(table: Array, rows: Array, updates: Array, reduction
     return at.max(updates, mode="drop") if reduction == "max" else at.min(updates, mode="drop")
 
 
-@_combine_differentiably.defjvp
+@_reduce_differentiably.defjvp
 def _(reduction: str, primals: Any, tangents: Any) -> tuple[Array, Array]:
     table, rows, updates = primals
     of_table, _, of_updates = tangents
-    result = _combine_differentiably(table, rows, updates, reduction)
+    result = _reduce_differentiably(table, rows, updates, reduction)
+    add = REDUCTIONS["add"]
     if reduction == "mul":
-        to_table, to_updates = _rows.factors(_moves(), table, rows, updates)
-        return result, _combine(of_table * to_table, rows, of_updates * to_updates, "add", True)
+        to_table, to_updates = derivatives.factors(BACKEND, table, rows, updates)
+        return result, BACKEND.combine(of_table * to_table, rows, of_updates * to_updates, add, True)
     # In equal parts from what equals the result.
-    in_table, in_updates, count = _rows.winners(_moves(), table, rows, updates, result)
+    in_table, in_updates, count = derivatives.winners(BACKEND, table, rows, updates, result)
     of_table = jnp.where(in_table, of_table, jnp.zeros_like(of_table))
     of_updates = jnp.where(in_updates, of_updates, jnp.zeros_like(of_updates))
-    return result, _combine(of_table, rows, of_updates, "add", True) / count.astype(result.dtype)
+    return result, BACKEND.combine(of_table, rows, of_updates, add, True) / count.astype(result.dtype)
+
+
+BACKEND = JAXBackend()

@@ -10,11 +10,21 @@ of that. Only those two need onnx installed.
 Source: https://onnx.ai/onnx/operators/
 """
 
+from functools import cache
 from typing import Any
 
-from gatherscatter import _dialect, errors, ops, shapes
+from gatherscatter import core, errors, values
+from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike, ONNXReduction
-from gatherscatter.backends import _rows
+from gatherscatter.operators import (
+    AXIS,
+    GATHER,
+    GATHER_ELEMENTS,
+    GATHER_ND,
+    SCATTER_ELEMENTS,
+    SCATTER_ND,
+    Operator,
+)
 
 __all__ = [
     "gather",
@@ -54,6 +64,21 @@ INT32_OR_INT64 = ("int32", "int64")
 
 # The opset that each reduction came with.
 REDUCTIONS: dict[str, int] = {"none": 0, "add": 16, "mul": 16, "max": 18, "min": 18}
+
+# What the core calls the operators, with the names of their functions here.
+_CORE = {
+    "Gather": GATHER,
+    "GatherElements": GATHER_ELEMENTS,
+    "GatherND": GATHER_ND,
+    "Scatter": SCATTER_ELEMENTS.replace(name="scatter"),
+    "ScatterElements": SCATTER_ELEMENTS,
+    "ScatterND": SCATTER_ND,
+    "TensorScatter": Operator(
+        *("tensor_scatter", AXIS, True, "past_cache", "write_indices", "update"),
+        wrap_negative_indices=False,
+        negatives="ONNX's write_indices are not negative",
+    ),
+}
 
 
 def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
@@ -97,8 +122,8 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
     array([[1.2, 1. ],
            [3.4, 2.3]])
     """
-    data, indices = _accepted("gather", "Gather", opset, INT32_OR_INT64, data, indices)
-    return ops.gather(data, indices, axis=axis)
+    op, (data, indices) = _accepted("Gather", opset, data=data, indices=indices)
+    return core.gather(op, data, indices, axis)
 
 
 def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
@@ -137,8 +162,8 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
     array([[1, 1],
            [4, 3]])
     """
-    data, indices = _accepted("gather_elements", "GatherElements", opset, INT32_OR_INT64, data, indices)
-    return ops.gather_elements(data, indices, axis=axis)
+    op, (data, indices) = _accepted("GatherElements", opset, data=data, indices=indices)
+    return core.gather(op, data, indices, axis)
 
 
 def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLike | None = None) -> Any:
@@ -177,15 +202,13 @@ def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLik
     array([[2, 3],
            [4, 5]])
     """
-    data, indices = _accepted("gather_nd", "GatherND", opset, INT64, data, indices)
-    if _version("gather_nd", "GatherND", opset) < 12 and shapes.integer("gather_nd", "batch_dims", batch_dims):
-        raise _dialect.no_such("gather_nd", f"opset {opset} (GatherND-11) has no batch_dims", "opset 12")
+    op, (data, indices) = _accepted("GatherND", opset, data=data, indices=indices)
+    if _version("GatherND", opset) < 12 and plans.integer(op, "batch_dims", batch_dims):
+        raise errors.since_version(op, f"opset {opset} (GatherND-11) has no batch_dims", "opset 12")
     if len(indices.shape) and indices.shape[-1] == 0:
-        raise ValueError(
-            f"gather_nd: indices of shape {tuple(indices.shape)} holds empty tuples, which ONNX does not have; "
-            "gatherscatter.gather_nd does"
-        )
-    return ops.gather_nd(data, indices, batch_dims=batch_dims)
+        rule = f"indices of shape {tuple(indices.shape)} holds empty tuples, which ONNX does not have; "
+        raise errors.shape_rule(op, rule + "gatherscatter.gather_nd does")
+    return core.gather(op, data, indices, 0, batch_dims)
 
 
 def scatter_elements(
@@ -236,11 +259,9 @@ def scatter_elements(
     >>> gs.onnx.scatter_elements(np.array([[1.0, 2.0, 3.0]]), [[1, 1]], [[1.1, 2.1]], axis=1, reduction="add")
     array([[1. , 5.2, 3. ]])
     """
-    data, indices, updates = _accepted(
-        "scatter_elements", "ScatterElements", opset, INT32_OR_INT64, data, indices, updates
-    )
-    _reduction("scatter_elements", "ScatterElements", opset, reduction)
-    return ops.scatter_elements(data, indices, updates, axis=axis, reduction=reduction)
+    op, (data, indices, updates) = _accepted("ScatterElements", opset, data=data, indices=indices, updates=updates)
+    _check_reduction(op, "ScatterElements", opset, reduction)
+    return core.scatter(op, data, indices, updates, axis, reduction=reduction)
 
 
 def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: IntLike = 9) -> Any:
@@ -281,14 +302,14 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
     >>> gs.onnx.scatter(np.array([[1.0, 2.0, 3.0]]), [[1, 2]], [[1.1, 2.1]], axis=1)
     array([[1. , 1.1, 2.1]])
     """
-    data, indices, updates = _accepted("scatter", "Scatter", opset, INT32_OR_INT64, data, indices, updates)
-    return ops.scatter_elements(data, indices, updates, axis=axis)
+    op, (data, indices, updates) = _accepted("Scatter", opset, data=data, indices=indices, updates=updates)
+    return core.scatter(op, data, indices, updates, axis)
 
 
 def scatter_nd(
     data: Any, indices: Any, updates: Any, *, reduction: ONNXReduction = "none", opset: IntLike | None = None
 ) -> Any:
-    """ScatterND: a copy of `data` with updates at the places that index tuples name.
+    """ScatterND: a copy of `data` with updates where index tuples say.
 
     Parameters
     ----------
@@ -325,9 +346,9 @@ def scatter_nd(
     >>> gs.onnx.scatter_nd(np.array([1, 2, 3, 4, 5, 6, 7, 8]), [[4], [3], [1], [7]], [9, 10, 11, 12])
     array([ 1, 11,  3, 10,  9,  6,  7, 12])
     """
-    data, indices, updates = _accepted("scatter_nd", "ScatterND", opset, INT64, data, indices, updates)
-    _reduction("scatter_nd", "ScatterND", opset, reduction)
-    return ops.scatter_nd(data, indices, updates, reduction=reduction)
+    op, (data, indices, updates) = _accepted("ScatterND", opset, data=data, indices=indices, updates=updates)
+    _check_reduction(op, "ScatterND", opset, reduction)
+    return core.scatter(op, data, indices, updates, reduction=reduction)
 
 
 def tensor_scatter(
@@ -383,41 +404,35 @@ def tensor_scatter(
             [0., 0.],
             [1., 2.]]])
     """
-    _version("tensor_scatter", "TensorScatter", opset)
-    if mode not in ("linear", "circular"):
-        raise ValueError(f"tensor_scatter: mode={mode!r} is not one of 'linear', 'circular'")
-    past_cache, update = _dialect.arrays("tensor_scatter", data=past_cache, indices=update)
-    _dialect.check_dtype("tensor_scatter", "past_cache", past_cache, CACHE_TYPES, "TensorScatter-24")
-    rank = len(past_cache.shape)
-    place = shapes.integer("tensor_scatter", "axis", axis)
-    if not -rank <= place < rank or place % rank == 0:
-        raise ValueError(
-            f"tensor_scatter: axis={axis} is not one of the axes after the first of past_cache of shape "
-            f"{tuple(past_cache.shape)}"
+    op = _operator("TensorScatter", _version("TensorScatter", opset))
+    mode = plans.word(op, "mode", mode, ("linear", "circular"))
+    arguments = {"data": past_cache, "indices": 0 if write_indices is None else write_indices, "updates": update}
+    backend, (past_cache, starts, update) = core.arrays(op, **arguments)
+    core.check_source(op, backend, data=past_cache)
+    shape, rank = tuple(past_cache.shape), len(past_cache.shape)
+    along = plans.integer(op, "axis", axis)
+    if not -rank <= along < rank or along % rank == 0:
+        rule = f"axis={axis} is not one of the axes after the first of past_cache of shape {shape}"
+        raise errors.shape_rule(op, rule)
+    along %= rank
+    written = values.shape_of(op, "updates", update)
+    if len(written) != rank or not 0 <= written[along] <= shape[along]:
+        raise errors.shape_rule(
+            op,
+            f"update of shape {written} does not fit past_cache of shape {shape}: along axis {along} it may be "
+            "shorter, else it is alike",
         )
-    place %= rank
-    if len(update.shape) != rank or not 0 <= update.shape[place] <= past_cache.shape[place]:
-        raise ValueError(
-            f"tensor_scatter: update of shape {tuple(update.shape)} does not fit past_cache of shape "
-            f"{tuple(past_cache.shape)}: along axis {place} it may be shorter, else it is alike"
-        )
+    xp, device = backend.namespace(starts), backend.device(starts)
     if write_indices is None:
-        xp = _dialect.namespace(past_cache)
-        starts = xp.zeros(past_cache.shape[:1], dtype=xp.int64, device=_rows.device(past_cache))
-    else:
-        starts = _dialect.arrays("tensor_scatter", data=past_cache, indices=write_indices)[1]
-        _dialect.check_dtype("tensor_scatter", "write_indices", starts, INT64, "TensorScatter-24")
-        if tuple(starts.shape) != tuple(past_cache.shape[:1]):
-            raise ValueError(
-                f"tensor_scatter: write_indices has shape {tuple(starts.shape)}; pass one index for each sample, "
-                f"shape {tuple(past_cache.shape[:1])}"
-            )
-    xp = _dialect.namespace(starts)  # NumPy's may stand beside Dask's
-    run = xp.arange(update.shape[place], dtype=xp.int64, device=_rows.device(starts))
-    indices = xp.reshape(starts, (-1, 1)) + run
-    return ops.scatter(
-        past_cache, indices, update, axis=place, batch_dims=1, mode="wrap" if mode == "circular" else "raise"
-    )
+        starts = xp.zeros(shape[:1], dtype=xp.int64, device=device)
+    core.check_source(op, backend, indices=starts)
+    if tuple(starts.shape) != shape[:1]:
+        raise errors.shape_rule(
+            op,
+            f"write_indices has shape {tuple(starts.shape)}; pass one index for each sample, shape {shape[:1]}",
+        )
+    indices = xp.reshape(starts, (-1, 1)) + xp.arange(written[along], dtype=xp.int64, device=device)
+    return core.scatter(op, past_cache, indices, update, along, 1, mode="wrap" if mode == "circular" else "raise")
 
 
 def reference_ops(opset: int | None = None) -> list[type]:
@@ -452,49 +467,46 @@ def reference_ops(opset: int | None = None) -> list[type]:
     return evaluator.operators(opset)
 
 
-def _version(function: str, operator: str, opset: IntLike | None) -> int:
-    """The version of an operator that rules in an opset."""
-    versions = VERSIONS[operator]
+@cache
+def _operator(name: str, version: int) -> Operator:
+    """The core's record of a version of an operator."""
+    index_dtypes = INT64 if name in ("GatherND", "ScatterND", "TensorScatter") else INT32_OR_INT64
+    data_dtypes = CACHE_TYPES if name == "TensorScatter" else (*TYPES, "bfloat16")
+    source = f"{name}-{version}"
+    return _CORE[name].replace(source=source, index_dtypes=index_dtypes, data_dtypes=data_dtypes)
+
+
+def _version(name: str, opset: IntLike | None) -> int:
+    """The version of an operator that an opset has."""
+    op, versions = _CORE[name], VERSIONS[name]
     if opset is None:
         return versions[-1]
-    opset = shapes.integer(function, "opset", opset)
+    opset = plans.integer(op, "opset", opset)
     if opset < versions[0]:
-        raise _dialect.no_such(function, f"opset {opset} has no {operator}", f"opset {versions[0]}")
-    if operator == "Scatter" and opset >= 11:
-        raise ValueError(f"{function}: opset {opset} has no Scatter any more; call scatter_elements")
+        raise errors.since_version(op, f"opset {opset} has no {name}", f"opset {versions[0]}")
+    if name == "Scatter" and opset >= 11:
+        raise errors.shape_rule(op, f"opset {opset} has no Scatter any more; call scatter_elements")
     return max(version for version in versions if version <= opset)
 
 
-def _accepted(
-    function: str,
-    operator: str,
-    opset: IntLike | None,
-    index_types: tuple[str, ...],
-    data: Any,
-    indices: Any,
-    *rest: Any,
-) -> list[Any]:
-    """The arguments as arrays, once the version takes them."""
-    version = _version(function, operator, opset)
-    names = dict(zip(("data", "indices", "updates"), (data, indices, *rest), strict=False))
-    arrays = _dialect.arrays(function, **names)
-    source = f"{operator}-{version}"
-    if _dialect.dtype_name(arrays[0]) == "bfloat16" and version < BFLOAT16_SINCE:
-        has = f"opset {BFLOAT16_SINCE}" if VERSIONS[operator][-1] >= BFLOAT16_SINCE else "ScatterElements of opset 13"
-        raise _dialect.no_such(function, f"{source} has no bfloat16", has)
-    _dialect.check_dtype(function, "data", arrays[0], (*TYPES, "bfloat16"), source)
-    _dialect.check_dtype(function, "indices", arrays[1], index_types, source)
+def _accepted(name: str, opset: IntLike | None, **arguments: Any) -> tuple[Operator, list[Any]]:
+    """The operator of an opset, and its arguments as arrays, if the version takes them."""
+    version = _version(name, opset)
+    op = _operator(name, version)
+    backend, arrays = core.arrays(op, **arguments)
+    if version < BFLOAT16_SINCE and backend.dtype_name(arrays[0]) == "bfloat16":
+        later = VERSIONS[name][-1] >= BFLOAT16_SINCE
+        has = f"opset {BFLOAT16_SINCE}" if later else "ScatterElements of opset 13"
+        raise errors.since_version(op, f"{op.source} has no bfloat16", has)
+    core.check_source(op, backend, data=arrays[0], indices=arrays[1])
     if len(arrays[0].shape) == 0:
-        raise ValueError(f"{function}: data has shape (); {source} takes rank 1 and more: pass data[None]")
-    return arrays
+        raise errors.shape_rule(op, f"data has shape (); {op.source} takes rank 1 and more: pass data[None]")
+    return op, arrays
 
 
-def _reduction(function: str, operator: str, opset: IntLike | None, reduction: str) -> None:
-    if reduction not in REDUCTIONS:
-        accepted = tuple(REDUCTIONS)
-        reduction = shapes.string(function, "reduction", reduction, accepted)
-        raise errors.unknown_word(function, "reduction", reduction, accepted)
-    version = _version(function, operator, opset)
+def _check_reduction(op: Operator, name: str, opset: IntLike | None, reduction: str) -> None:
+    reduction = plans.word(op, "reduction", reduction, tuple(REDUCTIONS))
+    version = _version(name, opset)
     if version < REDUCTIONS[reduction]:
-        what = f"opset {opset} ({operator}-{version}) has no reduction={reduction!r}"
-        raise _dialect.no_such(function, what, f"opset {REDUCTIONS[reduction]}")
+        what = f"opset {opset} ({name}-{version}) has no reduction={reduction!r}"
+        raise errors.since_version(op, what, f"opset {REDUCTIONS[reduction]}")

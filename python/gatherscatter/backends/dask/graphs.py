@@ -8,7 +8,7 @@ h pairs of a chunk of indices and an owner are hit. For indices that are known, 
 
 and for Dask's::
 
-    gather    n_i·(split, places) + n_i·n_o buckets + C·(n_i·n_o picks + n_i merges)
+    gather    n_i·(split, positions) + n_i·n_o buckets + C·(n_i·n_o picks + n_i merges)
               and n_i + 1 + n_o·(bundles) to wait, where the result is not larger than data
     scatter   n_i splits + C·(n_i sends + n_i·n_o parcels + n_o·s applies)
 
@@ -42,10 +42,10 @@ from gatherscatter.backends.dask.layout import (
     Layout,
     inverse,
     is_known,
-    needs_numbers,
+    needs_sequence,
     refined,
 )
-from gatherscatter.shapes import Plan
+from gatherscatter.plan import Plan
 
 Graph = dict[Any, Any]
 
@@ -73,39 +73,39 @@ def _auto(shape: tuple[int, ...], chunks: tuple[Any, ...], dtype: np.dtype[Any])
 
 def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None) -> tuple[Layout, Any, Any]:
     """How everything is cut, and indices and updates cut so."""
-    at = [axes.order.index(axis) for axis in range(axes.n_places)]  # where the places' axes are in updates
+    at = [axes.order.index(axis) for axis in range(axes.n_position_axes)]  # where the positions' axes are in updates
     theirs = [updates.chunks[axis] for axis in at] if isinstance(updates, da.Array) else None
     if isinstance(indices, da.Array):
-        own = indices.chunks[: axes.n_places]
+        own = indices.chunks[: axes.n_position_axes]
     elif theirs is not None:
-        own = tuple((n,) for n in indices.shape[: axes.n_places])
+        own = tuple((n,) for n in indices.shape[: axes.n_position_axes])
     else:
         rows = tuple(data.chunks[axis] for axis in axes.free)
-        shape = indices.shape[: axes.n_places]
+        shape = indices.shape[: axes.n_position_axes]
         own = _auto(shape + tuple(map(sum, rows)), ("auto",) * len(shape) + rows, data.dtype)[: len(shape)]
-    places = tuple(
+    positions = tuple(
         _meeting(plan, axis, sizes, theirs and theirs[axis], data.chunks[axis] if axis in axes.shared else None)
         for axis, sizes in enumerate(own)
     )
-    numbered = updates is not None and needs_numbers(axes, places)
+    sequenced = updates is not None and needs_sequence(axes, positions)
     leading = tuple(data.chunks[axis] for axis in axes.leading)
-    layout = Layout(Cuts(plan, axes, leading, places, numbered), data.chunks)
+    layout = Layout(Cuts(plan, axes, leading, positions, sequenced), data.chunks)
     if isinstance(indices, da.Array):
-        indices = indices.rechunk((*places, *((plan.depth,),) * (indices.ndim - axes.n_places)))  # pyright: ignore[reportArgumentType]
+        indices = indices.rechunk((*positions, *((plan.depth,),) * (indices.ndim - axes.n_position_axes)))  # pyright: ignore[reportArgumentType]
     if theirs is not None:
         wanted = list(layout.result)
         for axis, sizes in zip(at, theirs, strict=True):
             wanted[axis] = wanted[axis] if is_known(sizes) and is_known(wanted[axis]) else sizes
         updates = updates.rechunk(tuple(wanted))  # pyright: ignore[reportArgumentType, reportOptionalMemberAccess]
     elif updates is not None:
-        if not all(map(is_known, places)):
-            raise errors.unknown_size(plan.operator, "indices", [is_known(sizes) for sizes in places].index(False))
+        if not all(map(is_known, positions)):
+            raise errors.unknown_size(plan.operator, "indices", [is_known(sizes) for sizes in positions].index(False))
         updates = da.from_array(updates, chunks=layout.result)  # pyright: ignore[reportArgumentType]
     return layout, indices, updates
 
 
 def _meeting(plan: Plan, axis: int, own: Any, theirs: Any, shared: Any) -> tuple[int, ...]:
-    """Chunks of an axis of the places, where those of indices, of updates and of data meet."""
+    """Chunks of an axis of the positions, where those of indices, of updates and of data meet."""
     if is_known(own) and (theirs is None or is_known(theirs)):
         return refined(sum(own), *(sizes for sizes in (own, theirs, shared) if sizes is not None))
     # Unknown sizes can't be cut; that they agree is seen when the chunks meet.
@@ -122,13 +122,13 @@ class _Builder:
     def __init__(self, layout: Layout, *made_from: Any) -> None:
         self.layout = layout
         self.plan = layout.cuts.plan
-        self.token = tokenize(self.plan, layout.places, *made_from)
-        self.name = f"{self.plan.operator}-{self.token}"
+        self.token = tokenize(self.plan, layout.positions, *made_from)
+        self.name = f"{self.plan.operator.name}-{self.token}"
         self.graph: Graph = {}
         self.owners = list(layout.owners())
 
     def key(self, step: str, *where: int) -> tuple[Any, ...]:
-        return (f"{self.plan.operator}-{step}-{self.token}", *where)
+        return (f"{self.plan.operator.name}-{step}-{self.token}", *where)
 
     def add(self, key: Any, *task: Any) -> Any:
         self.graph[key] = task
@@ -154,8 +154,8 @@ class _Builder:
         """Tasks that split Dask's indices."""
         cuts = self.key("cuts")[0]
         blocks = list(self.layout.blocks())
-        last = (0,) * (indices.ndim - self.layout.axes.n_places)
-        if all(map(is_known, self.layout.places)):
+        last = (0,) * (indices.ndim - self.layout.axes.n_position_axes)
+        if all(map(is_known, self.layout.positions)):
             self.graph[cuts] = self.cuts
         else:
             shapes = [
@@ -174,7 +174,7 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
     line = meta_from_array(data._meta, ndim=1)
     merges = [tasks.Merge(plan.operator, line, fill_value, axes.order, layout.row(column)) for column in columns]
 
-    def add(block: Block, places: Any, buckets: list[tuple[Block, Any]], look: Any, *waits: Any) -> None:
+    def add(block: Block, positions: Any, buckets: list[tuple[Block, Any]], look: Any, *waits: Any) -> None:
         shared = layout.shared(block)
         for column, merge in zip(columns, merges, strict=True):
             picks = [
@@ -187,18 +187,18 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
                 )
                 for owner, bucket in buckets
             ]
-            build.add((build.name, *layout.result_block(block, column)), merge, places, picks)
+            build.add((build.name, *layout.result_block(block, column)), merge, positions, picks)
 
     pick = partial(tasks.pick, axes.data_order)
     if isinstance(indices, np.ndarray):
         for block, routes in build.routes(indices):
-            add(block, routes.places, [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()], pick)
+            add(block, routes.positions, [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()], pick)
         return build.array(layout.result, meta, data)
 
     build.split(indices, tasks.split_gather)
     for block in layout.blocks():
         split = build.key("split", *block)
-        build.add(build.key("places", *block), getitem, split, 0)
+        build.add(build.key("positions", *block), getitem, split, 0)
         for at, owner in enumerate(build.owners, start=1):
             build.add(build.key("bucket", *block, *owner), getitem, split, at)
 
@@ -206,7 +206,7 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
         # It is data that is better kept, and chunks of the result are made one after the other.
         for block in layout.blocks():
             buckets = [(owner, build.key("bucket", *block, *owner)) for owner in build.owners]
-            add(block, build.key("places", *block), buckets, pick)
+            add(block, build.key("positions", *block), buckets, pick)
         return build.array(layout.result, meta, data, indices)
 
     # All picks of a chunk of data wait until all indices are split; then it meets them all at once, and can be let go.
@@ -219,7 +219,7 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
             build.add(build.key("bundle", *blocks[0], *owner), list, bundle)
         for n, block in enumerate(blocks):
             buckets = [(owner, build.key("bundle", *blocks[0], *owner)) for owner in build.owners]
-            add(block, build.key("places", *block), buckets, partial(tasks.pick_of, axes.data_order, n), waits)
+            add(block, build.key("positions", *block), buckets, partial(tasks.pick_of, axes.data_order, n), waits)
     return build.array(layout.result, meta, data, indices)
 
 
@@ -229,7 +229,7 @@ def _bundles(layout: Layout, limit: float) -> Iterator[list[Block]]:
     bundle: list[Block] = []
     filled, owners = 0.0, None
     for block in layout.blocks():
-        nbytes: float = tuple_nbytes * math.prod(sizes[i] for sizes, i in zip(layout.places, block, strict=True))
+        nbytes: float = tuple_nbytes * math.prod(sizes[i] for sizes, i in zip(layout.positions, block, strict=True))
         if math.isnan(nbytes):
             nbytes = limit / 4
         if bundle and (filled + nbytes > limit or layout.shared(block) != owners):
@@ -248,7 +248,7 @@ class _Parcel(NamedTuple):
     """Updates from one chunk of indices to one chunk of data."""
 
     to: Block
-    places: Block
+    positions: Block
     content: Any  # or the key of it
     nbytes: float  # at most
 
@@ -285,7 +285,7 @@ def _parcels_of_known(
     build: _Builder, indices: Any, updates: Any, row_nbytes: Mapping[Block, float]
 ) -> Iterator[_Parcel]:
     layout = build.layout
-    send = tasks.Send(build.plan.operator, inverse(layout.axes.order), layout.axes.n_places)
+    send = tasks.Send(build.plan.operator, inverse(layout.axes.order), layout.axes.n_position_axes)
     for block, routes in build.routes(indices):
         shared = layout.shared(block)
         for n, start, end in routes.runs():
@@ -306,12 +306,12 @@ def _parcels_of_known(
 
 def _parcels(build: _Builder, indices: Any, updates: Any, row_nbytes: Mapping[Block, float]) -> Iterator[_Parcel]:
     layout = build.layout
-    send = tasks.Send(build.plan.operator, inverse(layout.axes.order), layout.axes.n_places)
+    send = tasks.Send(build.plan.operator, inverse(layout.axes.order), layout.axes.n_position_axes)
     build.split(indices, tasks.split_scatter)
     take: Any = tasks.parcel_of_scalar if updates is None else getitem
     for block in layout.blocks():
         shared, split = layout.shared(block), build.key("split", *block)
-        n_places = math.prod(sizes[i] for sizes, i in zip(layout.places, block, strict=True))
+        n_tuples = math.prod(sizes[i] for sizes, i in zip(layout.positions, block, strict=True))
         for column, nbytes in row_nbytes.items():
             sent = split
             if updates is not None:
@@ -319,7 +319,7 @@ def _parcels(build: _Builder, indices: Any, updates: Any, row_nbytes: Mapping[Bl
                 sent = build.add(key, send, split, (updates.name, *layout.result_block(block, column)))
             for at, owner in enumerate(build.owners):
                 content = build.add(build.key("parcel", *block, *owner, *column), take, sent, at)
-                yield _Parcel(layout.data_block(shared, owner, column), block, content, n_places * nbytes)
+                yield _Parcel(layout.data_block(shared, owner, column), block, content, n_tuples * nbytes)
 
 
 def _steps(layout: Layout, parcels: list[_Parcel], limit: float) -> list[list[_Parcel]]:
@@ -327,11 +327,11 @@ def _steps(layout: Layout, parcels: list[_Parcel], limit: float) -> list[list[_P
 
     Chunks of indices that interleave in that order stay in one run.
     """
-    own = [axis for axis in range(layout.axes.n_places) if axis not in layout.axes.shared]
-    own = own[:1] if layout.cuts.numbered else own
+    own = [axis for axis in range(layout.axes.n_position_axes) if axis not in layout.axes.shared]
+    own = own[:1] if layout.cuts.sequenced else own
 
     def place(parcel: _Parcel) -> list[int]:
-        return [parcel.places[axis] for axis in own]
+        return [parcel.positions[axis] for axis in own]
 
     steps: list[list[_Parcel]] = []
     filled = math.inf

@@ -3,7 +3,7 @@
 Data's axes are of three kinds. *Shared* ones are named by the place itself (batch axes; for the elements operators all
 but the axis), *indexed* ones by the indices, and *free* ones by neither: they come along. Indices are cut so that each
 of their chunks lies in one chunk of data along the shared axes. So the chunks of data that a chunk of indices may name
-are all those along the indexed axes: its *owners*, numbered in C order. A *column* is a combination of chunks along the
+are all those along the indexed axes: its *owners*, counted in C order. A *column* is a combination of chunks along the
 free axes; columns are problems of their own that share what is found out about the indices.
 """
 
@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter.shapes import AXIS, ELEMENTS, ND, Plan
+from gatherscatter.operators import AXIS, ELEMENTS, ND
+from gatherscatter.plan import Plan
 
 # Sizes of the chunks along each axis; NaN where Dask does not know one.
 Chunks = tuple[tuple[int, ...], ...]
@@ -32,29 +33,29 @@ class Axes:
     shared: tuple[int, ...]  # the same axes of indices
     indexed: tuple[int, ...]
     free: tuple[int, ...]
-    n_places: int  # axes of indices, but for the last one of tuples
-    order: tuple[int, ...]  # axes of the result, counted over those of places and then the free ones
+    n_position_axes: int  # axes of indices, but for the last one of tuples
+    order: tuple[int, ...]  # axes of the result, counted over those of positions and then the free ones
 
     @classmethod
     def of(cls, plan: Plan, n_index_axes: int) -> Axes:
         r, b = len(plan.data), plan.batch_dims
         indexed = tuple(range(plan.axis, plan.axis + plan.depth))
-        n_places = n_index_axes - 1 if plan.kind == ND else n_index_axes
+        n_position_axes = n_index_axes - 1 if plan.kind == ND else n_index_axes
         if plan.kind == ELEMENTS:
             shared = tuple(d for d in range(r) if d != plan.axis)
-            return cls(shared, indexed, (), n_places, tuple(range(r)))
+            return cls(shared, indexed, (), n_position_axes, tuple(range(r)))
         shared = tuple(range(b))
         free = tuple(d for d in range(b, r) if d not in indexed)
-        order = tuple(range(n_places + len(free)))
+        order = tuple(range(n_position_axes + len(free)))
         if plan.kind == AXIS:  # the free axes in front of the axis stand in front of those of the indices
             n_before = plan.axis - b
             order = (
                 *range(b),
-                *range(n_places, n_places + n_before),
-                *range(b, n_places),
-                *order[n_places + n_before :],
+                *range(n_position_axes, n_position_axes + n_before),
+                *range(b, n_position_axes),
+                *order[n_position_axes + n_before :],
             )
-        return cls(shared, indexed, free, n_places, order)
+        return cls(shared, indexed, free, n_position_axes, order)
 
     @cached_property
     def leading(self) -> tuple[int, ...]:
@@ -95,8 +96,8 @@ class Cuts:
     plan: Plan
     axes: Axes
     data: tuple[tuple[int, ...], ...]  # data's chunks along the leading axes
-    places: tuple[tuple[int, ...], ...]  # chunks of the places; NaN where their sizes are known in tasks only
-    numbered: bool  # whether tuples carry their numbers
+    positions: tuple[tuple[int, ...], ...]  # chunks of the positions; NaN where their sizes are known in tasks only
+    sequenced: bool  # whether tuples carry sequence numbers
 
     @cached_property
     def ends(self) -> dict[int, NDArray[np.int64]]:
@@ -108,8 +109,8 @@ class Cuts:
 
     @cached_property
     def starts(self) -> list[NDArray[np.int64]]:
-        """For each axis of the places, where its chunks start, and its size; nothing where that is not known."""
-        return [np.concatenate([[0], ends(sizes if is_known(sizes) else ())]) for sizes in self.places]
+        """For each axis of the positions, where its chunks start, and its size; nothing where that is not known."""
+        return [np.concatenate([[0], ends(sizes if is_known(sizes) else ())]) for sizes in self.positions]
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -160,12 +161,12 @@ class Layout:
         return self.cuts.axes
 
     @property
-    def places(self) -> Chunks:
-        return self.cuts.places
+    def positions(self) -> Chunks:
+        return self.cuts.positions
 
     def blocks(self) -> Iterator[Block]:
         """Chunks of the indices, in row-major order."""
-        return itertools.product(*(range(len(sizes)) for sizes in self.places))
+        return itertools.product(*(range(len(sizes)) for sizes in self.positions))
 
     def owners(self) -> Iterator[Block]:
         return itertools.product(*map(range, self.cuts.grid))
@@ -181,7 +182,7 @@ class Layout:
         """Where along the shared axes the chunks of data stand that a chunk of indices may name."""
         found = []
         for axis in self.axes.shared:
-            sizes = self.places[axis]
+            sizes = self.positions[axis]
             start = 0 if len(sizes) == 1 else int(self.cuts.starts[axis][block[axis]])
             found.append(self.cuts.shared_block(axis, start)[0])
         return tuple(found)
@@ -201,14 +202,14 @@ class Layout:
     @property
     def result(self) -> Chunks:
         """Chunks of a gather's result and of a scatter's updates."""
-        both = self.places + tuple(self.data[axis] for axis in self.axes.free)
+        both = self.positions + tuple(self.data[axis] for axis in self.axes.free)
         return tuple(both[axis] for axis in self.axes.order)
 
 
-def needs_numbers(axes: Axes, places: Sequence[Sequence[float]]) -> bool:
+def needs_sequence(axes: Axes, positions: Sequence[Sequence[float]]) -> bool:
     """Whether chunks of indices, one after the other, are not in row-major order of their tuples.
 
     Along shared axes the order does not matter: the tuples of different items have no destination in common.
     """
-    own = [places[axis] for axis in range(axes.n_places) if axis not in axes.shared]
+    own = [positions[axis] for axis in range(axes.n_position_axes) if axis not in axes.shared]
     return any(len(sizes) > 1 and any(tuple(front) != (1,) for front in own[:n]) for n, sizes in enumerate(own))

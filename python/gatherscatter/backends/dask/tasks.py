@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import _dialect, dispatch, errors, memory, neutral, ops
-from gatherscatter._kernels import gather as _kernels
-from gatherscatter.backends import numpy as kernels
+from gatherscatter import dispatch, errors, memory, ops, values
+from gatherscatter.backends import kernels, means
+from gatherscatter.backends.base import Backend
 from gatherscatter.backends.dask.layout import Block, Cuts, inverse
-from gatherscatter.shapes import ND, Plan
+from gatherscatter.operators import GATHER_ND, ND, Operator
+from gatherscatter.plan import Plan, explain, unravel
 
 Array = NDArray[Any]
 
@@ -49,9 +50,12 @@ def like(array: Array, chunk: Any) -> Any:
     """NumPy's indices as an array of the chunk's library, on its device."""
     if isinstance(chunk, _NUMPY):
         return array
-    backend = dispatch.backend_of("gather_nd", "data", chunk)
     # Some libraries lack the unsigned dtypes.
-    return backend.as_array("gather_nd", "indices", array.astype(np.int64), chunk)
+    return _backend(chunk).asarray(array.astype(np.int64), chunk)
+
+
+def _backend(chunk: Any) -> Backend:
+    return dispatch.backend_of(GATHER_ND, "data", chunk)
 
 
 def permuted(array: Any, order: Sequence[int]) -> Any:
@@ -59,11 +63,11 @@ def permuted(array: Any, order: Sequence[int]) -> Any:
         return array
     if isinstance(array, np.ndarray):
         return array.transpose(order)
-    return _dialect.namespace(array).permute_dims(array, tuple(order))
+    return _backend(array).namespace(array).permute_dims(array, tuple(order))
 
 
 def reshaped(array: Any, shape: tuple[int, ...]) -> Any:
-    return array.reshape(shape) if isinstance(array, _NUMPY) else _dialect.namespace(array).reshape(array, shape)
+    return array.reshape(shape) if isinstance(array, _NUMPY) else _backend(array).namespace(array).reshape(array, shape)
 
 
 def concatenated(arrays: Sequence[Any]) -> Any:
@@ -71,11 +75,11 @@ def concatenated(arrays: Sequence[Any]) -> Any:
         return arrays[0]
     if isinstance(arrays[0], _NUMPY):
         return np.concatenate(arrays, dtype=arrays[0].dtype)  # which would else become the machine's byte order
-    return _dialect.namespace(arrays[0]).concat(list(arrays), axis=0)
+    return _backend(arrays[0]).namespace(arrays[0]).concat(list(arrays), axis=0)
 
 
-def _settle() -> None:
-    """Keep no memory in Dask's workers, which are paused for what the system says they hold: that counts there."""
+def _keep_no_memory() -> None:
+    """In Dask's workers, keep no memory of freed results: workers are paused by what the system says they hold."""
     distributed = sys.modules.get("distributed")
     if memory.limit and distributed is not None:
         with contextlib.suppress(ValueError):
@@ -91,8 +95,8 @@ def resolve(indices: Array, component: int, plan: Plan, start: int, rows: NDArra
     if len(rows) == 0:
         return -1
     tuples = indices[..., component : component + 1] if plan.kind == ND else indices[..., None]
-    axis = kernels._numbering((plan.data[plan.axis + component],))
-    return _kernels.resolve(ND, axis, tuples, 0, 0, kernels._MODES[plan.mode], start, rows)
+    one_axis = plan._replace(kind=ND, axis=0, depth=1, batch_dims=0)
+    return kernels.resolve(one_axis, kernels.row_ids((plan.data[plan.axis + component],)), tuples, start, rows)
 
 
 def check(indices: Array, plan: Plan, at: Sequence[int] = ()) -> None:
@@ -101,27 +105,20 @@ def check(indices: Array, plan: Plan, at: Sequence[int] = ()) -> None:
     rows = np.empty(min(n, _BLOCK), np.int64)
     for start in range(0, n, _BLOCK):
         block = rows[: n - start]
-        found = [(resolve(indices, component, plan, start, block), component) for component in range(plan.depth)]
-        if bad := [(number, component) for number, component in found if number >= 0]:
-            raise _explain(*min(bad), indices, plan, at)
-
-
-def _explain(number: int, component: int, indices: Array, plan: Plan, at: Sequence[int]) -> Exception:
-    shape = indices.shape[:-1] if plan.kind == ND else indices.shape
-    place = tuple(int(i) for i in kernels._unravel(number, shape))
-    found: Any = tuple(int(i) for i in indices[place]) if plan.kind == ND else int(indices[place])
-    position = [i + start for i, start in zip(place, at, strict=True)] if len(at) else place
-    return errors.out_of_bounds(plan.operator, position, found, plan.data, plan.axis + component)
+        found = [resolve(indices, component, plan, start, block) for component in range(plan.depth)]
+        if bad := [number for number in found if number >= 0]:
+            shape = indices.shape[:-1] if plan.kind == ND else indices.shape
+            raise explain(plan, indices, unravel(min(bad), shape), tuple(at))
 
 
 @dataclass(frozen=True)
 class Routes:
     """Where the tuples of one chunk of indices go, sorted by owner, for each owner a run of them."""
 
-    shape: tuple[int, ...]  # of the chunk's places
+    shape: tuple[int, ...]  # of the chunk's positions
     order: NDArray[np.intp]  # the tuples that name something
     tuples: Array  # in that order, local to their owners
-    numbers: NDArray[np.int64] | None  # in that order, row-major
+    sequence: NDArray[np.int64] | None  # in that order: their row-major numbers among all tuples
     owners: Array  # those that are named
     bounds: list[int]  # where their runs start, and the end
 
@@ -130,11 +127,11 @@ class Routes:
 
     def bucket(self, start: int, end: int) -> list[Any]:
         # Arrays of their own, so that what is sent or spilled frees its memory.
-        return [self.tuples[start:end].copy(), None if self.numbers is None else self.numbers[start:end].copy()]
+        return [self.tuples[start:end].copy(), None if self.sequence is None else self.sequence[start:end].copy()]
 
     @property
-    def places(self) -> list[Any]:
-        """Which places' rows come, in the order in which they come when owners send theirs one after the other."""
+    def positions(self) -> list[Any]:
+        """Which positions' rows come, in the order in which they come when owners send theirs one after the other."""
         return [self.shape, self.order.astype(np.min_scalar_type(int(np.prod(self.shape))))]
 
 
@@ -164,25 +161,25 @@ def route(indices: Array, block: Block, cuts: Cuts) -> Routes:
         else:
             columns[axis] = index.astype(cuts.local)
     owners[outside] = -1
-    return _sorted(shape, columns, owners, _numbers(shape, block, cuts), cuts)
+    return _sorted(shape, columns, owners, _sequence(shape, block, cuts), cuts)
 
 
-def _numbers(shape: tuple[int, ...], block: Block, cuts: Cuts) -> NDArray[np.int64] | None:
-    if not cuts.numbered:
+def _sequence(shape: tuple[int, ...], block: Block, cuts: Cuts) -> NDArray[np.int64] | None:
+    if not cuts.sequenced:
         return None
-    numbers = np.zeros((), np.int64)
+    sequence = np.zeros((), np.int64)
     for axis, n in enumerate(shape):
         if axis not in cuts.axes.shared:
             starts = cuts.starts[axis]
             along = np.arange(starts[block[axis]], starts[block[axis]] + n)
-            numbers = numbers[..., None] * starts[-1] + along
+            sequence = sequence[..., None] * starts[-1] + along
         else:  # which makes no difference
-            numbers = np.repeat(numbers[..., None], n, axis=-1)
-    return numbers.reshape(-1)
+            sequence = np.repeat(sequence[..., None], n, axis=-1)
+    return sequence.reshape(-1)
 
 
 def _sorted(
-    shape: tuple[int, ...], columns: dict[int, Array], owners: Array, numbers: NDArray[np.int64] | None, cuts: Cuts
+    shape: tuple[int, ...], columns: dict[int, Array], owners: Array, sequence: NDArray[np.int64] | None, cuts: Cuts
 ) -> Routes:
     n_owners = int(np.prod(cuts.grid, dtype=np.int64))
     # 8 and 16 bits are sorted by radix; what names nothing comes last.
@@ -196,7 +193,7 @@ def _sorted(
         tuples[:, at] = columns[axis][order]
     starts = np.flatnonzero(np.r_[n > 0, keys[1:] != keys[:-1]])
     return Routes(
-        shape, order, tuples, None if numbers is None else numbers[order], keys[starts], [*starts.tolist(), n]
+        shape, order, tuples, None if sequence is None else sequence[order], keys[starts], [*starts.tolist(), n]
     )
 
 
@@ -209,27 +206,27 @@ def shape_of(chunk: Any) -> tuple[int, ...]:
 
 def measure(cuts: Cuts, shapes: Sequence[tuple[int, ...]]) -> Cuts:
     """The same cuts with sizes that were not known before; shapes are those of all chunks of indices."""
-    grid = tuple(len(sizes) for sizes in cuts.places)
+    grid = tuple(len(sizes) for sizes in cuts.positions)
     found = []
-    for axis, sizes in enumerate(cuts.places):
+    for axis, sizes in enumerate(cuts.positions):
         along = [[0] * i for i in (axis, len(grid) - axis - 1)]
         found.append(
             tuple(shapes[int(np.ravel_multi_index((*along[0], i, *along[1]), grid))][axis] for i in range(len(sizes)))
         )
-    return replace(cuts, places=tuple(found))
+    return replace(cuts, positions=tuple(found))
 
 
 def split_gather(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
-    """The places that rows come to, then a bucket for each owner."""
+    """The positions that rows come to, then a bucket for each owner."""
     routes = route(on_host(indices), block, cuts)
     buckets: list[Any] = [None] * int(np.prod(cuts.grid, dtype=np.int64))
     for owner, start, end in routes.runs():
         buckets[owner] = routes.bucket(start, end)[0]
-    return [routes.places, *buckets]
+    return [routes.positions, *buckets]
 
 
 def split_scatter(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
-    """A bucket for each owner: which updates go there, their tuples and numbers. The places' shape stands first."""
+    """A bucket for each owner: its updates, their tuples and sequence numbers. The chunk's shape comes first."""
     routes = route(on_host(indices), block, cuts)
     buckets: list[Any] = [None] * int(np.prod(cuts.grid, dtype=np.int64))
     for owner, start, end in routes.runs():
@@ -238,18 +235,18 @@ def split_scatter(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
 
 
 def done(split: Any) -> None:
-    """Tell, without what was made, that it was made."""
+    """Completion of a split: None, so that a task which waits for all splits holds none of them in memory."""
 
 
 def all_done(signs: Sequence[None]) -> None:
-    """Wait: no data is read before all indices are split, so that a chunk of it is done with at once."""
+    """A barrier: no data is read before all indices are split, so that each chunk of it is needed once."""
 
 
 def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None) -> Any:
     """The rows of a chunk that local tuples name."""
     if tuples is None:
         return None
-    _settle()
+    _keep_no_memory()
     return ops.gather_nd(permuted(chunk, order), like(tuples, chunk), mode="promise_in_bounds")
 
 
@@ -262,15 +259,15 @@ def pick_of(order: tuple[int, ...], n: int, chunk: Any, bundle: Sequence[Array |
 class Merge:
     """Make a chunk of a gather's result of rows from all owners."""
 
-    operator: str
+    operator: Operator
     meta: Any
     fill_value: Any
     order: tuple[int, ...]
     row: tuple[int, ...]
 
-    def __call__(self, places: list[Any], pieces: Sequence[Any]) -> Any:
-        _settle()
-        shape, order = places
+    def __call__(self, positions: list[Any], pieces: Sequence[Any]) -> Any:
+        _keep_no_memory()
+        shape, order = positions
         shape, pieces = tuple(shape), [piece for piece in pieces if piece is not None]
         if isinstance(pieces[0] if pieces else self.meta, _NUMPY):
             result = self._written(shape, order, pieces)
@@ -283,7 +280,7 @@ class Merge:
         dtype = self.meta.dtype
         result = np.empty((int(np.prod(shape)), *self.row), dtype)
         if len(order) < len(result):
-            result[...] = neutral.element(self.operator, "fill_value", self.fill_value, dtype)
+            result[...] = values.element(self.operator, "fill_value", self.fill_value, dtype)
         start = 0
         for piece in pieces:
             ops.scatter(result, order[start : start + len(piece)], piece, out=result)
@@ -291,7 +288,7 @@ class Merge:
         return result.reshape((*shape, *self.row))
 
     def _read(self, shape: tuple[int, ...], order: Array, pieces: list[Any]) -> Any:
-        """For arrays that cannot be written to: rows find their places."""
+        """For arrays that cannot be written to: rows find their positions."""
         turns = np.full(int(np.prod(shape)), len(order))  # which names no row, so it is filled
         turns[order] = np.arange(len(order))
         rows = concatenated(pieces) if pieces else _nothing(self.meta, self.row)
@@ -301,38 +298,36 @@ class Merge:
 
 
 def _nothing(meta: Any, row: tuple[int, ...]) -> Any:
-    from array_api_compat import device
-
-    return _dialect.namespace(meta).empty((0, *row), dtype=meta.dtype, device=device(meta))
+    return _backend(meta).zeros((0, *row), meta)
 
 
 @dataclass(frozen=True)
 class Send:
     """Deal the updates of a chunk out to their owners."""
 
-    operator: str
-    order: tuple[int, ...]  # axes of the updates with the places first
-    n_places: int
+    operator: Operator
+    order: tuple[int, ...]  # axes of the updates with the positions first
+    n_position_axes: int
 
     def __call__(self, split: list[Any], updates: Any) -> list[Any]:
-        _settle()
+        _keep_no_memory()
         shape, *buckets = split
         flat = self.flat(updates, tuple(shape))
         return [None if bucket is None else self.parcel(flat, *bucket) for bucket in buckets]
 
     def one(self, updates: Any, shape: tuple[int, ...], bucket: list[Any]) -> list[Any]:
         """A parcel by itself."""
-        _settle()
+        _keep_no_memory()
         return self.parcel(self.flat(updates, tuple(shape)), *bucket)
 
     def flat(self, updates: Any, shape: tuple[int, ...]) -> Any:
         updates = permuted(updates, self.order)
-        if tuple(updates.shape[: self.n_places]) != shape:
-            raise errors.chunk_shape(self.operator, updates.shape[: self.n_places], shape)
-        return reshaped(updates, (int(np.prod(shape)), *updates.shape[self.n_places :]))
+        if tuple(updates.shape[: self.n_position_axes]) != shape:
+            raise errors.chunk_shape(self.operator, updates.shape[: self.n_position_axes], shape)
+        return reshaped(updates, (int(np.prod(shape)), *updates.shape[self.n_position_axes :]))
 
-    def parcel(self, flat: Any, which: Array, tuples: Array, numbers: Array | None) -> list[Any]:
-        return [tuples, numbers, ops.gather(flat, like(which, flat), mode="promise_in_bounds")]
+    def parcel(self, flat: Any, which: Array, tuples: Array, sequence: Array | None) -> list[Any]:
+        return [tuples, sequence, ops.gather(flat, like(which, flat), mode="promise_in_bounds")]
 
 
 def parcel_of_scalar(split: list[Any], at: int) -> list[Any] | None:
@@ -360,7 +355,7 @@ class Apply:
     tasks, each for some. Its steps let parcels wait until they are worth writing the chunk anew.
     """
 
-    operator: str
+    operator: Operator
     reduction: str
     include_self: bool
     order: tuple[int, ...]  # data's axes, free ones last
@@ -368,7 +363,7 @@ class Apply:
     limit: float  # bytes of parcels that wait
 
     def __call__(self, state: Any, parcels: Sequence[list[Any] | None], last: bool) -> Any:
-        _settle()
+        _keep_no_memory()
         if not isinstance(state, State):
             state = State(state, None, [])
         waiting = state.waiting + [parcel for parcel in parcels if parcel is not None]
@@ -394,7 +389,7 @@ class Apply:
         assert state.named is not None
         where = np.nonzero(state.named)
         count = state.named[where] + int(self.include_self)
-        table[where] = kernels._quotient(table[where], count.reshape(-1, *(1,) * (table.ndim - state.named.ndim)))
+        table[where] = means.quotient(table[where], count.reshape(-1, *(1,) * (table.ndim - state.named.ndim)))
         return permuted(table, inverse(self.order))
 
     def _applied(self, state: State) -> State:
@@ -432,9 +427,7 @@ class Apply:
         table = permuted(chunk, self.order)
         tuples = like(tuples, chunk)
         if isinstance(updates, np.ndarray) and not isinstance(chunk, _NUMPY):
-            updates = dispatch.backend_of(self.operator, "data", chunk).as_array(
-                self.operator, "updates", updates, chunk
-            )
+            updates = _backend(chunk).asarray(updates, chunk)
         result = ops.scatter_nd(
             table, tuples, updates, reduction=reduction, include_self=include_self, mode="promise_in_bounds"
         )

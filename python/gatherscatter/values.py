@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter import errors
+from gatherscatter.operators import Operator
 
 Array = NDArray[Any]
 
@@ -18,25 +19,28 @@ Array = NDArray[Any]
 TYPES = (bool, int, float, complex, str, bytes, list, tuple, np.generic)
 
 
-def as_array(operator: str, argument: str, value: Any) -> Array:
+def as_array(op: Operator, argument: str, value: Any) -> Array:
+    """A list or scalar as NumPy makes an array of it."""
     try:
-        array = np.asarray(value)
+        return np.asarray(value)
     except ValueError as reason:  # a ragged list
-        raise errors.not_convertible(operator, argument, reason) from None
-    if argument == "indices" and array.size == 0 and isinstance(value, (list, tuple)):
-        return array.astype(np.intp)  # NumPy takes [] for floats
-    return array
+        raise errors.not_convertible(op, argument, reason) from None
 
 
-def updates(operator: str, value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def shape_of(op: Operator, argument: str, value: Any) -> tuple[int, ...]:
+    """Shape of an argument that is an array, a list or a scalar."""
+    return tuple(as_array(op, argument, value).shape if isinstance(value, TYPES) else value.shape)
+
+
+def updates(op: Operator, value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Updates that came as a scalar or a list, as an array of that shape and dtype."""
     if not isinstance(value, (list, tuple)):
-        return np.broadcast_to(element(operator, "updates", value, dtype), shape)
-    array = cast(as_array(operator, "updates", value), dtype)
+        return np.broadcast_to(element(op, "updates", value, dtype), shape)
+    array = cast(as_array(op, "updates", value), dtype)
     if array.dtype != dtype:
-        raise errors.updates_values(operator, array.dtype, dtype)
+        raise errors.updates_values(op, array.dtype, dtype)
     if array.shape != shape:
-        raise errors.updates_shape(operator, array.shape, shape)
+        raise errors.updates_shape(op, array.shape, shape)
     return array
 
 
@@ -76,7 +80,7 @@ def _finite(array: Array) -> bool:
     return bool(np.all(np.isfinite(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))))
 
 
-def element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> Array:
+def element(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> Array:
     """One element of data's dtype, with the value unchanged."""
     if type(given) is int and given == 0:
         return np.zeros((), dtype)
@@ -86,7 +90,7 @@ def element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> A
         return element
     array = np.asarray(given)
     if array.ndim != 0:
-        raise errors.not_scalar(operator, argument, array.shape)
+        raise errors.not_scalar(op, argument, array.shape)
     try:
         with np.errstate(over="raise", invalid="raise"):
             element[()] = given
@@ -101,17 +105,17 @@ def element(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> A
     except (TypeError, ValueError, OverflowError, FloatingPointError):
         fits = False
     if not fits:
-        raise errors.value_dtype(operator, argument, given, dtype, _without_dtype(operator, argument, given, dtype))
+        raise errors.value_dtype(op, argument, given, dtype, _without_dtype(op, argument, given, dtype))
     return element
 
 
-def _without_dtype(operator: str, argument: str, given: Any, dtype: np.dtype[Any]) -> str:
+def _without_dtype(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> str:
     """Python's type that a NumPy scalar fits by, whose own dtype does not."""
     number = given.item() if isinstance(given, np.generic) else None
     if type(number) not in (int, float, complex):
         return ""
     try:
-        element(operator, argument, number, dtype)
+        element(op, argument, number, dtype)
     except TypeError:
         return ""
     return type(number).__name__

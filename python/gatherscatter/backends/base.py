@@ -1,0 +1,158 @@
+"""What a backend is: the interface that `dispatch` and the core rely on, with defaults.
+
+A backend for another array library derives from `Backend`, or from `table.TableBackend` if the library has the
+primitives named there. Its distribution names an instance in the entry-point group "gatherscatter.backends"; the entry
+point's name is that of the package whose classes the arrays are of.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gatherscatter import errors, values
+from gatherscatter.operators import Operator
+from gatherscatter.plan import Plan
+from gatherscatter.reductions import REDUCTIONS, takes
+
+
+class Backend:
+    """Arrays of one library, and steps 2 (resolve) and 3 (move) of every operator on them.
+
+    Attributes
+    ----------
+    name : str
+        The library's name, for messages.
+    array_name : str
+        What users call the class of its arrays.
+    mixes_with : tuple of str
+        Names of backends whose arrays may be in a call beside its own; such a call is this backend's.
+    """
+
+    name: ClassVar[str]
+    array_name: ClassVar[str] = "array"
+    mixes_with: ClassVar[tuple[str, ...]] = ()
+
+    # Which arrays are its own, and what else becomes one
+
+    def owns(self, value: Any) -> bool:
+        """Whether a value is an array of this library."""
+        raise NotImplementedError
+
+    def same_library(self, a: Any, b: Any) -> bool:
+        """Whether two arrays that it owns may be in one call."""
+        return True
+
+    def namespace(self, array: Any) -> Any:
+        """The array-API namespace of an array."""
+        raise NotImplementedError
+
+    def asarray(self, value: Any, like: Any) -> Any:
+        """A list or scalar as an array, on the device of `like`, an array of this library, or None for the default."""
+        raise NotImplementedError
+
+    def as_argument(self, op: Operator, argument: str, value: Any, like: Any) -> Any:
+        """A list or scalar as the array of an argument ("data", "indices" or "updates")."""
+        try:
+            array = self.asarray(value, like)
+        except (TypeError, ValueError, RuntimeError, OverflowError) as reason:  # a ragged list, a number too large
+            raise errors.not_convertible(op, argument, reason) from None
+        if argument == "indices" and 0 in array.shape and isinstance(value, (list, tuple)):
+            xp = self.namespace(array)  # libraries make floats of []
+            return xp.zeros(array.shape, dtype=xp.asarray(0).dtype, device=self.device(array))
+        return array
+
+    def numpy_dtype(self, array: Any) -> np.dtype[Any]:
+        """NumPy's dtype with the same values as an array's."""
+        return np.dtype(self.dtype_name(array))
+
+    def from_numpy(self, array: values.Array, like: Any) -> Any:
+        """NumPy's array of `numpy_dtype(like)` as one of like's library, dtype and device."""
+        raise NotImplementedError
+
+    def element(self, plan: Plan, argument: str, value: Any, data: Any) -> Any:
+        """A scalar argument as an array of data's dtype and rank 0, with its value unchanged."""
+        return self.from_numpy(values.element(plan.operator, argument, value, self.numpy_dtype(data)), data)
+
+    def as_updates(self, plan: Plan, updates: Any, data: Any) -> Any:
+        """Updates that came as a scalar or a list, as an array of the plan's shape and data's dtype."""
+        if not isinstance(updates, (list, tuple)):
+            return self.namespace(data).broadcast_to(self.element(plan, "updates", updates, data), plan.shape)
+        return self.from_numpy(values.updates(plan.operator, updates, plan.shape, self.numpy_dtype(data)), data)
+
+    # The operators
+
+    def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
+        """The rows of data that indices name, as the plan says; written to `out` and that returned, if not None."""
+        raise NotImplementedError
+
+    def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """A copy of data with updates combined into it, as the plan says. `updates` may be a scalar or a list."""
+        raise NotImplementedError
+
+    def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Any | None:
+        """A gather with ``mode="raise"`` without a plan, for small calls.
+
+        None where a rule is broken, or anything else is not the simplest case: then `gather` is called with a plan.
+        Options are as the user passed them.
+        """
+        return None
+
+    def try_scatter(
+        self, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any, reduction: Any
+    ) -> Any | None:
+        """A scatter with ``mode="raise"`` and ``include_self=True`` without a plan; as `try_gather`."""
+        return None
+
+    def negative(self, array: Any) -> Any:
+        """Its elements with the sign changed; unsigned integers wrap around."""
+        return self.namespace(array).negative(array)
+
+    def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
+        """Zeros of like's dtype, on its device."""
+        return self.namespace(like).zeros(shape, dtype=like.dtype, device=self.device(like))
+
+    # What an array is
+
+    def dtype_name(self, array: Any) -> str:
+        """Name of the dtype as NumPy has it: "float32" for torch.float32; "str" for strings of any kind."""
+        dtype = array.dtype
+        if getattr(dtype, "kind", "") in ("U", "S", "O", "T"):
+            return "str"
+        return str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+
+    def device(self, array: Any) -> Any:
+        """The device of an array; None where a traced one has none."""
+        return getattr(array, "device", None)
+
+    # What arguments have to hold to
+
+    def check_reduction(self, plan: Plan, data: Any) -> None:
+        """Check that the plan's reduction takes data's dtype."""
+        if not takes(plan.reduction, self.dtype_name(data)):
+            dtypes = REDUCTIONS[plan.reduction].dtypes
+            raise errors.reduction_dtype(plan.operator, plan.reduction, data.dtype, dtypes)
+
+    def check_updates(self, plan: Plan, updates: Any, data: Any) -> None:
+        """Check dtype and shape of updates that came as an array."""
+        if updates.dtype != data.dtype:
+            raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
+        if tuple(updates.shape) != plan.shape:
+            raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
+
+    def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
+        """Check that `out` can take a result of that shape."""
+        if not self.owns(out):
+            raise errors.out_type(plan.operator, out, self.array_name)
+        if tuple(out.shape) != shape:
+            raise errors.out_shape(plan.operator, out.shape, shape)
+        if out.dtype != data.dtype:
+            raise errors.out_dtype(plan.operator, out.dtype, data.dtype)
+        self.check_devices(plan, data, out=out)
+
+    def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
+        """Check that the other arrays are on data's device."""
+        for argument, array in others.items():
+            if array is not None and self.device(array) != self.device(data):
+                raise errors.devices_differ(plan.operator, argument, self.device(array), self.device(data))

@@ -1,0 +1,52 @@
+"""NumPy items that own references (object, StringDType, structures of these): we resolve, NumPy moves and counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatherscatter.backends import kernels
+from gatherscatter.plan import Plan, unravel
+
+Array = Any  # NumPy's; its stubs know too little of indexing by tuples
+
+# NumPy before 2.2 loses strings that arrays of indices or masks find; one by one it finds them.
+_LOSES_STRINGS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
+
+
+def gather(result: Array, data: Array, indices: Array, plan: Plan, fill: Array | None) -> None:
+    """Write the rows of data that indices name to `result`."""
+    flat = result.reshape((plan.n_tuples, *plan.row))
+    for start, rows in kernels.resolved(plan, indices):
+        target = flat[start : start + len(rows)]
+        found = rows >= 0
+        if _LOSES_STRINGS and data.dtype.kind == "T":
+            for i, row in enumerate(rows.tolist()):
+                target[i, ...] = data[(*unravel(row, plan.leading), ...)] if row >= 0 else fill
+        elif not found.all():
+            target[~found] = fill
+            target[found] = _rows(data, plan.leading, rows[found])
+        else:
+            target[...] = _rows(data, plan.leading, rows)
+
+
+def assign(out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan) -> None:
+    """Write `data`, or None if `out` holds it already, and then the updates to `out`, one by one and in order."""
+    if data is not None:
+        out[...] = data
+    for start, rows in kernels.resolved(plan, indices):
+        for number, row in enumerate(rows.tolist(), start):
+            if row >= 0:  # the Ellipsis keeps an object from being taken for a sequence
+                out[(*unravel(row, plan.leading), ...)] = updates[(*unravel(number, plan.tuples), ...)]
+
+
+def _rows(data: Array, axes: tuple[int, ...], rows: NDArray[np.int64]) -> Array:
+    """Rows of data by their ids."""
+    if not axes:
+        return np.broadcast_to(data, (len(rows), *data.shape))
+    if len(rows) == 0:
+        return np.empty((0, *data.shape[len(axes) :]), data.dtype)
+    found: Array = data[np.unravel_index(rows, axes)]
+    return found

@@ -1,0 +1,143 @@
+"""The one way that every public function takes: arguments → backend → plan → result.
+
+The functions of the package and those of its dialects call `gather` and `scatter`, with the record of their operator
+and all other arguments as the user passed them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import ndarray as _ndarray
+
+from gatherscatter import dispatch, errors, threads
+from gatherscatter import plan as plans
+from gatherscatter._kernels.gather import try_gather as _try_gather
+from gatherscatter._kernels.scatter import try_scatter as _try_scatter
+from gatherscatter.backends.base import Backend
+from gatherscatter.operators import Operator
+from gatherscatter.values import TYPES
+
+# Backends by the types of (data, indices) or (data, indices, updates), where nothing is to be converted.
+_known = dispatch.known
+
+
+def gather(
+    op: Operator,
+    data: Any,
+    indices: Any,
+    axis: Any = 0,
+    batch_dims: Any = 0,
+    mode: Any = "raise",
+    fill_value: Any = 0,
+    out: Any = None,
+) -> Any:
+    """A gather. An operator on tuples takes no axis (0), one on elements no batch_dims (0)."""
+    # Small calls have no time for a plan. What the kernel would have to explain, it answers with None.
+    if type(data) is _ndarray and not op.source:
+        result = _try_gather(
+            op.kind, op.wrap_negative_indices, data, indices, axis, batch_dims, mode, out, threads.limit
+        )
+        if result is not None:
+            return result
+    backend = _known.get((type(data), type(indices)))
+    if backend is None:
+        backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
+    if op.source:
+        check_source(op, backend, data=data, indices=indices)
+    if mode == "raise" and out is None:
+        result = backend.try_gather(op, data, indices, axis, batch_dims)
+        if result is not None:
+            return result
+    if type(axis) is not int:
+        axis = plans.integer(op, "axis", axis)
+    if type(batch_dims) is not int:
+        batch_dims = plans.integer(op, "batch_dims", batch_dims)
+    if type(mode) is not str:
+        mode = plans.string(op, "mode", mode)
+    try:
+        plan = plans.gather(op, data.shape, indices.shape, axis, batch_dims, mode)
+    except ValueError:  # a mask has the wrong shape too, but what is wrong with it is its dtype
+        dispatch.check_index_dtype(op, data, indices)
+        raise
+    return backend.gather(data, indices, plan, fill_value, out)
+
+
+def scatter(
+    op: Operator,
+    data: Any,
+    indices: Any,
+    updates: Any,
+    axis: Any = 0,
+    batch_dims: Any = 0,
+    reduction: Any = "none",
+    include_self: Any = True,
+    mode: Any = "raise",
+    out: Any = None,
+) -> Any:
+    """A scatter; as `gather`."""
+    if type(data) is _ndarray and not op.source:
+        result = _try_scatter(
+            op.kind, op.wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode,
+            include_self, out, threads.limit,
+        )  # fmt: skip
+        if result is not None:
+            return result
+    backend = _known.get((type(data), type(indices), type(updates)))
+    if backend is None:
+        arguments = {"data": data, "indices": indices, "updates": updates}
+        backend, (data, indices, updates) = dispatch.route(op, arguments)
+    if op.source:
+        check_source(op, backend, data=data, indices=indices)
+    if mode == "raise" and include_self is True and out is None:
+        result = backend.try_scatter(op, data, indices, updates, axis, batch_dims, reduction)
+        if result is not None:
+            return result
+    if type(axis) is not int:
+        axis = plans.integer(op, "axis", axis)
+    if type(batch_dims) is not int:
+        batch_dims = plans.integer(op, "batch_dims", batch_dims)
+    if type(mode) is not str:
+        mode = plans.string(op, "mode", mode)
+    if type(reduction) is not str:
+        reduction = plans.string(op, "reduction", reduction)
+    if type(include_self) is not bool:
+        include_self = plans.boolean(op, "include_self", include_self)
+    try:
+        plan = plans.scatter(op, data.shape, indices.shape, axis, batch_dims, mode, reduction, include_self)
+    except ValueError:
+        dispatch.check_index_dtype(op, data, indices)
+        raise
+    return backend.scatter(data, indices, updates, plan, out)
+
+
+# What dialects need besides
+
+
+def arrays(op: Operator, *, convert_updates: bool = False, **arguments: Any) -> tuple[Backend, list[Any]]:
+    """The arguments ("data", "indices", "updates") as arrays of one library, and its backend; as `dispatch.route`."""
+    return dispatch.route(op, arguments, convert_updates=convert_updates)
+
+
+def check_source(op: Operator, backend: Backend, **arguments: Any) -> None:
+    """Check that the dtypes of "data" and "indices" are in the document of the dialect's operator."""
+    for argument, array in arguments.items():
+        accepted = op.index_dtypes if argument == "indices" else op.data_dtypes
+        if accepted and backend.dtype_name(array) not in accepted:
+            raise errors.source_dtype(op, argument, array.dtype, accepted)
+
+
+def scatter_negative(
+    op: Operator, data: Any, indices: Any, updates: Any, axis: Any = 0, batch_dims: Any = 0, mode: Any = "raise"
+) -> Any:
+    """A scatter that subtracts: it adds the updates with their sign changed, which is the same to the bit.
+
+    It takes the memory of the updates beside the result.
+    """
+    backend, (data, indices, updates) = dispatch.route(op, {"data": data, "indices": indices, "updates": updates})
+    check_source(op, backend, data=data, indices=indices)
+    plan = plans.scatter(op, data.shape, indices.shape, axis, batch_dims, mode, "add", True)
+    if isinstance(updates, TYPES):
+        updates = backend.as_updates(plan, updates, data)
+    backend.check_updates(plan, updates, data)
+    return backend.scatter(data, indices, backend.negative(updates), plan, None)

@@ -1,0 +1,239 @@
+"""Step 1 of every operator: shapes and options become a validated, frozen plan. No array library is needed.
+
+Plans are cached by what they are made from, so that a small call does not validate twice.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from functools import lru_cache, wraps
+from typing import Any, NamedTuple
+
+from gatherscatter import errors
+from gatherscatter.operators import AXIS, ELEMENTS, MODES, ND, Operator
+from gatherscatter.reductions import REDUCTIONS
+
+Shape = tuple[int, ...]
+
+
+class Plan(NamedTuple):
+    """What a call does: at each of the positions of `tuples`, indices name one row of data."""
+
+    operator: Operator  # for messages
+    kind: int  # ND, AXIS or ELEMENTS
+    mode: str
+    wrap_negative_indices: bool
+    axis: int  # the first axis of data that is indexed
+    depth: int  # how many axes are indexed: k for ND, else 1
+    batch_dims: int  # b
+    tuples: Shape
+    row: Shape
+    data: Shape  # a scatter's result has it
+    reduction: str = "none"
+    include_self: bool = True
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of a gather's result and of a scatter's updates."""
+        return self.tuples + self.row
+
+    @property
+    def n_tuples(self) -> int:
+        return math.prod(self.tuples)
+
+    @property
+    def leading(self) -> Shape:
+        """The axes of data that a position and its indices name together; the others are the row."""
+        return self.data[: len(self.data) - len(self.row)]
+
+    @property
+    def n_rows(self) -> int:
+        return math.prod(self.leading)
+
+    @property
+    def sizes(self) -> Shape:
+        """Sizes of the axes of data that are indexed."""
+        return self.data[self.axis : self.axis + self.depth]
+
+    def index_position(self, position: Shape) -> Shape:
+        """Where in indices (for ND, in front of its last axis) the indices of a position of `tuples` are."""
+        return position[: self.batch_dims] + position[self.axis :] if self.kind == AXIS else position
+
+
+# Options
+
+
+def integer(operator: Operator, option: str, value: object) -> int:
+    try:
+        return value.__index__()  # type: ignore[attr-defined,no-any-return]
+    except (AttributeError, TypeError):  # arrays have the method, and refuse unless they are a single integer
+        raise errors.not_integer(operator, option, value) from None
+
+
+def boolean(operator: Operator, option: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if type(value).__name__ in ("bool", "bool_"):  # NumPy's
+        return bool(value)
+    raise errors.not_bool(operator, option, value)
+
+
+def string(operator: Operator, option: str, value: object, accepted: tuple[str, ...] = ()) -> str:
+    if not isinstance(value, str):
+        raise errors.not_string(operator, option, value, accepted or operator.accepted(option))
+    return str(value)
+
+
+def word(operator: Operator, option: str, value: object, accepted: tuple[str, ...]) -> str:
+    """One of the words that an option takes."""
+    found = string(operator, option, value, accepted)
+    if found not in accepted:
+        raise errors.unknown_word(operator, option, found, accepted)
+    return found
+
+
+# Shapes
+
+
+def _check_mode(operator: Operator, mode: str) -> None:
+    if mode in operator.modes:
+        return
+    if mode in MODES:
+        raise errors.foreign_mode(operator, mode, "fill" if mode == "drop" else "drop")
+    raise errors.unknown_word(operator, "mode", mode, operator.modes)
+
+
+def _check_batch(operator: Operator, data: Shape, indices: Shape, batch_dims: int, axis: int | None = None) -> None:
+    """Check batch_dims, for indices of tuples or along an axis."""
+    r, q = len(data), len(indices)
+    highest = min(q - 1, r) if axis is None else min(q, axis)
+    if not 0 <= batch_dims <= highest:
+        raise errors.batch_range(operator, batch_dims, highest, data, indices, axis)
+    _check_known(operator, "data", data, range(len(data)))
+    _check_known(operator, "indices", indices, range(batch_dims))
+    if data[:batch_dims] != indices[:batch_dims]:
+        raise errors.batch_sizes(operator, data, indices, batch_dims)
+
+
+def _check_known(operator: Operator, argument: str, shape: Shape, axes: Iterable[int]) -> None:
+    """Refuse unknown sizes (NaN, as Dask has them) where a rule depends on them."""
+    for axis in axes:
+        if isinstance(shape[axis], float):
+            raise errors.unknown_size(operator, argument, axis)
+
+
+def _positive_axis(operator: Operator, data: Shape, axis: int) -> int:
+    r = len(data)
+    if r == 0:
+        raise errors.no_axis(operator)
+    if not -r <= axis < r:
+        raise errors.axis_range(operator, axis, data)
+    return axis % r
+
+
+def _plan_nd(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
+    r, q = len(data), len(indices)
+    if q == 0:
+        raise errors.no_tuples(operator)
+    _check_batch(operator, data, indices, batch_dims)
+    _check_known(operator, "indices", indices, (q - 1,))
+    k = indices[-1]
+    if batch_dims + k > r:
+        raise errors.long_tuples(operator, data, indices, batch_dims)
+    row = data[batch_dims + k :]
+    wrap = operator.wrap_negative_indices
+    return Plan(operator, ND, mode, wrap, batch_dims, k, batch_dims, indices[:-1], row, data)
+
+
+def _plan_axis(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
+    axis = _positive_axis(operator, data, axis)
+    _check_batch(operator, data, indices, batch_dims, axis)
+    tuples = data[:axis] + indices[batch_dims:]
+    wrap = operator.wrap_negative_indices
+    return Plan(operator, AXIS, mode, wrap, axis, 1, batch_dims, tuples, data[axis + 1 :], data)
+
+
+def _plan_elements(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
+    axis = _positive_axis(operator, data, axis)
+    if len(indices) != len(data):
+        raise errors.other_rank(operator, data, indices)
+    _check_known(operator, "data", data, range(len(data)))
+    _check_known(operator, "indices", indices, (d for d in range(len(data)) if d != axis))
+    for d, (n, size) in enumerate(zip(indices, data, strict=True)):
+        if d != axis and n > size:
+            raise errors.longer(operator, data, indices, axis, d)
+    return Plan(operator, ELEMENTS, mode, operator.wrap_negative_indices, axis, 1, 0, indices, (), data)
+
+
+_PLANNERS = {ND: _plan_nd, AXIS: _plan_axis, ELEMENTS: _plan_elements}
+
+
+def _cached(make: Callable[..., Plan]) -> Callable[..., Plan]:
+    cached = lru_cache(maxsize=4096)(make)
+
+    @wraps(make)  # a function, since torch.compile can be told how to follow one
+    def plan(*arguments: Any) -> Plan:
+        return cached(*arguments)
+
+    return plan
+
+
+@_cached
+def gather(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
+    """The plan of a gather; `axis` is not read for ND, nor `batch_dims` for ELEMENTS."""
+    _check_mode(operator, mode)
+    # A library may have a class of its own for shapes.
+    return _PLANNERS[operator.kind](operator, tuple(data), tuple(indices), axis, batch_dims, mode)
+
+
+@_cached
+def scatter(
+    operator: Operator,
+    data: Shape,
+    indices: Shape,
+    axis: int,
+    batch_dims: int,
+    mode: str,
+    reduction: str,
+    include_self: bool,
+) -> Plan:
+    """The plan of a scatter; as `gather`."""
+    _check_mode(operator, mode)
+    plan = _PLANNERS[operator.kind](operator, tuple(data), tuple(indices), axis, batch_dims, mode)
+    if reduction not in REDUCTIONS:
+        raise errors.unknown_word(operator, "reduction", reduction, tuple(REDUCTIONS))
+    return plan._replace(reduction=reduction, include_self=include_self)
+
+
+# Explaining a bad index
+
+
+def explain(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Exception:
+    """The error for the tuple at a position of `indices`, an array of any library, that holds a bad index.
+
+    `offset`: where a chunk of the indices starts in all of them.
+    """
+    if plan.kind == ND:
+        found = tuple(_value(indices[(*position, component)]) for component in range(plan.depth))
+    else:
+        found = (_value(indices[position]),)
+    for axis, index in enumerate(found, start=plan.axis):
+        lowest = -plan.data[axis] if plan.wrap_negative_indices else 0
+        if not lowest <= index < plan.data[axis]:
+            where = tuple(i + start for i, start in zip(position, offset, strict=True)) if offset else position
+            shown = found if plan.kind == ND else index
+            return errors.out_of_bounds(plan.operator, where, shown, plan.data, axis, index)
+    return errors.changed_meanwhile(plan.operator)
+
+
+def unravel(number: int, shape: Shape) -> Shape:
+    """The position of an element by its number in row-major order."""
+    position: list[int] = []
+    for n in reversed(shape):
+        number, i = divmod(number, n)
+        position.insert(0, i)
+    return tuple(position)
+
+
+def _value(index: Any) -> int:
+    # PyTorch's __int__ overflows for uint64, its item() does not; the standard has no item().
+    return int(index.item() if hasattr(index, "item") else index)

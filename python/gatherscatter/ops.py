@@ -192,7 +192,7 @@ def gather(
     if mode == "raise" and out is None and type(data) is type(indices):
         result = None
         if type(data) is _ndarray:
-            result = _try_gather(AXIS, data, indices, axis, batch_dims, threads.limit)
+            result = _try_gather(AXIS, True, data, indices, axis, batch_dims, mode, out, threads.limit)
         elif type(data) in _small_gathers:
             result = _small_gathers[type(data)](AXIS, data, indices, axis, batch_dims)
         if result is not None:
@@ -351,7 +351,7 @@ def gather_nd(
     if mode == "raise" and out is None and type(data) is type(indices):
         result = None
         if type(data) is _ndarray:
-            result = _try_gather(ND, data, indices, 0, batch_dims, threads.limit)
+            result = _try_gather(ND, True, data, indices, 0, batch_dims, mode, out, threads.limit)
         elif type(data) in _small_gathers:
             result = _small_gathers[type(data)](ND, data, indices, 0, batch_dims)
         if result is not None:
@@ -496,7 +496,7 @@ def gather_elements(
     if mode == "raise" and out is None and type(data) is type(indices):
         result = None
         if type(data) is _ndarray:
-            result = _try_gather(ELEMENTS, data, indices, axis, 0, threads.limit)
+            result = _try_gather(ELEMENTS, True, data, indices, axis, 0, mode, out, threads.limit)
         elif type(data) in _small_gathers:
             result = _small_gathers[type(data)](ELEMENTS, data, indices, axis, 0)
         if result is not None:
@@ -685,7 +685,9 @@ def scatter(
     if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
         result = None
         if type(data) is _ndarray:
-            result = _try_scatter(AXIS, data, indices, updates, axis, batch_dims, reduction, threads.limit)
+            result = _try_scatter(
+                AXIS, True, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out, threads.limit
+            )
         elif type(data) in _small_scatters:
             result = _small_scatters[type(data)](AXIS, data, indices, updates, axis, batch_dims, reduction)
         if result is not None:
@@ -872,7 +874,9 @@ def scatter_nd(
     if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
         result = None
         if type(data) is _ndarray:
-            result = _try_scatter(ND, data, indices, updates, 0, batch_dims, reduction, threads.limit)
+            result = _try_scatter(
+                ND, True, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out, threads.limit
+            )
         elif type(data) in _small_scatters:
             result = _small_scatters[type(data)](ND, data, indices, updates, 0, batch_dims, reduction)
         if result is not None:
@@ -1059,7 +1063,9 @@ def scatter_elements(
     if mode == "raise" and include_self is True and out is None and type(data) is type(indices) is type(updates):
         result = None
         if type(data) is _ndarray:
-            result = _try_scatter(ELEMENTS, data, indices, updates, axis, 0, reduction, threads.limit)
+            result = _try_scatter(
+                ELEMENTS, True, data, indices, updates, axis, 0, reduction, mode, include_self, out, threads.limit
+            )
         elif type(data) in _small_scatters:
             result = _small_scatters[type(data)](ELEMENTS, data, indices, updates, axis, 0, reduction)
         if result is not None:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from gatherscatter import errors, memory, neutral, threads
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import scatter as _scatter
+from gatherscatter._kernels.codes import Mode, Status, TypeCode
 from gatherscatter.shapes import AXIS, ND, REDUCED, REDUCED_BY, Plan
 
 NAME = "NumPy"
 
 Array = NDArray[Any]
 
-# As src/resolve.pxd has them.
-_RAISE, _CLIP, _WRAP, _SKIP = range(4)
+_RAISE, _CLIP, _WRAP, _SKIP = (int(mode) for mode in Mode)
 _MODES = {
     "raise": _RAISE,
     "promise_in_bounds": _RAISE,
@@ -27,12 +27,11 @@ _MODES = {
     "fill": _SKIP,
     "drop": _SKIP,
 }
-_OK, _REFERENCES = -1, -3
+_OK, _REFERENCES = int(Status.OK), int(Status.REFERENCES)
 
-# As src/numbers.pxd has them.
-_ASSIGN, _ADD, _MUL, _MAX, _MIN, _MUL_NAMED = range(6)
+_ASSIGN, _ADD, _MUL, _MAX, _MIN = range(5)
 _REDUCTIONS = {"none": _ASSIGN, "add": _ADD, "mul": _MUL, "max": _MAX, "min": _MIN, "mean": _ADD}
-_NUMBERS = {name: number for number, name in enumerate(REDUCED, start=1)}
+_TYPE_CODES = {name: int(TypeCode[name.upper()]) for name in REDUCED}
 
 # Elements that are moved or divided at a time where NumPy does it.
 _BLOCK = 1 << 14
@@ -71,7 +70,7 @@ def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array 
 
 def _gather_new(data: Array, indices: Array, plan: Plan, mode: int, fill: Array | None) -> Array:
     result = memory.empty(plan.shape, data.dtype)
-    status = _gather.gather(plan.kind, data, indices, result, plan.axis, plan.batch_dims, mode, fill, threads.limit)
+    status = _gather.gather(plan.kind, data, indices, result, plan.axis, plan.batch_dims, mode, True, fill, threads.limit)
     if status != _OK:
         if status != _REFERENCES:
             raise _explain(status, indices, plan)
@@ -86,7 +85,7 @@ def _gather_into(out: Array, data: Array, indices: Array, plan: Plan, mode: int,
         out[...] = _gather_new(data, indices, plan, mode, fill)
         return out
     _check_indices(data, indices, plan, mode)
-    _gather.gather(plan.kind, data, indices, out, plan.axis, plan.batch_dims, mode, fill, threads.limit)
+    _gather.gather(plan.kind, data, indices, out, plan.axis, plan.batch_dims, mode, True, fill, threads.limit)
     return out
 
 
@@ -133,13 +132,6 @@ def _scatter_into(
         np.copyto(out, data)
         data = None
     reduction = _REDUCTIONS[plan.reduction]
-    if not plan.include_self and reduction != _ASSIGN:
-        # What is named starts from the reduction's identity.
-        if reduction == _MUL and out.dtype.kind == "c":
-            reduction = _MUL_NAMED
-        identity = np.broadcast_to(_identity(reduction, out.dtype), updates.shape)
-        _run_scatter(out, data, indices, identity, plan, mode, _ASSIGN, 0)
-        data = None
     _run_scatter(out, data, indices, updates, plan, mode, reduction, number)
     if counts is not None:
         _divide(out, indices, plan, mode, counts)
@@ -156,7 +148,19 @@ def _run_scatter(
     number: int,
 ) -> None:
     status = _scatter.scatter(
-        plan.kind, data, indices, updates, out, plan.axis, plan.batch_dims, mode, reduction, number, threads.limit
+        plan.kind,
+        data,
+        indices,
+        updates,
+        out,
+        plan.axis,
+        plan.batch_dims,
+        mode,
+        True,
+        reduction,
+        number,
+        plan.include_self,
+        threads.limit,
     )
     if status != _OK:
         raise _explain(status, indices, plan)
@@ -170,7 +174,7 @@ def _divide(out: Array, indices: Array, plan: Plan, mode: int, counts: NDArray[n
     for start in range(0, n_rows, len(counts)):
         counted = counts[: n_rows - start]
         counted[...] = 0
-        _scatter.count_rows(plan.kind, numbering, indices, plan.axis, plan.batch_dims, mode, start, counted)
+        _scatter.count_rows(plan.kind, numbering, indices, plan.axis, plan.batch_dims, mode, True, start, counted)
         for i in range(0, len(counted), step):
             some = i + np.flatnonzero(counted[i : i + step])
             if len(some) == 0:
@@ -233,7 +237,7 @@ def _numbered(indices: Array, plan: Plan, mode: int) -> Any:
     rows = np.empty(min(block, plan.n_tuples), np.int64)
     for start in range(0, plan.n_tuples, block):
         numbers = rows[: plan.n_tuples - start]
-        status = _gather.resolve(plan.kind, numbering, indices, plan.axis, plan.batch_dims, mode, start, numbers)
+        status = _gather.resolve(plan.kind, numbering, indices, plan.axis, plan.batch_dims, mode, True, start, numbers)
         if status != _OK:
             raise _explain(status, indices, plan)
         yield start, numbers
@@ -268,7 +272,7 @@ def _check_indices(data: Array, indices: Array, plan: Plan, mode: int) -> None:
     """Raise for a bad index before anything is written: nothing is half done."""
     if mode == _SKIP:
         return
-    status = _gather.gather(plan.kind, data, indices, None, plan.axis, plan.batch_dims, mode, None, threads.limit)
+    status = _gather.gather(plan.kind, data, indices, None, plan.axis, plan.batch_dims, mode, True, None, threads.limit)
     if status != _OK:
         raise _explain(status, indices, plan)
 
@@ -342,27 +346,44 @@ def _number(reduction: str, dtype: np.dtype[Any]) -> int:
     """The dtype's arithmetic for a reduction; -1 where it has none."""
     if reduction == "none":
         return 0
-    return _NUMBERS[dtype.name] if dtype.name in REDUCED_BY[reduction] else -1
+    return _TYPE_CODES[dtype.name] if dtype.name in REDUCED_BY[reduction] else -1
 
 
-def _identity(reduction: int, dtype: np.dtype[Any]) -> Array:
+def _identity(reduction: int, name: str) -> bytes | None:
     """What any first update replaces: f(identity, update) is update, bit for bit."""
-    if reduction == _MUL_NAMED:  # the mark that src/numbers.pxd looks for
-        half = np.dtype(f"u{dtype.itemsize // 2}").newbyteorder(dtype.byteorder)
-        mark = np.zeros(2, half)
-        mark[0] = 0x7F80A5A5 if dtype.itemsize == 8 else 0x7FF0A5A5A5A5A5A5
-        return mark.view(dtype).reshape(())
+    kind = name[0]
+    if name == "bfloat16":
+        kind = "f"
+    if kind == "c" and reduction == _MUL:  # none that is exact
+        return None
     if reduction == _ADD:
-        value: Any = 0 if dtype.kind in "biu" else complex(-0.0, -0.0) if dtype.kind == "c" else -0.0
+        value: Any = 0 if kind in "biu" else complex(-0.0, -0.0) if kind == "c" else -0.0
     elif reduction == _MUL:
         value = 1
-    elif dtype.kind == "b":
+    elif kind == "b":
         value = reduction == _MIN
-    elif dtype.kind in "iu":
-        value = np.iinfo(dtype).min if reduction == _MAX else np.iinfo(dtype).max
+    elif kind in "iu":
+        value = np.iinfo(name).min if reduction == _MAX else np.iinfo(name).max
     else:
         value = -np.inf if reduction == _MAX else np.inf
-    return np.array(value, dtype)
+    if name == "bfloat16":  # NumPy lacks it: the upper half of a float32
+        return (np.array(value, np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
+    return np.array(value, name).tobytes()
+
+
+def _register() -> None:
+    for name, code in _REDUCTIONS.items():
+        if name == "mean":
+            continue
+        types = {} if name == "none" else {t: _TYPE_CODES[t] for t in REDUCED_BY[name]}
+        identities = {c: identity for t, c in types.items() if (identity := _identity(code, t)) is not None}
+        reorderable = sum(1 << c for t, c in types.items() if t.startswith(("int", "uint")))
+        _scatter.register(
+            name, code, sum(1 << c for c in types.values()), reorderable, name in ("none", "max", "min"), identities
+        )
+
+
+_register()
 
 
 def _updates(updates: Any, plan: Plan, dtype: np.dtype[Any]) -> Array:

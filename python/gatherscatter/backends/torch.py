@@ -97,7 +97,7 @@ def try_gather(kind: int, data: Tensor, indices: Tensor, axis: Any, batch_dims: 
         arrays = data.numpy(), indices.numpy()
     except (RuntimeError, TypeError):
         return None
-    result = _gather_kernels.try_gather(kind, *arrays, axis, batch_dims, threads.limit)
+    result = _gather_kernels.try_gather(kind, True, *arrays, axis, batch_dims, "raise", None, threads.limit)
     return None if result is None else torch.from_numpy(result)
 
 
@@ -110,7 +110,9 @@ def try_scatter(
         arrays = data.numpy(), indices.numpy(), updates.numpy()
     except (RuntimeError, TypeError):
         return None
-    result = _scatter_kernels.try_scatter(kind, *arrays, axis, batch_dims, reduction, threads.limit)
+    result = _scatter_kernels.try_scatter(
+        kind, True, *arrays, axis, batch_dims, reduction, "raise", True, None, threads.limit
+    )
     return None if result is None else torch.from_numpy(result)
 
 

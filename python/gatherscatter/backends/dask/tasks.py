@@ -92,7 +92,7 @@ def resolve(indices: Array, component: int, plan: Plan, start: int, rows: NDArra
         return -1
     tuples = indices[..., component : component + 1] if plan.kind == ND else indices[..., None]
     axis = kernels._numbering((plan.data[plan.axis + component],))
-    return _kernels.resolve(ND, axis, tuples, 0, 0, kernels._MODES[plan.mode], start, rows)
+    return _kernels.resolve(ND, axis, tuples, 0, 0, kernels._MODES[plan.mode], True, start, rows)
 
 
 def check(indices: Array, plan: Plan, at: Sequence[int] = ()) -> None:

@@ -3,7 +3,8 @@ import contextlib
 import gatherscatter as gs
 import numpy as np
 import pytest
-from gatherscatter import threads
+from gatherscatter._kernels import gather, scatter
+from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
 from hypothesis import settings
 
 with contextlib.suppress(ImportError):
@@ -42,11 +43,25 @@ def assert_same_numbers(result, expected):
     assert parts[0].tobytes() == parts[1].tobytes(), f"{result!r} is not {expected!r}"
 
 
-@pytest.fixture(params=[1, 2, 3, 4, 8])
-def forced_threads(request, monkeypatch):
-    """Cut small work for this many threads as large work is cut; 1 is the plain serial call."""
-    monkeypatch.setattr(threads, "limit", -request.param if request.param > 1 else 1)
-    return request.param
+# Each strategy by name, where it can do the work, and thread counts that cut small work as large work is cut.
+FORCED = [
+    (1, ScatterStrategy.AUTO, GatherStrategy.AUTO),
+    (2, ScatterStrategy.ROWS, GatherStrategy.COLUMNS),
+    (3, ScatterStrategy.PARTITION, GatherStrategy.RUNS),
+    (4, ScatterStrategy.PRIVATE, GatherStrategy.BLOCKS),
+    (5, ScatterStrategy.ROW_PIECES, GatherStrategy.COLUMNS),
+    (8, ScatterStrategy.UNITS, GatherStrategy.BLOCKS),
+]
+
+
+@pytest.fixture(params=FORCED, ids=[f"{n}-{scatters.name}-{gathers.name}" for n, scatters, gathers in FORCED])
+def forced_threads(request):
+    n_threads, scatters, gathers = request.param
+    gather.force(gathers, n_threads)
+    scatter.force(scatters, n_threads)
+    yield n_threads
+    gather.force(GatherStrategy.AUTO, 0)
+    scatter.force(ScatterStrategy.AUTO, 0)
 
 
 @pytest.fixture(autouse=True)

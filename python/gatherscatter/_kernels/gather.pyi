@@ -11,19 +11,31 @@ def gather(
     axis: int,
     batch_dims: int,
     mode: int,
+    wrap_negative: bool,
     fill: NDArray[Any] | None,
-    limit: int,
+    n_threads: int,
 ) -> int: ...
 def try_gather(
-    kind: int, data: NDArray[Any], indices: NDArray[Any], axis: object, batch_dims: object, limit: int
+    kind: int,
+    wrap_negative: bool,
+    data: object,
+    indices: object,
+    axis: object,
+    batch_dims: object,
+    mode: object,
+    out: object,
+    n_threads: int,
 ) -> NDArray[Any] | None: ...
 def resolve(
     kind: int,
-    numbering: NDArray[Any],
+    row_ids: NDArray[Any],
     indices: NDArray[Any],
     axis: int,
     batch_dims: int,
     mode: int,
+    wrap_negative: bool,
     start: int,
     rows: NDArray[np.int64],
 ) -> int: ...
+def force(strategy: int, n_threads: int) -> None: ...
+def last_strategy() -> int: ...

@@ -3,6 +3,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+def register(
+    name: str, code: int, types: int, reorderable: int, idempotent: bool, identities: dict[int, bytes]
+) -> None: ...
 def scatter(
     kind: int,
     data: NDArray[Any] | None,
@@ -12,27 +15,36 @@ def scatter(
     axis: int,
     batch_dims: int,
     mode: int,
+    wrap_negative: bool,
     reduction: int,
-    number: int,
-    limit: int,
+    type_code: int,
+    include_self: bool,
+    n_threads: int,
 ) -> int: ...
 def try_scatter(
     kind: int,
-    data: NDArray[Any],
-    indices: NDArray[Any],
-    updates: NDArray[Any],
+    wrap_negative: bool,
+    data: object,
+    indices: object,
+    updates: object,
     axis: object,
     batch_dims: object,
     reduction: object,
-    limit: int,
+    mode: object,
+    include_self: object,
+    out: object,
+    n_threads: int,
 ) -> NDArray[Any] | None: ...
 def count_rows(
     kind: int,
-    numbering: NDArray[Any],
+    row_ids: NDArray[Any],
     indices: NDArray[Any],
     axis: int,
     batch_dims: int,
     mode: int,
+    wrap_negative: bool,
     start: int,
     counts: NDArray[np.int64],
 ) -> int: ...
+def force(strategy: int, n_threads: int) -> None: ...
+def last_strategy() -> int: ...

@@ -1,12 +1,13 @@
-"""Small calls, which have no time for a plan: the shape that a call gives or wants, and no more than a plan would hold.
-
-What does not hold here is for the plan to explain.
-"""
+# Small calls, for which a plan in Python would take longer than the kernel: the checks of a plan, and the shape of a
+# gather's result or a scatter's updates.
+#
+# A call that breaks a rule gets no answer here: the plan explains it.
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 
-from resolve cimport MAX_DIMS, Kind
+from common.codes cimport ELEMENTS, ND, Kind
+from common.walk cimport MAX_DIMS
 
 cdef extern from "numpy/arrayobject.h":
     bint PyDataType_REFCHK(cnp.dtype dtype) nogil
@@ -18,22 +19,22 @@ cdef enum:
     SMALL_BYTES = 1 << 20
 
 
-cdef struct Small:
+cdef struct SmallCall:
     int axis            # counted from the front
     int batch_dims
     int n_dims
     Py_ssize_t shape[2 * MAX_DIMS]
 
 
-cdef inline void append(Small* call, cnp.ndarray array, int start, int stop) noexcept:
+cdef inline void append(SmallCall* call, cnp.ndarray array, int start, int stop) noexcept:
     cdef int d
     for d in range(start, stop):
         call.shape[call.n_dims] = cnp.PyArray_DIM(array, d)
         call.n_dims += 1
 
 
-cdef inline bint describe_small(Small* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
-    """Shape of a gather's result and of a scatter's updates; False if a rule is broken, or may be."""
+cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
+    """Describe a call that keeps every rule. False: a rule is broken, or checking it takes a plan."""
     cdef int r = cnp.PyArray_NDIM(data), q = cnp.PyArray_NDIM(indices)
     cdef int a = 0, b, d
     cdef Py_ssize_t k
@@ -41,7 +42,7 @@ cdef inline bint describe_small(Small* call, Kind kind, cnp.ndarray data, cnp.nd
     call.n_dims = call.axis = call.batch_dims = 0
     if type(axis) is not int or type(batch_dims) is not int:
         return False
-    if kind == Kind.ND:
+    if kind == ND:
         q -= 1
         if q < 0 or not 0 <= batch_dims <= min(q, r):
             return False
@@ -57,7 +58,7 @@ cdef inline bint describe_small(Small* call, Kind kind, cnp.ndarray data, cnp.nd
         a = axis
         if a < 0:
             a += r
-        if kind == Kind.ELEMENTS:
+        if kind == ELEMENTS:
             b = 0
             if q != r:
                 return False
@@ -70,7 +71,7 @@ cdef inline bint describe_small(Small* call, Kind kind, cnp.ndarray data, cnp.nd
                 return False
             b = batch_dims
             for d in range(b, a):
-                if cnp.PyArray_DIM(data, d) == 0:  # which leaves indices without a place
+                if cnp.PyArray_DIM(data, d) == 0:  # indices to be checked, and nothing that they address
                     return False
             append(call, data, 0, a)
             append(call, indices, b, q)
@@ -84,7 +85,7 @@ cdef inline bint describe_small(Small* call, Kind kind, cnp.ndarray data, cnp.nd
 
 
 cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t* shape):
-    """Uninitialised memory of like's dtype; None for what NumPy or src/memory.pyx has to make."""
+    """Uninitialised memory of like's dtype; None where NumPy or common/memory.pyx has to allocate."""
     cdef cnp.dtype dtype = like.descr
     cdef Py_ssize_t size = dtype.itemsize
     cdef int d
@@ -92,5 +93,10 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
         size *= shape[d]
     if PyDataType_REFCHK(dtype) or size >= SMALL_BYTES:
         return None
-    Py_INCREF(dtype)  # PyArray_NewFromDescr takes one over
+    Py_INCREF(dtype)  # PyArray_NewFromDescr steals a reference
     return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)
+
+
+cdef inline bint is_raise(mode) noexcept:
+    """Whether mode is the str "raise". Its type comes first: == of another type may raise, or answer an array."""
+    return type(mode) is str and mode == "raise"

@@ -1,8 +1,8 @@
-# The fused types, and the attributes that kernels are compiled with.
+# Item types, and the attributes that kernels are compiled with.
 #
-# Movement is compiled per item width, whatever the dtype: float32, int32 and a 4-byte string are one kernel.
-# Items are copied with memcpy of a constant size, which is one instruction or two and asks for no alignment.
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+# Movement is compiled per item width, whatever the dtype: float32, int32 and a 4-byte string share one kernel.
+# Items are copied with memcpy of a constant size, which is one instruction or two and needs no alignment.
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from *:
     """
@@ -11,7 +11,7 @@ cdef extern from *:
     #else
       #define GS_INLINE_VOID void
     #endif
-    /* One binary for every CPU: the loader picks the widest vectors that the CPU has. GCC 11 cannot choose by level. */
+    /* Function multiversioning: the loader picks the widest vectors that the CPU has. GCC 11 has no levels to name. */
     #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
         && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
       #define GS_CLONED_VOID \
@@ -19,13 +19,13 @@ cdef extern from *:
     #else
       #define GS_CLONED_VOID void
     #endif
-    /* Into the second cache level, which can wait for more lines at a time than the first. */
+    /* Software prefetch. Into L2, which has more outstanding misses than L1; into L1 for what is used within a row. */
     #if defined(__GNUC__) || defined(__clang__)
-      #define GS_PREFETCH(p) __builtin_prefetch((p), 0, 2)
-      #define GS_PREFETCH_NEAR(p) __builtin_prefetch((p), 0, 3)
+      #define GS_PREFETCH_L2(p) __builtin_prefetch((p), 0, 2)
+      #define GS_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3)
     #else
-      #define GS_PREFETCH(p) ((void)0)
-      #define GS_PREFETCH_NEAR(p) ((void)0)
+      #define GS_PREFETCH_L2(p) ((void)0)
+      #define GS_PREFETCH_L1(p) ((void)0)
     #endif
     typedef struct { char bytes[3]; } gs_bytes3;
     typedef struct { char bytes[6]; } gs_bytes6;
@@ -37,8 +37,8 @@ cdef extern from *:
     """
     ctypedef void inline_void "GS_INLINE_VOID"
     ctypedef void cloned_void "GS_CLONED_VOID"
-    void prefetch "GS_PREFETCH" (const void* p) nogil
-    void prefetch_near "GS_PREFETCH_NEAR" (const void* p) nogil
+    void prefetch_l2 "GS_PREFETCH_L2" (const void* p) nogil
+    void prefetch_l1 "GS_PREFETCH_L1" (const void* p) nogil
     ctypedef struct bytes3 "gs_bytes3":
         pass
     ctypedef struct bytes6 "gs_bytes6":
@@ -54,7 +54,7 @@ cdef extern from *:
     ctypedef struct bytes64 "gs_bytes64":
         pass
 
-# 3 and 12 are pixels and points, 6 and 24 their wider kin; 64 is a cache line.
+# 3 and 12 bytes are pixels and points, 6 and 24 those of twice the width, 64 is a cache line.
 ctypedef fused item_t:
     uint8_t
     uint16_t
@@ -68,16 +68,19 @@ ctypedef fused item_t:
     bytes32
     bytes64
 
-ctypedef fused index_t:
-    int8_t
-    int16_t
-    int32_t
-    int64_t
+# Items that one register holds: the widths of single elements.
+ctypedef fused word_t:
     uint8_t
     uint16_t
     uint32_t
     uint64_t
+    bytes16
 
 cdef enum:
-    MAX_ITEM = 64  # bytes of the widest item_t
-    LINE = 64      # bytes of a cache line, or of a part of one
+    MAX_ITEM_BYTES = 64  # of the widest item_t
+    MAX_WORD_BYTES = 16  # of the widest word_t
+    CACHE_LINE = 64      # bytes, or half of one on some CPUs
+
+
+cdef inline bint is_word(Py_ssize_t n_bytes) noexcept nogil:
+    return 0 < n_bytes <= 2 or n_bytes == 4 or n_bytes == 8 or n_bytes == 16

@@ -1,9 +1,9 @@
-# Stores that go past the caches, for results that are larger than any of them.
+# Non-temporal (streaming) stores, for results that are larger than the caches.
 #
-# An ordinary store first reads the line that it writes to. For rows of whole lines that is traffic for nothing: a third
-# of what a copy moves. Streaming stores save it, but their lines have to be written as a whole, and whoever reads the
-# result next finds it in memory. Used from STREAM_BYTES on, on Intel's CPUs: on two cores of an AMD EPYC (Zen 4) they
-# took longer than ordinary ones. GATHERSCATTER_STREAM=0 or 1 in the environment overrides that.
+# An ordinary store first reads the cache line that it writes to: for rows of whole lines a third of what a copy moves,
+# for nothing. Non-temporal stores save it, but their lines have to be written as a whole, and the next reader of the
+# result finds it in memory. Used from STREAM_BYTES on, on Intel's CPUs: on two cores of an AMD EPYC (Zen 4) they took
+# longer than ordinary ones. GATHERSCATTER_STREAM=0 or 1 in the environment overrides that.
 from libc.stdint cimport int64_t
 
 cdef extern from *:
@@ -51,26 +51,27 @@ cdef extern from *:
           }
       }
       __attribute__((target("avx")))
-      static void gs_stream_block(char *out, const char *in, size_t n) { gs_stream_lines(out, in, n); }
-      static void gs_streamed(void) { _mm_sfence(); }
+      static void gs_stream_contiguous(char *out, const char *in, size_t n) { gs_stream_lines(out, in, n); }
+      static void gs_stream_fence(void) { _mm_sfence(); }
     #else
       static int gs_can_stream(void) { return 0; }
       static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
                                  size_t size) {
           for (ptrdiff_t i = 0; i < n; i++) memcpy(out + i * step, data + offsets[i], size);
       }
-      static void gs_stream_block(char *out, const char *in, size_t n) { memcpy(out, in, n); }
-      static void gs_streamed(void) {}
+      static void gs_stream_contiguous(char *out, const char *in, size_t n) { memcpy(out, in, n); }
+      static void gs_stream_fence(void) {}
     #endif
     """
     bint can_stream "gs_can_stream" () noexcept nogil
-    # Rows of size bytes from data + offsets, step bytes apart in out.
+    # Copy rows of size bytes from data + offsets to out, step bytes apart.
     void stream_rows "gs_stream_rows" (char* out, Py_ssize_t step, const char* data, const int64_t* offsets,
                                        Py_ssize_t n, size_t size) noexcept nogil
-    # Whole lines to where a line begins.
-    void stream_block "gs_stream_block" (char* out, const char* source, size_t n) noexcept nogil
-    void streamed "gs_streamed" () noexcept nogil  # once, after the last of them
+    # Copy whole cache lines to an aligned address.
+    void stream_contiguous "gs_stream_contiguous" (char* out, const char* source, size_t n) noexcept nogil
+    # Orders the stores before what follows: once per task, after the last of them.
+    void stream_fence "gs_stream_fence" () noexcept nogil
 
 cdef enum:
     STREAM_BYTES = 1 << 25  # of a result
-    STREAM_ROW = 256        # of a row; less is too many lines in parts where rows are no multiple of lines
+    STREAM_ROW = 256        # of a row; shorter ones are too many partial lines where rows are no multiple of lines

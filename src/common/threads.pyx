@@ -1,6 +1,6 @@
 # cython: language_level=3, freethreading_compatible=True
-"""What the compiler gave the kernels: OpenMP or not, and by which compiler."""
-from threads cimport OPENMP_VERSION, omp_max_threads
+"""The build: whether the kernels have OpenMP, and the compiler."""
+from common.threads cimport OPENMP_VERSION, omp_max_threads
 
 cdef extern from *:
     """

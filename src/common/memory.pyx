@@ -1,12 +1,12 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Memory for large results, kept when they are freed.
+"""A free list of memory for large results.
 
-The first touch of a new page costs more than the gather that fills it: the system has to find the page and to zero it.
-So a large result that is freed leaves its pages here for the next one, up to a bound. They are marked as free
-(MADV_FREE): the system takes them back without asking as soon as anybody needs memory, and until then they are as good
-as new without a page fault. NumPy's allocator hook (NEP 49) carries this: an array remembers who frees it.
+The first touch of a new page costs more than the gather that fills it: a page fault, and the kernel zeroes the page.
+So the pages of a large result that is freed stay here for the next one, up to a limit. They are marked with MADV_FREE:
+under memory pressure the system reclaims them, and until then their next use takes no page fault. NumPy's allocator
+hook (NEP 49) carries this: an array holds the handler that frees it.
 
-Linux only; elsewhere NumPy's own memory is used.
+Linux only; elsewhere NumPy's own allocator is used.
 """
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
@@ -32,7 +32,7 @@ cdef extern from *:
           return memory;
       }
       static void gs_unmap(void* memory) { free(memory); }
-      static void gs_offer(void* memory, size_t size) {
+      static void gs_mark_free(void* memory, size_t size) {
       #ifdef MADV_FREE
           madvise(memory, size, MADV_FREE);
       #endif
@@ -41,13 +41,13 @@ cdef extern from *:
       #define GS_KEEPS 0
       static void* gs_map(size_t size, size_t alignment) { return NULL; }
       static void gs_unmap(void* memory) {}
-      static void gs_offer(void* memory, size_t size) {}
+      static void gs_mark_free(void* memory, size_t size) {}
     #endif
     """
     bint KEEPS "GS_KEEPS"
     void* map_pages "gs_map"(size_t size, size_t alignment) noexcept nogil
     void unmap_pages "gs_unmap"(void* memory) noexcept nogil
-    void offer_pages "gs_offer"(void* memory, size_t size) noexcept nogil  # to the system, which may take them
+    void mark_free "gs_mark_free"(void* memory, size_t size) noexcept nogil  # which the system may reclaim
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef struct PyDataMemAllocator:
@@ -65,9 +65,9 @@ cdef extern from "numpy/arrayobject.h":
     PyObject* PyDataMem_DefaultHandler
 
 cdef enum:
-    LARGE = 1 << 22     # bytes: below, the allocator keeps memory by itself
-    PAGE = 1 << 21      # a huge one
-    HEADER = 64         # bytes in front of an array: how much it has
+    LARGE = 1 << 22     # bytes: below, the C library's allocator has free lists of its own
+    PAGE = 1 << 21      # a huge page
+    HEADER = 64         # bytes in front of an array, which hold the capacity
     MAX_BLOCKS = 16
 
 cdef struct Block:
@@ -75,7 +75,7 @@ cdef struct Block:
     size_t capacity
 
 cdef struct Kept:
-    Block blocks[MAX_BLOCKS]  # the longest kept first
+    Block blocks[MAX_BLOCKS]  # the oldest first
     int n_blocks
     size_t bytes
     size_t limit
@@ -89,7 +89,7 @@ kept.limit = 0
 
 
 cdef inline size_t* capacity_of(void* memory) noexcept nogil:
-    """How many bytes there are, with the header."""
+    """Bytes of the allocation, header included."""
     return <size_t*>(<char*>memory - HEADER)
 
 
@@ -103,14 +103,14 @@ cdef inline char* remove(int i) noexcept nogil:
     return memory
 
 
-cdef void* take(void* ctx, size_t size) noexcept nogil:
+cdef void* allocate(void* ctx, size_t size) noexcept nogil:
     cdef size_t capacity = (size + HEADER + PAGE - 1) & ~(<size_t>PAGE - 1)
     cdef char* memory = NULL
     cdef int i, best = -1
     if capacity < size:
         return NULL
     PyThread_acquire_lock(lock, 1)
-    for i in range(kept.n_blocks):  # the least that is enough, and no more than a quarter too large
+    for i in range(kept.n_blocks):  # best fit, at most a quarter too large
         if capacity <= kept.blocks[i].capacity <= capacity + capacity // 4:
             if best < 0 or kept.blocks[i].capacity < kept.blocks[best].capacity:
                 best = i
@@ -126,7 +126,7 @@ cdef void* take(void* ctx, size_t size) noexcept nogil:
     return memory + HEADER
 
 
-cdef void give(void* ctx, void* memory, size_t size) noexcept nogil:
+cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
     cdef size_t capacity
     cdef char* base
     cdef char* dropped[MAX_BLOCKS]
@@ -135,7 +135,7 @@ cdef void give(void* ctx, void* memory, size_t size) noexcept nogil:
         return
     capacity = capacity_of(memory)[0]
     base = <char*>memory - HEADER
-    offer_pages(base, capacity)
+    mark_free(base, capacity)
     PyThread_acquire_lock(lock, 1)
     if capacity > kept.limit:
         PyThread_release_lock(lock)
@@ -153,46 +153,46 @@ cdef void give(void* ctx, void* memory, size_t size) noexcept nogil:
         unmap_pages(dropped[i])
 
 
-cdef void* take_zeros(void* ctx, size_t count, size_t size) noexcept nogil:
+cdef void* allocate_zeroed(void* ctx, size_t count, size_t size) noexcept nogil:
     cdef void* memory
     if size and count > (<size_t>-1) // size:
         return NULL
-    memory = take(ctx, count * size)
+    memory = allocate(ctx, count * size)
     if memory != NULL:
         memset(memory, 0, count * size)
     return memory
 
 
-cdef void* take_again(void* ctx, void* memory, size_t size) noexcept nogil:
+cdef void* reallocate(void* ctx, void* memory, size_t size) noexcept nogil:
     """NumPy's resize()."""
     cdef size_t capacity
     cdef void* larger
     if memory == NULL:
-        return take(ctx, size)
+        return allocate(ctx, size)
     capacity = capacity_of(memory)[0]
     if HEADER + size <= capacity:
         return memory
-    larger = take(ctx, size)
+    larger = allocate(ctx, size)
     if larger == NULL:
         return NULL
     memcpy(larger, memory, capacity - HEADER)
-    give(ctx, memory, capacity)
+    release(ctx, memory, capacity)
     return larger
 
 
 memcpy(handler.name, b"gatherscatter", 14)
 handler.version = 1
 handler.allocator.ctx = NULL
-handler.allocator.malloc = take
-handler.allocator.calloc = take_zeros
-handler.allocator.realloc = take_again
-handler.allocator.free = give
+handler.allocator.malloc = allocate
+handler.allocator.calloc = allocate_zeroed
+handler.allocator.realloc = reallocate
+handler.allocator.free = release
 cdef object capsule = PyCapsule_New(&handler, b"mem_handler", NULL)
 keeps = bool(KEEPS)
 
 
 def empty(tuple shape, cnp.dtype dtype not None):
-    """As numpy.empty; a large one is of memory that comes back here when it is freed."""
+    """As numpy.empty; the memory of a large array comes back to the free list when it is freed."""
     cdef object before, n
     cdef object size = dtype.itemsize
     for n in shape:
@@ -200,7 +200,7 @@ def empty(tuple shape, cnp.dtype dtype not None):
     if not KEEPS or size < LARGE or kept.limit == 0 or dtype.hasobject:
         return np.empty(shape, dtype)
     before = PyDataMem_GetHandler()
-    if <PyObject*>before != PyDataMem_DefaultHandler:  # somebody has a handler of their own
+    if <PyObject*>before != PyDataMem_DefaultHandler:  # another handler is installed
         return np.empty(shape, dtype)
     PyDataMem_SetHandler(capsule)
     try:
@@ -210,12 +210,12 @@ def empty(tuple shape, cnp.dtype dtype not None):
 
 
 def kept_bytes():
-    """How many bytes are kept now."""
+    """Bytes on the free list now."""
     return kept.bytes
 
 
 def set_limit(size_t limit):
-    """Keep at most so many bytes; what is more goes back to the system now."""
+    """Keep at most so many bytes; the excess goes back to the system now."""
     cdef char* dropped[MAX_BLOCKS]
     cdef int i, n_dropped = 0
     PyThread_acquire_lock(lock, 1)

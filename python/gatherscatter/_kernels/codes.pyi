@@ -1,0 +1,58 @@
+from enum import IntEnum
+
+class Kind(IntEnum):
+    ND = 0
+    AXIS = 1
+    ELEMENTS = 2
+
+class Mode(IntEnum):
+    RAISE = 0
+    CLIP = 1
+    WRAP = 2
+    SKIP = 3
+
+class Status(IntEnum):
+    OK = -1
+    INDEX_DTYPE = -2
+    REFERENCES = -3
+
+class ReductionCode(IntEnum):
+    ASSIGN = 0
+    ADD = 1
+    MUL = 2
+    MAX = 3
+    MIN = 4
+    MUL_MARKED = 5
+
+class TypeCode(IntEnum):
+    NONE = 0
+    BOOL = 1
+    INT8 = 2
+    INT16 = 3
+    INT32 = 4
+    INT64 = 5
+    UINT8 = 6
+    UINT16 = 7
+    UINT32 = 8
+    UINT64 = 9
+    FLOAT16 = 10
+    BFLOAT16 = 11
+    FLOAT32 = 12
+    FLOAT64 = 13
+    COMPLEX64 = 14
+    COMPLEX128 = 15
+
+class GatherStrategy(IntEnum):
+    AUTO = 0
+    BLOCKS = 1
+    RUNS = 2
+    COLUMNS = 3
+
+class ScatterStrategy(IntEnum):
+    AUTO = 0
+    SERIAL = 1
+    UNITS = 2
+    ROWS = 3
+    ROW_PIECES = 4
+    PRIVATE = 5
+    PARTITION = 6

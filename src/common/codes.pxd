@@ -1,0 +1,44 @@
+# Codes that the kernels and Python share: the one home of each number. codes.pyx makes Python enums of them.
+
+cpdef enum Kind:
+    ND = 0        # tuples along the last axis of indices
+    AXIS = 1      # single indices into one axis; the axes behind it are the row
+    ELEMENTS = 2  # one index for each element of the result
+
+cpdef enum Mode:
+    RAISE = 0
+    CLIP = 1
+    WRAP = 2
+    SKIP = 3  # gathers fill, scatters drop
+
+# What a kernel returns; any other value is the position of the first bad index, tuple × k + component.
+cpdef enum Status:
+    OK = -1
+    INDEX_DTYPE = -2  # the dtype of indices is no integer
+    REFERENCES = -3   # items own references, which the kernels do not count
+
+cpdef enum ReductionCode:
+    ASSIGN = 0
+    ADD
+    MUL
+    MAX
+    MIN
+    MUL_MARKED  # internal: complex product that assigns where the destination still holds the marker
+
+cpdef enum TypeCode:
+    NONE = 0
+    BOOL
+    INT8
+    INT16
+    INT32
+    INT64
+    UINT8
+    UINT16
+    UINT32
+    UINT64
+    FLOAT16
+    BFLOAT16
+    FLOAT32
+    FLOAT64
+    COMPLEX64
+    COMPLEX128

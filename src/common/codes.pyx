@@ -1,0 +1,24 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Python enums of the codes that the kernels take and return."""
+from enum import IntEnum
+
+cimport common.strategies as strategies
+
+include "codes.pxd"  # included, not cimported: a cpdef enum becomes a Python class in the module that declares it
+
+
+class GatherStrategy(IntEnum):
+    AUTO = strategies.AUTO
+    BLOCKS = strategies.BLOCKS
+    RUNS = strategies.RUNS
+    COLUMNS = strategies.COLUMNS
+
+
+class ScatterStrategy(IntEnum):
+    AUTO = strategies.AUTO
+    SERIAL = strategies.SERIAL
+    UNITS = strategies.UNITS
+    ROWS = strategies.ROWS
+    ROW_PIECES = strategies.ROW_PIECES
+    PRIVATE = strategies.PRIVATE
+    PARTITION = strategies.PARTITION

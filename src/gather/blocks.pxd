@@ -1,0 +1,239 @@
+# BLOCKS: for a block of tuples, resolve all, then move all. Works for every job.
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.string cimport memcpy
+
+from common.codes cimport OK
+from common.items cimport (
+    CACHE_LINE, MAX_ITEM_BYTES, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
+    item_t, prefetch_l2,
+)
+from common.resolve cimport BLOCK, SKIPPED, resolve_block
+from common.rows cimport Row, cut_length, cut_row
+from common.stream cimport STREAM_ROW, stream_fence, stream_rows
+from common.threads cimport MAX_TASKS, first_error, n_tasks_for, team_size
+from common.walk cimport DATA, OTHER, Cursor, advance, seek
+from gather.job cimport Job, work_ns
+
+cdef struct Blocks:
+    # A task: one chunk of the tuples, one piece of their rows.
+    const Job* job
+    Py_ssize_t tuples_per_task
+    Py_ssize_t row_length       # as cut_row cuts it
+    Py_ssize_t piece_length
+    Py_ssize_t n_pieces
+
+
+# Parameters `kind` are never read: their types select the specialisation of a fused type.
+
+cdef inline inline_void move_items(item_t* kind, const char* data, const int64_t* offsets, Py_ssize_t n,
+                                   const char* fill, char* out, Py_ssize_t out_step, Py_ssize_t n_inner,
+                                   Py_ssize_t inner_data, Py_ssize_t inner_out) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef const char* source
+    cdef item_t item
+    if n_inner == 1 and fill == NULL:
+        for i in range(n):
+            memcpy(&item, data + offsets[i], sizeof(item_t))
+            memcpy(out + i * out_step, &item, sizeof(item_t))
+        return
+    if n_inner == 1:
+        for i in range(n):
+            source = fill if offsets[i] == SKIPPED else data + offsets[i]
+            memcpy(&item, source, sizeof(item_t))
+            memcpy(out + i * out_step, &item, sizeof(item_t))
+        return
+    for i in range(n):
+        if offsets[i] == SKIPPED:
+            for j in range(n_inner):
+                memcpy(out + i * out_step + j * inner_out, fill, sizeof(item_t))
+        else:
+            for j in range(n_inner):
+                memcpy(&item, data + offsets[i] + j * inner_data, sizeof(item_t))
+                memcpy(out + i * out_step + j * inner_out, &item, sizeof(item_t))
+
+
+cdef inline inline_void move_width(item_t* kind, const Row* row, const char* data, const int64_t* offsets,
+                                   Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
+    # The common layout gets its strides as constants.
+    if row.n_inner == 1 and out_step == sizeof(item_t) and fill == NULL:
+        move_items(kind, data, offsets, n, NULL, out, sizeof(item_t), 1, 0, 0)
+    elif row.n_inner == 1 and out_step == sizeof(item_t):
+        move_items(kind, data, offsets, n, fill, out, sizeof(item_t), 1, 0, 0)
+    else:
+        move_items(kind, data, offsets, n, fill, out, out_step, row.n_inner, row.inner_data, row.inner_other)
+
+
+cdef inline void repeat(const char* element, Py_ssize_t itemsize, Py_ssize_t n_bytes, char* out) noexcept nogil:
+    cdef Py_ssize_t i = 0
+    while i < n_bytes:
+        memcpy(out + i, element, itemsize)
+        i += itemsize
+
+
+cdef inline void move_other_widths(const Row* row, const char* data, const int64_t* offsets, Py_ssize_t n,
+                                   const char* fill, Py_ssize_t itemsize, char* out,
+                                   Py_ssize_t out_step) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef char* target
+    for i in range(n):
+        for j in range(row.n_inner):
+            target = out + i * out_step + j * row.inner_other
+            if offsets[i] == SKIPPED:
+                repeat(fill, itemsize, row.item_bytes, target)
+            else:
+                memcpy(target, data + offsets[i] + j * row.inner_data, row.item_bytes)
+
+
+cdef inline void move_contiguous(const char* data, const int64_t* offsets, Py_ssize_t n, Py_ssize_t item_bytes,
+                                 char* out, Py_ssize_t out_step) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        memcpy(out + i * out_step, data + offsets[i], item_bytes)
+
+
+cdef inline cloned_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
+                                   Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
+    """One item each for the tuples of a block. fill: of the item's width if that is at most MAX_ITEM_BYTES."""
+    if row.item_bytes == 4:
+        move_width(<uint32_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 8:
+        move_width(<uint64_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 1:
+        move_width(<uint8_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 2:
+        move_width(<uint16_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 3:
+        move_width(<bytes3*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 6:
+        move_width(<bytes6*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 12:
+        move_width(<bytes12*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 16:
+        move_width(<bytes16*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 24:
+        move_width(<bytes24*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 32:
+        move_width(<bytes32*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == 64:
+        move_width(<bytes64*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif job.streams and row.item_bytes >= STREAM_ROW and row.n_inner == 1 and fill == NULL:
+        stream_rows(out, out_step, data, offsets, n, row.item_bytes)
+    elif row.n_inner == 1 and fill == NULL:
+        move_contiguous(data, offsets, n, row.item_bytes, out, out_step)
+    else:
+        move_other_widths(row, data, offsets, n, fill, job.itemsize, out, out_step)
+
+
+cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    """Software prefetch of a block's cache lines: more misses in flight than out-of-order execution reaches."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        prefetch_l2(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i]))
+
+
+cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
+    """status: OK or the position of the first bad index."""
+    cdef const Job* job = blocks.job
+    cdef int64_t buffers[2][BLOCK]
+    cdef int64_t* offsets = buffers[0]
+    cdef int64_t* next_offsets = buffers[1]
+    cdef int64_t* swap
+    cdef char fill_item[MAX_ITEM_BYTES]
+    cdef Cursor cursor, piece
+    cdef Row row
+    cdef const char* data = job.data
+    cdef char* out = job.out
+    cdef const char* fill = job.fill
+    cdef Py_ssize_t data_shift = 0, out_shift = 0
+    cdef Py_ssize_t n, n_next, next_out, block_out = 0, _piece
+    cdef Py_ssize_t start = task // blocks.n_pieces * blocks.tuples_per_task
+    cdef Py_ssize_t stop = min(start + blocks.tuples_per_task, job.walk.n)
+    cdef Py_ssize_t piece_start = task % blocks.n_pieces * blocks.piece_length
+    cdef Py_ssize_t out_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
+
+    status[0] = OK
+    cut_row(&job.row, piece_start, min(piece_start + blocks.piece_length, blocks.row_length), &row, &data_shift,
+            &out_shift)
+    data += data_shift
+    out += out_shift
+    if fill != NULL and row.item_bytes <= MAX_ITEM_BYTES and row.item_bytes > job.itemsize:
+        repeat(fill, job.itemsize, row.item_bytes, fill_item)
+        fill = fill_item
+
+    # Software pipeline: a block is resolved and prefetched before the previous one is moved.
+    seek(&job.walk, start, &cursor)
+    n = 0
+    while True:
+        next_out = cursor.offset[OTHER]
+        n_next = 0
+        if start < stop:
+            resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), not job.out_is_linear,
+                          next_offsets, &n_next)
+            if n_next < 0:
+                status[0] = start * job.tuples.k - 1 - n_next
+                return
+            start += n_next
+            # Offsets that mostly advance (a warped image) are left to the hardware prefetcher.
+            if (job.prefetches and 0 < row.item_bytes <= CACHE_LINE
+                    and not -n_next * CACHE_LINE < next_offsets[n_next - 1] - next_offsets[0] < n_next * CACHE_LINE):
+                prefetch_block(data, next_offsets, n_next)
+        if n:
+            seek(&row.outer, 0, &piece)
+            for _piece in range(row.outer.n):
+                move_block(job, &row, data + piece.offset[DATA], offsets, n, fill,
+                           out + block_out + piece.offset[OTHER], out_step)
+                advance(&row.outer, 1, &piece)
+        elif n_next == 0:
+            break
+        swap = offsets
+        offsets = next_offsets
+        next_offsets = swap
+        n = n_next if row.item_bytes else 0
+        block_out = next_out
+    if job.streams:
+        stream_fence()
+
+
+cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
+    """Cut the job into tasks and run them. Returns OK or the position of the first bad index, in row-major order."""
+    cdef Blocks blocks
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef Py_ssize_t n_tuples = job.walk.n
+    cdef Py_ssize_t n_tasks = 1, wanted, task, whole
+    cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))
+
+    blocks.job = job
+    blocks.row_length = cut_length(&job.row)
+    blocks.n_pieces = 1
+    blocks.tuples_per_task = n_tuples
+    blocks.piece_length = max(blocks.row_length, <Py_ssize_t>1)
+    if n_threads > 1:
+        wanted = n_tasks_for(n_threads)
+        if n_tuples >= wanted:
+            blocks.tuples_per_task = (n_tuples + wanted - 1) // wanted
+            if blocks.tuples_per_task > BLOCK:  # whole blocks
+                blocks.tuples_per_task = (blocks.tuples_per_task + BLOCK - 1) // BLOCK * BLOCK
+        else:  # few tuples, so long rows
+            blocks.tuples_per_task = 1
+            # A row without axes is cut at whole elements and whole cache lines.
+            whole = 1 if job.row.outer.n > 1 or job.row.n_inner > 1 else job.itemsize * CACHE_LINE
+            if blocks.row_length > whole:
+                wanted = (wanted + n_tuples - 1) // n_tuples
+                blocks.piece_length = (blocks.row_length + wanted - 1) // wanted
+                blocks.piece_length = (blocks.piece_length + whole - 1) // whole * whole
+                blocks.n_pieces = (blocks.row_length + blocks.piece_length - 1) // blocks.piece_length
+        n_tasks = (n_tuples + blocks.tuples_per_task - 1) // blocks.tuples_per_task * blocks.n_pieces
+        n_threads = <int>min(<Py_ssize_t>n_threads, n_tasks)
+
+    # prange enters a parallel region even for one thread, which costs more than a small gather.
+    if n_threads == 1:
+        blocks.n_pieces = 1
+        blocks.tuples_per_task = n_tuples
+        blocks.piece_length = max(blocks.row_length, <Py_ssize_t>1)
+        with nogil:
+            run_blocks_task(&blocks, 0, &status[0])
+        return status[0]
+    for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+        run_blocks_task(&blocks, task, &status[task])
+    return first_error(status, n_tasks)

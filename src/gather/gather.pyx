@@ -1,0 +1,166 @@
+# cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
+"""Gathers: resolve index tuples to offsets, then copy a row from each.
+
+choose_strategy (strategy.pxd) picks one of three ways, run takes it; threads own parts of the result:
+
+    BLOCKS   (blocks.pxd) every job, and what the other two fall back to. A block of tuples is resolved to offsets, a
+             row is copied from each, while the next block is resolved and prefetched. Copies are compiled per item
+             width. Rows of whole cache lines go to large results with non-temporal stores.
+    RUNS     (runs.pxd) single elements named by trivial tuples (one or two native int32 or int64 indices, contiguous
+             and aligned), contiguous in the result too: resolving and copying are one loop per width
+    COLUMNS  (columns.pxd) gather_elements along an axis of long strides, most of whose elements are read: columns of
+             data are packed into a tile that fits L2, then gathered from there
+
+A large result is new memory whose page faults cost more than the copy: common/memory.pyx keeps freed memory for it.
+Kernels report, Python explains: what is returned is a Status, or the position of the first bad index.
+"""
+from libc.stdint cimport int64_t
+cimport numpy as cnp
+
+from common.codes cimport INDEX_DTYPE, OK, RAISE, REFERENCES, Kind, Mode
+from common.resolve cimport BLOCK, SKIPPED, Tuples, describe, resolve_block
+from common.rows cimport abs_stride, describe_row, empty_row
+from common.small_calls cimport SmallCall, describe_small, is_raise, new_array
+from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
+from common.stream cimport STREAM_BYTES, can_stream
+from common.walk cimport OTHER, Cursor, Walk, is_linear, seek
+from gather.blocks cimport run_blocks
+from gather.columns cimport Columns, run_columns
+from gather.job cimport Job
+from gather.runs cimport run_runs
+from gather.strategy cimport choose_strategy
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+    bint PyDataType_REFCHK(cnp.dtype) nogil  # whether items own references
+
+cdef enum:
+    PREFETCH_BYTES = 1 << 19  # data of a smaller extent stays in L2 without software prefetch
+
+cdef int forced_strategy = AUTO
+cdef int forced_threads = 0
+cdef int last = AUTO
+
+
+cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strategy) noexcept:
+    """Run the strategy. Returns OK or the position of the first bad index, in row-major order."""
+    global last
+    cdef Py_ssize_t status = OK
+    if strategy == COLUMNS and not run_columns(columns):
+        strategy = BLOCKS
+    if strategy == RUNS and not run_runs(job):
+        strategy = BLOCKS
+    if strategy == BLOCKS:
+        status = run_blocks(job)
+    if last != strategy:  # rarely written: other threads read this cache line
+        last = strategy
+    return status
+
+
+cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis,
+                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, int n_threads) noexcept:
+    cdef Job job
+    cdef Columns columns
+    cdef int d, row_axis, out_axis
+    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0
+
+    if not describe(kind, data, indices, out, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk, &row_axis,
+                    &out_axis):
+        return INDEX_DTYPE
+    if PyDataType_REFCHK(data.descr) and out is not None:
+        return REFERENCES
+    if job.walk.n == 0:
+        return OK
+    for d in range(job.tuples.k):
+        stride = abs_stride(job.tuples.stride[d])
+        extent += stride * (job.tuples.size[d] - 1)
+        tuple_stride = min(tuple_stride, stride)
+    if out is not None:
+        describe_row(&job.row, data, row_axis, out, out_axis, tuple_stride, False)
+        job.out = cnp.PyArray_BYTES(out)
+    else:
+        empty_row(&job.row)
+        job.out = NULL
+    job.data = cnp.PyArray_BYTES(data)
+    job.itemsize = cnp.PyArray_ITEMSIZE(data)
+    job.fill = fill
+    job.out_is_linear = is_linear(&job.walk, OTHER)
+    job.prefetches = extent > PREFETCH_BYTES
+    job.streams = out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES and can_stream()
+    job.max_threads = n_threads
+    job.forced_threads = forced_threads
+    return run(&job, &columns, choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns))
+
+
+def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray out, int axis,
+           int batch_dims, int mode, bint wrap_negative, cnp.ndarray fill, int n_threads):
+    """out = the rows of data that indices name, for a call whose plan is valid; returns a status.
+
+    data and indices may have every shape, stride, alignment and byte order. fill: one element of data's dtype (mode
+    SKIP). n_threads: the most threads, 0 for OpenMP's choice. Without out, the indices are checked and nothing is
+    moved.
+    """
+    return gather_into(<Kind>kind, data, indices, out, axis, batch_dims, <Mode>mode, wrap_negative,
+                       cnp.PyArray_BYTES(fill) if fill is not None else NULL, n_threads)
+
+
+def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mode, out, int n_threads):
+    """A new array with the gathered rows; None for a call that takes a plan, to be run or to be explained.
+
+    data to out are what the user passed, unchecked. AXIS takes both axis and batch_dims; ND axis=0, ELEMENTS
+    batch_dims=0.
+    """
+    cdef SmallCall call
+    cdef cnp.ndarray result
+
+    if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or out is not None or not is_raise(mode)
+            or not describe_small(&call, <Kind>kind, data, indices, axis, batch_dims)):
+        return None
+    result = new_array(data, call.n_dims, call.shape)
+    if result is None or gather_into(<Kind>kind, data, indices, result, call.axis, call.batch_dims, RAISE,
+                                     wrap_negative, NULL, n_threads) != OK:
+        return None
+    return result
+
+
+def resolve(int kind, cnp.ndarray row_ids not None, cnp.ndarray indices not None, int axis, int batch_dims, int mode,
+            bint wrap_negative, Py_ssize_t start, cnp.ndarray rows not None):
+    """Resolve tuples without moving anything: rows[i] = id of the row that tuple start + i names, -1 if skipped.
+
+    row_ids: an array whose byte offsets are the row ids, and which is never read. rows: int64, contiguous. Returns
+    what gather does, with positions counted from the start of indices.
+    """
+    cdef Tuples tuples
+    cdef Walk walk
+    cdef Cursor cursor
+    cdef int64_t* found = <int64_t*>cnp.PyArray_DATA(rows)
+    cdef int row_axis, other_axis
+    cdef Py_ssize_t n, i, done = 0, total = cnp.PyArray_SIZE(rows)
+
+    if not describe(<Kind>kind, row_ids, indices, None, axis, batch_dims, <Mode>mode, wrap_negative, &tuples, &walk,
+                    &row_axis, &other_axis):
+        return <Py_ssize_t>INDEX_DTYPE
+    seek(&walk, start, &cursor)
+    while done < total:
+        resolve_block(&tuples, &walk, &cursor, min(<Py_ssize_t>BLOCK, total - done), False, found + done, &n)
+        if n < 0:
+            return (start + done) * tuples.k - 1 - n
+        for i in range(done, done + n):
+            if found[i] == SKIPPED:
+                found[i] = -1
+        done += n
+    return <Py_ssize_t>OK
+
+
+def force(int strategy, int n_threads):
+    """For tests: from now on this GatherStrategy where it can do the job, and just so many threads; 0: the choice."""
+    global forced_strategy, forced_threads
+    forced_strategy = strategy
+    forced_threads = n_threads
+
+
+def last_strategy():
+    """For tests: the GatherStrategy that the last call ran."""
+    return last

@@ -1,0 +1,169 @@
+# RUNS: trivial tuples that name single elements, contiguous in the result: resolving and moving in one loop.
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.string cimport memcpy
+
+from common.items cimport CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, word_t
+from common.resolve cimport are_trivial, resolve_strided, resolve_trivial, trivial_index_t
+from common.stream cimport stream_contiguous, stream_fence
+from common.threads cimport MAX_TASKS, n_tasks_for, team_size
+from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
+from gather.blocks cimport prefetch_block
+from gather.job cimport Job, work_ns
+
+cdef enum:
+    RUN_BLOCK = 64  # elements, resolved and prefetched while the previous ones are moved
+
+cdef struct Runs:
+    const Job* job
+    Py_ssize_t tuples_per_task
+
+
+cdef inline inline_void move_run_block(word_t* kind, const char* data, const int64_t* offsets,
+                                       char* out) noexcept nogil:
+    """Unrolled four times, which the compiler does not do by itself at -O3."""
+    cdef Py_ssize_t i
+    cdef word_t item0, item1, item2, item3
+    for i in range(0, RUN_BLOCK, 4):
+        memcpy(&item0, data + offsets[i], sizeof(word_t))
+        memcpy(&item1, data + offsets[i + 1], sizeof(word_t))
+        memcpy(&item2, data + offsets[i + 2], sizeof(word_t))
+        memcpy(&item3, data + offsets[i + 3], sizeof(word_t))
+        memcpy(out + i * <Py_ssize_t>sizeof(word_t), &item0, sizeof(word_t))
+        memcpy(out + (i + 1) * <Py_ssize_t>sizeof(word_t), &item1, sizeof(word_t))
+        memcpy(out + (i + 2) * <Py_ssize_t>sizeof(word_t), &item2, sizeof(word_t))
+        memcpy(out + (i + 3) * <Py_ssize_t>sizeof(word_t), &item3, sizeof(word_t))
+
+
+cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int k, const Job* job, const char* p,
+                                 int64_t start, int64_t start_step, Py_ssize_t n, char* out,
+                                 int64_t* out_of_bounds) noexcept nogil:
+    cdef const char* data = job.data
+    cdef int64_t buffers[2][RUN_BLOCK]
+    cdef int64_t* offsets = buffers[0]
+    cdef int64_t* next_offsets = buffers[1]
+    cdef int64_t* swap
+    cdef Py_ssize_t i, n_offsets = 0, n_next, resolved = 0
+    cdef uint64_t outside = 0
+    cdef word_t item
+    cdef char scratch_memory[RUN_BLOCK * MAX_WORD_BYTES + CACHE_LINE]
+    cdef char* scratch = <char*>((<uintptr_t>scratch_memory + CACHE_LINE - 1) & ~<uintptr_t>(CACHE_LINE - 1))
+    cdef bint streams = job.streams and <uintptr_t>out % CACHE_LINE == 0
+    while True:
+        n_next = min(<Py_ssize_t>RUN_BLOCK, n - resolved)
+        if n_next == RUN_BLOCK:
+            resolve_trivial(index_kind, k, &job.tuples, p, start, start_step, RUN_BLOCK, next_offsets, out_of_bounds)
+            if out_of_bounds[0] < 0:
+                return
+        elif n_next:
+            resolve_strided(&job.tuples, p, k * <Py_ssize_t>sizeof(trivial_index_t), start, start_step, n_next,
+                            next_offsets, &outside)
+            if outside:
+                out_of_bounds[0] = -1
+                return
+        if job.prefetches:
+            prefetch_block(data, next_offsets, n_next)
+        p += n_next * k * <Py_ssize_t>sizeof(trivial_index_t)
+        start += n_next * start_step
+        resolved += n_next
+        if n_offsets == RUN_BLOCK:
+            if streams:
+                move_run_block(kind, data, offsets, scratch)
+                stream_contiguous(out, scratch, RUN_BLOCK * sizeof(word_t))
+            else:
+                move_run_block(kind, data, offsets, out)
+        else:
+            for i in range(n_offsets):
+                memcpy(&item, data + offsets[i], sizeof(word_t))
+                memcpy(out + i * <Py_ssize_t>sizeof(word_t), &item, sizeof(word_t))
+        out += n_offsets * <Py_ssize_t>sizeof(word_t)
+        if n_next == 0:
+            return
+        swap = offsets
+        offsets = next_offsets
+        next_offsets = swap
+        n_offsets = n_next
+
+
+cdef inline inline_void move_run_width(word_t* kind, const Job* job, const char* p, int64_t start, int64_t start_step,
+                                       Py_ssize_t n, char* out, int64_t* out_of_bounds) noexcept nogil:
+    if job.tuples.width == 8 and job.tuples.k == 1:
+        move_run(kind, <int64_t*>NULL, 1, job, p, start, start_step, n, out, out_of_bounds)
+    elif job.tuples.width == 8:
+        move_run(kind, <int64_t*>NULL, 2, job, p, start, start_step, n, out, out_of_bounds)
+    elif job.tuples.k == 1:
+        move_run(kind, <int32_t*>NULL, 1, job, p, start, start_step, n, out, out_of_bounds)
+    else:
+        move_run(kind, <int32_t*>NULL, 2, job, p, start, start_step, n, out, out_of_bounds)
+
+
+cdef inline cloned_void move_any_run(const Job* job, const char* p, int64_t start, int64_t start_step, Py_ssize_t n,
+                                     char* out, int64_t* out_of_bounds) noexcept nogil:
+    if job.itemsize == 4:
+        move_run_width(<uint32_t*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+    elif job.itemsize == 8:
+        move_run_width(<uint64_t*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+    elif job.itemsize == 2:
+        move_run_width(<uint16_t*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+    elif job.itemsize == 1:
+        move_run_width(<uint8_t*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+    else:
+        move_run_width(<bytes16*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+
+
+cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
+    """Whether this is a job for RUNS; forced: whether it can be one."""
+    cdef int inner = job.walk.n_dims - 1
+    cdef int d
+    if (job.row.outer.n != 1 or job.row.n_inner != 1 or job.row.item_bytes != job.itemsize
+            or job.walk.stride[inner][OTHER] != job.itemsize or not is_word(job.itemsize)
+            or not are_trivial(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES])):
+        return False
+    for d in range(inner):  # so that every run is aligned
+        if job.walk.stride[d][INDICES] % job.tuples.width != 0:
+            return False
+    return forced or job.walk.shape[inner] >= RUN_BLOCK
+
+
+cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept nogil:
+    """1 if an index is out of bounds, else 0."""
+    cdef const Job* job = runs.job
+    cdef Cursor cursor
+    cdef Py_ssize_t start = task * runs.tuples_per_task
+    cdef Py_ssize_t stop = min(start + runs.tuples_per_task, job.walk.n)
+    cdef Py_ssize_t n
+    cdef int inner = job.walk.n_dims - 1
+    cdef int64_t out_of_bounds = 0
+    seek(&job.walk, start, &cursor)
+    while start < stop:
+        n = min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start)
+        move_any_run(job, job.tuples.base + cursor.offset[INDICES], cursor.offset[DATA], job.walk.stride[inner][DATA],
+                     n, job.out + cursor.offset[OTHER], &out_of_bounds)
+        if out_of_bounds < 0:
+            return 1
+        advance(&job.walk, n, &cursor)
+        start += n
+    if job.streams:
+        stream_fence()
+    return 0
+
+
+cdef inline bint run_runs(const Job* job) noexcept:
+    """False: an index is out of bounds, and BLOCKS finds out which."""
+    cdef Runs runs
+    cdef Py_ssize_t n_tasks, task, n_bad = 0
+    cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))
+    runs.job = job
+    runs.tuples_per_task = job.walk.n
+    if n_threads == 1:
+        with nogil:
+            n_bad = run_runs_task(&runs, 0)
+        return n_bad == 0
+    n_tasks = n_tasks_for(n_threads)
+    runs.tuples_per_task = (job.walk.n + n_tasks - 1) // n_tasks
+    if runs.tuples_per_task > RUN_BLOCK:  # whole blocks
+        runs.tuples_per_task = (runs.tuples_per_task + RUN_BLOCK - 1) // RUN_BLOCK * RUN_BLOCK
+    n_tasks = (job.walk.n + runs.tuples_per_task - 1) // runs.tuples_per_task
+    for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+        n_bad += run_runs_task(&runs, task)
+    return n_bad == 0

@@ -1,0 +1,27 @@
+# Which strategy a gather takes. Nothing is moved here.
+cimport numpy as cnp
+
+from common.codes cimport ELEMENTS, Kind
+from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
+from gather.columns cimport Columns, describe_columns
+from gather.job cimport Job
+from gather.runs cimport has_runs
+
+
+cdef inline GatherStrategy choose_strategy(const Job* job, Kind kind, cnp.ndarray data, cnp.ndarray indices,
+                                           cnp.ndarray out, int axis, int forced, Columns* columns) noexcept:
+    """forced: the strategy if it can do the job; AUTO: none. columns: described if the answer is COLUMNS."""
+    if out is None:  # only the indices are checked
+        return BLOCKS
+    if forced != AUTO:
+        if forced == COLUMNS and kind == ELEMENTS and describe_columns(columns, job, data, indices, out, axis, True):
+            return COLUMNS
+        if forced == RUNS and has_runs(job, True):
+            return RUNS
+        if forced == BLOCKS:
+            return BLOCKS
+    if kind == ELEMENTS and describe_columns(columns, job, data, indices, out, axis, False):
+        return COLUMNS
+    if has_runs(job, False):
+        return RUNS
+    return BLOCKS

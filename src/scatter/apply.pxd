@@ -1,0 +1,147 @@
+# Apply a block of updates to their destinations, in order: assign by width, combine by dtype.
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from common.codes cimport (
+    ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16,
+    UINT32, UINT64,
+)
+from common.items cimport bytes16, cloned_void, inline_void, is_word, word_t
+from common.resolve cimport SKIPPED
+from common.walk cimport DATA, OTHER, Cursor, advance, seek
+from scatter.reductions cimport (
+    Step, bfloat16, boolean, combine_typed, complex64, complex128, float16,
+)
+
+
+cdef inline void finish_step(Step* step) noexcept nogil:
+    step.by_value = (step.row.outer.n == 1 and step.row.n_inner == 1 and not step.swapped
+                     and is_word(step.row.item_bytes))
+
+
+cdef inline cloned_void combine(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                                const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Combine a block: the one dispatch on dtype, and the one function with its reductions for each kind of CPU."""
+    if step.type_code == FLOAT32:
+        combine_typed(<float*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == FLOAT64:
+        combine_typed(<double*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == INT64:
+        combine_typed(<int64_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == INT32:
+        combine_typed(<int32_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == FLOAT16:
+        combine_typed(<float16*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == BFLOAT16:
+        combine_typed(<bfloat16*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == COMPLEX64:
+        combine_typed(<complex64*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == COMPLEX128:
+        combine_typed(<complex128*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == BOOL:
+        combine_typed(<boolean*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == INT8:
+        combine_typed(<int8_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == INT16:
+        combine_typed(<int16_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == UINT8:
+        combine_typed(<uint8_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == UINT16:
+        combine_typed(<uint16_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == UINT32:
+        combine_typed(<uint32_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.type_code == UINT64:
+        combine_typed(<uint64_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+
+
+cdef inline void combine_row(const Step* step, char* out, const char* update) noexcept nogil:
+    """One row without outer axes, in native byte order."""
+    cdef int64_t zero = 0
+    combine(step, out, &zero, update, NULL, 0, 1)
+
+
+cdef inline inline_void assign_elements(word_t* kind, char* out, const int64_t* offsets, const char* updates,
+                                        Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef word_t item
+    for i in range(n):
+        memcpy(&item, updates + i * update_step, sizeof(word_t))
+        memcpy(out + offsets[i], &item, sizeof(word_t))
+
+
+cdef inline void apply_elements(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                                Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Updates by value, update_step bytes apart, to out + offsets, of which none is SKIPPED."""
+    if step.reduction != ASSIGN:
+        combine(step, out, offsets, updates, NULL, update_step, n)
+    elif step.row.item_bytes == 4:
+        assign_elements(<uint32_t*>NULL, out, offsets, updates, update_step, n)
+    elif step.row.item_bytes == 8:
+        assign_elements(<uint64_t*>NULL, out, offsets, updates, update_step, n)
+    elif step.row.item_bytes == 1:
+        assign_elements(<uint8_t*>NULL, out, offsets, updates, update_step, n)
+    elif step.row.item_bytes == 2:
+        assign_elements(<uint16_t*>NULL, out, offsets, updates, update_step, n)
+    else:
+        assign_elements(<bytes16*>NULL, out, offsets, updates, update_step, n)
+
+
+cdef inline void swap_bytes(char* element, int width) noexcept nogil:
+    """Reverse the bytes of each number of this width (2, 4 or 8) in a buffer of 16 bytes."""
+    cdef char swapped[16]
+    cdef int i
+    for i in range(16):
+        swapped[i] = element[i ^ (width - 1)]
+    memcpy(element, swapped, 16)
+
+
+cdef inline void combine_swapped(const Step* step, char* out, const char* update) noexcept nogil:
+    """One element in the other byte order, by way of native copies on the stack."""
+    cdef Step native
+    cdef char a[16]
+    cdef char b[16]
+    native.reduction = step.reduction
+    native.type_code = step.type_code
+    native.by_value = True
+    memset(a, 0, 16)
+    memset(b, 0, 16)
+    memcpy(a, out, step.row.item_bytes)
+    memcpy(b, update, step.row.item_bytes)
+    swap_bytes(a, step.swapped)
+    swap_bytes(b, step.swapped)
+    combine_row(&native, a, b)
+    swap_bytes(a, step.swapped)
+    memcpy(out, a, step.row.item_bytes)
+
+
+cdef inline void apply_row(const Step* step, char* out, const char* update) noexcept nogil:
+    cdef Cursor cursor
+    cdef Py_ssize_t _piece, j
+    cdef char* target
+    cdef const char* source
+    seek(&step.row.outer, 0, &cursor)
+    for _piece in range(step.row.outer.n):
+        target = out + cursor.offset[DATA]
+        source = update + cursor.offset[OTHER]
+        if step.reduction == ASSIGN:
+            for j in range(step.row.n_inner):
+                memcpy(target + j * step.row.inner_data, source + j * step.row.inner_other, step.row.item_bytes)
+        elif step.swapped:
+            for j in range(step.row.n_inner):
+                combine_swapped(step, target + j * step.row.inner_data, source + j * step.row.inner_other)
+        else:
+            combine_row(step, target, source)
+        advance(&step.row.outer, 1, &cursor)
+
+
+cdef inline void apply_rows(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                            const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Updates at update_offsets, or, where that is NULL, update_step bytes apart."""
+    cdef Py_ssize_t i
+    if step.reduction != ASSIGN and step.row.outer.n == 1 and not step.swapped:
+        combine(step, out, offsets, updates, update_offsets, update_step, n)
+        return
+    for i in range(n):
+        if offsets[i] != SKIPPED:
+            apply_row(step, out + offsets[i],
+                      updates + (update_offsets[i] if update_offsets != NULL else i * update_step))

@@ -1,0 +1,281 @@
+# PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, then applied tile by tile.
+#
+# In rounds of a bounded number of updates:
+#     count_records   histogram: each thread counts the updates of its chunk by tile; then a prefix sum
+#     write_records   each thread writes (position in the tile, update) to its part of each tile's records, in order
+#     apply_records   one thread owns a tile: it copies the tile of data and applies the tile's records in order
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from common.codes cimport OK
+from common.items cimport bytes16, cloned_void, inline_void, word_t
+from common.resolve cimport BLOCK, SKIPPED, resolve_block
+from common.threads cimport MAX_TASKS, chunk_start, first_error
+from common.walk cimport DATA, OTHER, Cursor, seek
+from scatter.apply cimport apply_elements, apply_rows
+from scatter.job cimport SCRATCH_BYTES, Job, copy_data, row_items
+
+cdef enum:
+    TILE_SHIFT = 18             # log2 of a tile's bytes: L2 holds it together with its records
+    MAX_TILES = 2048            # write streams per thread that the TLB sustains; tiles grow instead
+    SAMPLE = 512
+    NEIGHBOUR_BYTES = 1 << 12   # between two destinations of a sorted sequence
+    CACHED_BYTES = 1 << 22      # of tiles that one core's caches hold anyway
+
+cdef struct Partition:
+    const Job* job
+    int64_t low                 # the lowest offset that a tuple can have
+    Py_ssize_t reach            # the highest one is low + reach
+    int shift                   # tile = (offset - low) >> shift
+    Py_ssize_t n_tiles
+    Py_ssize_t n_chunks         # of the round's tuples
+    Py_ssize_t start
+    Py_ssize_t stop
+    char* records               # position in the tile (uint32_t), then the update by value, or its offset (uint64_t)
+    Py_ssize_t payload_bytes
+    Py_ssize_t record_bytes
+    Py_ssize_t* begin           # prefix sums: where the records of (tile, chunk) begin, and one more
+    Py_ssize_t* end             # of (chunk, tile): the counts, then where the records written so far end
+
+
+cdef inline Py_ssize_t add_reach(Partition* partition, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
+    if stride < 0:
+        partition.low += stride * (n - 1)
+        stride = -stride
+    return stride * (n - 1) if n > 0 else 0
+
+
+cdef inline void describe_partition(Partition* partition, const Job* job) noexcept nogil:
+    """Cut the reach of the offsets into tiles."""
+    cdef int d
+    partition.job = job
+    partition.low = 0
+    partition.reach = 0
+    for d in range(job.walk.n_dims):
+        partition.reach += add_reach(partition, job.walk.stride[d][DATA], job.walk.shape[d])
+    for d in range(job.tuples.k):
+        partition.reach += add_reach(partition, job.tuples.stride[d], job.tuples.size[d])
+    partition.shift = TILE_SHIFT
+    while partition.reach >> partition.shift >= MAX_TILES:
+        partition.shift += 1
+    while partition.shift > 6 and (partition.reach >> partition.shift) + 1 < min(4 * job.n_threads, MAX_TILES // 2):
+        partition.shift -= 1
+    partition.n_tiles = (partition.reach >> partition.shift) + 1
+    partition.payload_bytes = job.step.row.item_bytes if job.step.by_value else 8
+    partition.record_bytes = <Py_ssize_t>sizeof(uint32_t) + partition.payload_bytes
+
+
+cdef inline bint can_partition(const Partition* partition) noexcept nogil:
+    return partition.shift < 32 and row_items(partition.job) > 0
+
+
+cdef inline bint is_scattered(const Partition* partition) noexcept nogil:
+    """Whether a sample of the tuples names destinations all over the result.
+
+    If few tiles get most of it (duplicates, a power law), or consecutive tuples have neighbouring destinations
+    (sorted indices), one thread without a partition hits the caches, and the partition costs more.
+    """
+    cdef const Job* job = partition.job
+    cdef int64_t pair[2]
+    cdef Cursor cursor
+    cdef uint16_t count[MAX_TILES + 1]
+    cdef Py_ssize_t i, n, tile, n_neighbours = 0, n_seen = 0, n_distinct = 0, most = 0
+    memset(count, 0, sizeof(count))
+    for i in range(SAMPLE):
+        seek(&job.walk, job.walk.n // SAMPLE * i, &cursor)
+        resolve_block(&job.tuples, &job.walk, &cursor, 2, False, pair, &n)
+        if n != 2 or pair[0] == SKIPPED or pair[1] == SKIPPED:
+            continue
+        n_seen += 1
+        n_neighbours += -NEIGHBOUR_BYTES < pair[1] - pair[0] < NEIGHBOUR_BYTES
+        tile = (pair[0] - partition.low) >> partition.shift
+        n_distinct += count[tile] == 0
+        count[tile] += 1
+        most = max(most, <Py_ssize_t>count[tile])
+    return 4 * most < n_seen and 2 * n_neighbours < n_seen and n_distinct << partition.shift > CACHED_BYTES
+
+
+cdef inline Py_ssize_t chunk_begin(const Partition* partition, Py_ssize_t chunk) noexcept nogil:
+    return partition.start + chunk_start(partition.stop - partition.start, partition.n_chunks, chunk)
+
+
+cdef inline cloned_void count_records(const Partition* partition, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+    """Count a chunk's updates by tile, into end."""
+    cdef const Job* job = partition.job
+    cdef int64_t offsets[BLOCK]
+    cdef Cursor cursor
+    cdef Py_ssize_t start = chunk_begin(partition, chunk)
+    cdef Py_ssize_t stop = chunk_begin(partition, chunk + 1)
+    cdef Py_ssize_t n, i
+    cdef Py_ssize_t* counts = partition.end + chunk * partition.n_tiles
+    memset(counts, 0, partition.n_tiles * sizeof(Py_ssize_t))
+    status[0] = OK
+    seek(&job.walk, start, &cursor)
+    while start < stop:
+        resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
+        if n < 0:
+            status[0] = start * job.tuples.k - 1 - n
+            return
+        for i in range(n):
+            if offsets[i] != SKIPPED:
+                counts[(offsets[i] - partition.low) >> partition.shift] += 1
+        start += n
+
+
+cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py_ssize_t chunk, const int64_t* offsets,
+                                    const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """A record of each update. kind: of the update by value, or of its offset (uint64_t)."""
+    cdef Py_ssize_t i, record
+    cdef int64_t offset, tile
+    cdef word_t payload
+    cdef uint32_t position
+    cdef uint64_t update_offset
+    cdef char* target
+    cdef Py_ssize_t* end = partition.end + chunk * partition.n_tiles
+    cdef const Py_ssize_t* limit = partition.begin + chunk + 1
+    for i in range(n):
+        if offsets[i] == SKIPPED:
+            continue
+        offset = offsets[i] - partition.low
+        tile = offset >> partition.shift
+        record = end[tile]
+        # More than were counted only if another thread changed the indices in between.
+        if record >= limit[tile * partition.n_chunks]:
+            continue
+        end[tile] = record + 1
+        target = partition.records + record * <Py_ssize_t>(sizeof(uint32_t) + sizeof(word_t))
+        position = <uint32_t>(offset - (tile << partition.shift))
+        memcpy(target, &position, sizeof(uint32_t))
+        if partition.job.step.by_value:
+            memcpy(&payload, updates + i * update_step, sizeof(word_t))
+            memcpy(target + sizeof(uint32_t), &payload, sizeof(word_t))
+        else:
+            update_offset = <uint64_t>(updates + i * update_step - partition.job.updates)
+            memcpy(target + sizeof(uint32_t), &update_offset, 8)
+
+
+cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chunk,
+                                      Py_ssize_t* status) noexcept nogil:
+    """The records of a chunk, for each tile in update order."""
+    cdef const Job* job = partition.job
+    cdef int64_t offsets[BLOCK]
+    cdef Cursor cursor
+    cdef Py_ssize_t start = chunk_begin(partition, chunk)
+    cdef Py_ssize_t stop = chunk_begin(partition, chunk + 1)
+    cdef Py_ssize_t update_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
+    cdef Py_ssize_t n, tile
+    cdef const char* updates
+    cdef Py_ssize_t* end = partition.end + chunk * partition.n_tiles
+    for tile in range(partition.n_tiles):
+        end[tile] = partition.begin[tile * partition.n_chunks + chunk]
+    status[0] = OK
+    seek(&job.walk, start, &cursor)
+    while start < stop:
+        updates = job.updates + cursor.offset[OTHER]
+        resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start),
+                      not job.updates_are_linear, offsets, &n)
+        if n < 0:
+            status[0] = start * job.tuples.k - 1 - n
+            return
+        if partition.payload_bytes == 4:
+            write_block(<uint32_t*>NULL, partition, chunk, offsets, updates, update_step, n)
+        elif partition.payload_bytes == 8:
+            write_block(<uint64_t*>NULL, partition, chunk, offsets, updates, update_step, n)
+        elif partition.payload_bytes == 1:
+            write_block(<uint8_t*>NULL, partition, chunk, offsets, updates, update_step, n)
+        elif partition.payload_bytes == 2:
+            write_block(<uint16_t*>NULL, partition, chunk, offsets, updates, update_step, n)
+        else:
+            write_block(<bytes16*>NULL, partition, chunk, offsets, updates, update_step, n)
+        start += n
+
+
+cdef inline Py_ssize_t first_row_at(const Partition* partition, Py_ssize_t tile) noexcept nogil:
+    """Offset of the first row that starts in this tile or later; the last tile has all that follows."""
+    cdef Py_ssize_t row_bytes = partition.job.row_bytes
+    if tile == partition.n_tiles:
+        return partition.job.out_bytes
+    return min(((tile << partition.shift) + row_bytes - 1) // row_bytes * row_bytes, partition.job.out_bytes)
+
+
+cdef inline void apply_records(const Partition* partition, Py_ssize_t tile) noexcept nogil:
+    """Copy the rows of data that start in this tile, and apply the tile's records in order."""
+    cdef const Job* job = partition.job
+    cdef int64_t offsets[BLOCK]
+    cdef int64_t update_offsets[BLOCK]
+    cdef char* out = job.out + partition.low + (tile << partition.shift)
+    cdef const char* records
+    cdef uint32_t position
+    cdef Py_ssize_t record_bytes = partition.record_bytes
+    cdef Py_ssize_t chunk, record, stop, n, i, start
+    if job.data != NULL:
+        start = first_row_at(partition, tile)
+        memcpy(job.out + start, job.data + start, first_row_at(partition, tile + 1) - start)
+    for chunk in range(partition.n_chunks):
+        record = partition.begin[tile * partition.n_chunks + chunk]
+        stop = partition.end[chunk * partition.n_tiles + tile]
+        while record < stop:
+            n = min(<Py_ssize_t>BLOCK, stop - record)
+            records = partition.records + record * record_bytes
+            for i in range(n):
+                memcpy(&position, records + i * record_bytes, sizeof(uint32_t))
+                offsets[i] = position
+            if job.step.by_value:
+                apply_elements(&job.step, out, offsets, records + sizeof(uint32_t), record_bytes, n)
+            else:
+                for i in range(n):
+                    memcpy(&update_offsets[i], records + i * record_bytes + sizeof(uint32_t), 8)
+                apply_rows(&job.step, out, offsets, job.updates, update_offsets, 0, n)
+            record += n
+
+
+cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
+    """False: there is no scratch memory, and nothing was done."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef int n_threads = job.n_threads
+    cdef Py_ssize_t n_tuples = job.walk.n
+    cdef Py_ssize_t per_round = min(n_tuples, <Py_ssize_t>SCRATCH_BYTES // partition.record_bytes)
+    cdef Py_ssize_t n_rounds = (n_tuples + per_round - 1) // per_round
+    cdef Py_ssize_t n_counts = partition.n_tiles * n_threads
+    cdef Py_ssize_t chunk, tile, total
+
+    per_round = (n_tuples + n_rounds - 1) // n_rounds
+    partition.n_chunks = n_threads
+    partition.begin = <Py_ssize_t*>malloc((2 * n_counts + 1) * sizeof(Py_ssize_t))
+    partition.records = <char*>malloc(per_round * partition.record_bytes)
+    if partition.begin == NULL or partition.records == NULL:
+        free(partition.begin)
+        free(partition.records)
+        return False
+    partition.end = partition.begin + n_counts + 1
+    if job.row_bytes == 0:  # rows of the result are not contiguous in data
+        copy_data(job)
+    bad[0] = OK
+    partition.start = 0
+    while partition.start < n_tuples and bad[0] == OK:
+        partition.stop = min(partition.start + per_round, n_tuples)
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            count_records(partition, chunk, &status[chunk])
+        bad[0] = first_error(status, n_threads)
+        if bad[0] != OK:
+            break
+        total = 0
+        for tile in range(partition.n_tiles):
+            for chunk in range(n_threads):
+                partition.begin[tile * n_threads + chunk] = total
+                total += partition.end[chunk * partition.n_tiles + tile]
+        partition.begin[n_counts] = total
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            write_records(partition, chunk, &status[chunk])
+        bad[0] = first_error(status, n_threads)
+        if bad[0] != OK:
+            break
+        for tile in prange(partition.n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            apply_records(partition, tile)
+        job.data = NULL  # copied
+        partition.start = partition.stop
+    free(partition.begin)
+    free(partition.records)
+    return True

@@ -1,0 +1,79 @@
+# PRIVATE: each thread reduces its chunk of the updates into a private copy of the destinations; copies are combined.
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cython.parallel cimport prange
+from libc.string cimport memcpy
+
+from common.codes cimport ASSIGN, BOOL
+from common.rows cimport empty_row
+from common.threads cimport MAX_TASKS, chunk_start, first_error
+from scatter.apply cimport combine_row
+from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, copy_data
+from scatter.reductions cimport Step
+
+cdef enum:
+    PRIVATE_BYTES = 1 << 18     # of a result
+    MIN_PRIVATE = 64            # updates per destination and thread, from which combining the copies costs little
+
+
+cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach, bint forced) noexcept nogil:
+    """Whether this is a job for PRIVATE; forced: whether it can be one. low, reach: as partition.pxd has them."""
+    cdef Py_ssize_t width = job.step.row.item_bytes
+    cdef int type_code = job.step.type_code
+    # A step of bools makes 0 or 1 of any byte: combining would change destinations that no update names.
+    return (job.n_threads > 1 and job.step.reduction != ASSIGN and job.step.by_value and type_code != BOOL
+            and job.reduction.reorderable >> type_code & 1
+            and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
+            and low == 0 and reach + width == job.out_bytes and job.n_threads * job.out_bytes <= SCRATCH_BYTES
+            and (forced or (job.out_bytes <= PRIVATE_BYTES
+                            and job.walk.n // (MIN_PRIVATE * job.n_threads) >= job.out_bytes // width)))
+
+
+cdef inline void start_copy(const Job* job, char* copy) noexcept nogil:
+    cdef Py_ssize_t width = job.step.row.item_bytes, i
+    if job.reduction.idempotent:  # applying what out holds a second time changes nothing
+        memcpy(copy, job.out, job.out_bytes)
+        return
+    for i in range(job.out_bytes // width):
+        memcpy(copy + i * width, job.reduction.identity[<int>job.step.type_code], width)
+
+
+cdef inline void run_private_chunk(const Job* job, char* copies, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+    """A chunk of the updates; the first one into the result itself."""
+    cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else job.out
+    apply_tuples(job, &job.step, out, job.updates, chunk_start(job.walk.n, job.n_threads, chunk),
+                 chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
+
+
+cdef inline void combine_copy(const Job* job, const char* copy) noexcept nogil:
+    """The whole result as one row."""
+    cdef Step step
+    cdef Py_ssize_t width = job.step.row.item_bytes
+    step.reduction = job.step.reduction
+    step.type_code = job.step.type_code
+    step.swapped = 0
+    step.by_value = False
+    empty_row(&step.row)
+    step.row.n_inner = job.out_bytes // width
+    step.row.inner_data = width
+    step.row.inner_other = width
+    step.row.item_bytes = width
+    combine_row(&step, job.out, copy)
+
+
+cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
+    """False: there is no memory for the copies, and nothing was done."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef Py_ssize_t chunk
+    cdef char* copies = <char*>malloc((job.n_threads - 1) * job.out_bytes)
+    if copies == NULL:
+        return False
+    copy_data(job)
+    for chunk in range(job.n_threads - 1):
+        start_copy(job, copies + chunk * job.out_bytes)
+    for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
+        run_private_chunk(job, copies, chunk, &status[chunk])
+    for chunk in range(job.n_threads - 1):
+        combine_copy(job, copies + chunk * job.out_bytes)
+    free(copies)
+    bad[0] = first_error(status, job.n_threads)
+    return True

@@ -1,0 +1,376 @@
+# Reductions: what one step of each does to two elements of a dtype, and the loops over a block of updates.
+#
+# To add a reduction: its code in common/codes.pxd, and here its step, its line in `step_of` and in `combine_typed`.
+#
+# float16, bfloat16 and bool are structures: a fused type takes two C types of one size for the same. The 16-bit
+# floats compute in float32 and round after each step, which for +, × and ÷ is the correctly rounded result (24
+# bits are at least twice 11, plus 2). Integers wrap around (-fwrapv); nothing is contracted to fused multiply-adds
+# (-ffp-contract=off), so that every CPU gives the same bits.
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from common.codes cimport ADD, MAX, MIN, MUL, MUL_MARKED, ReductionCode, TypeCode
+from common.items cimport inline_void
+from common.resolve cimport SKIPPED
+from common.rows cimport Row
+
+cdef struct Step:
+    # How one update is applied to one destination.
+    ReductionCode reduction
+    TypeCode type_code
+    int swapped     # bytes of a number that is not in native byte order, else 0
+    bint by_value   # an update is one element of a register's width
+    Row row         # of the result, and of updates
+
+ctypedef fused floating:
+    float
+    double
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+    typedef struct { uint16_t bits; } gs_float16;
+    typedef struct { uint16_t bits; } gs_bfloat16;
+    typedef struct { uint8_t bits; } gs_bool;
+    typedef struct { float real, imag; } gs_complex64;
+    typedef struct { double real, imag; } gs_complex128;
+
+    #if defined(__FLT16_MAX__)  /* one instruction where the CPU has it */
+    static inline float gs_widen_float16(gs_float16 x) {
+        _Float16 half;
+        memcpy(&half, &x, 2);
+        return (float)half;
+    }
+    static inline gs_float16 gs_round_float16(float x) {
+        _Float16 half = (_Float16)x;
+        gs_float16 y;
+        memcpy(&y, &half, 2);
+        return y;
+    }
+    #else
+    static inline float gs_widen_float16(gs_float16 x) {
+        uint32_t sign = (uint32_t)(x.bits & 0x8000u) << 16, exponent = (x.bits >> 10) & 31u, mantissa = x.bits & 1023u;
+        uint32_t bits;
+        float y;
+        if (exponent == 31u) {
+            bits = 0x7f800000u | mantissa << 13;
+        } else if (exponent) {
+            bits = (exponent + 112u) << 23 | mantissa << 13;
+        } else {  /* subnormal: mantissa times 2^-24 */
+            y = (float)mantissa * 5.9604644775390625e-08f;
+            memcpy(&bits, &y, 4);
+        }
+        bits |= sign;
+        memcpy(&y, &bits, 4);
+        return y;
+    }
+    static inline gs_float16 gs_round_float16(float x) {
+        uint32_t bits, sign, magnitude;
+        gs_float16 y;
+        memcpy(&bits, &x, 4);
+        sign = bits >> 16 & 0x8000u;
+        magnitude = bits & 0x7fffffffu;
+        if (magnitude > 0x7f800000u) {
+            y.bits = (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 1023u));
+        } else if (magnitude >= 0x477ff000u) {  /* 65520 and above round to infinity */
+            y.bits = (uint16_t)(sign | 0x7c00u);
+        } else if (magnitude >= 0x38800000u) {
+            magnitude += 0xfffu + (magnitude >> 13 & 1u);
+            y.bits = (uint16_t)(sign | ((magnitude - 0x38000000u) >> 13));
+        } else {  /* subnormal: adding 0.5 leaves the rounded multiple of 2^-24 in the last bits */
+            float positive, half = 0.5f;
+            memcpy(&positive, &magnitude, 4);
+            positive += half;
+            memcpy(&bits, &positive, 4);
+            y.bits = (uint16_t)(sign | (bits - 0x3f000000u));
+        }
+        return y;
+    }
+    #endif
+    #if defined(__GNUC__) && defined(__x86_64__)
+      #define GS_KEEP(x) __asm__("" : "+x"(x))
+    #elif defined(__GNUC__) && defined(__aarch64__)
+      #define GS_KEEP(x) __asm__("" : "+w"(x))
+    #else
+      #define GS_KEEP(x) ((void)0)
+    #endif
+    static inline float gs_rounded_float(float x) { GS_KEEP(x); return x; }
+    static inline double gs_rounded_double(double x) { GS_KEEP(x); return x; }
+    static inline float gs_widen_bfloat16(gs_bfloat16 x) {
+        uint32_t bits = (uint32_t)x.bits << 16;
+        float y;
+        memcpy(&y, &bits, 4);
+        return y;
+    }
+    static inline gs_bfloat16 gs_round_bfloat16(float x) {
+        uint32_t bits;
+        gs_bfloat16 y;
+        memcpy(&bits, &x, 4);
+        y.bits = (bits & 0x7fffffffu) > 0x7f800000u ? (uint16_t)(bits >> 16 | 64u)
+                                                    : (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+        return y;
+    }
+    """
+    ctypedef struct float16 "gs_float16":
+        uint16_t bits
+    ctypedef struct bfloat16 "gs_bfloat16":
+        uint16_t bits
+    ctypedef struct boolean "gs_bool":
+        uint8_t bits
+    ctypedef struct complex64 "gs_complex64":
+        float real
+        float imag
+    ctypedef struct complex128 "gs_complex128":
+        double real
+        double imag
+    float rounded_float "gs_rounded_float" (float x) nogil
+    double rounded_double "gs_rounded_double" (double x) nogil
+    float widen_float16 "gs_widen_float16" (float16 x) nogil
+    float16 round_float16 "gs_round_float16" (float x) nogil
+    float widen_bfloat16 "gs_widen_bfloat16" (bfloat16 x) nogil
+    bfloat16 round_bfloat16 "gs_round_bfloat16" (float x) nogil
+
+ctypedef fused value_t:
+    boolean
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    float16
+    bfloat16
+    float
+    double
+    complex64
+    complex128
+
+
+cdef inline floating rounded(floating product) noexcept nogil:
+    """An optimisation barrier: gcc 12 contracts complex products to fused multiply-adds whatever the flags."""
+    if floating is float:
+        return rounded_float(product)
+    else:
+        return rounded_double(product)
+
+
+cdef inline value_t add(value_t a, value_t b) noexcept nogil:
+    if value_t is boolean:
+        a.bits = a.bits != 0 or b.bits != 0  # any other byte than 0 is true
+        return a
+    elif value_t is float16:
+        return round_float16(widen_float16(a) + widen_float16(b))
+    elif value_t is bfloat16:
+        return round_bfloat16(widen_bfloat16(a) + widen_bfloat16(b))
+    elif value_t is complex64 or value_t is complex128:
+        a.real += b.real
+        a.imag += b.imag
+        return a
+    else:
+        return <value_t>(a + b)
+
+
+cdef inline value_t multiply(value_t a, value_t b) noexcept nogil:
+    cdef value_t c
+    if value_t is boolean:
+        a.bits = a.bits != 0 and b.bits != 0
+        return a
+    elif value_t is float16:
+        return round_float16(widen_float16(a) * widen_float16(b))
+    elif value_t is bfloat16:
+        return round_bfloat16(widen_bfloat16(a) * widen_bfloat16(b))
+    elif value_t is complex64 or value_t is complex128:
+        c.real = rounded(a.real * b.real) - rounded(a.imag * b.imag)
+        c.imag = rounded(a.real * b.imag) + rounded(a.imag * b.real)
+        return c
+    else:
+        return <value_t>(a * b)
+
+
+cdef inline value_t multiply_marked(value_t a, value_t b) noexcept nogil:
+    """a × b, or b where a still is the marker of a destination that has met no update.
+
+    No identity of complex multiplication is exact (0 × inf is NaN), so a signalling NaN marks such a destination: no
+    arithmetic gives one, and one that comes as an update is made quiet.
+    """
+    if value_t is complex64 or value_t is complex128:
+        if not is_marker(a.real):
+            return multiply(a, b)
+        if is_marker(b.real):
+            b.real = b.real + b.real
+        return b
+    else:
+        return multiply(a, b)
+
+
+cdef inline bint is_marker(floating x) noexcept nogil:
+    cdef uint32_t bits32
+    cdef uint64_t bits64
+    if floating is float:
+        memcpy(&bits32, &x, 4)
+        return bits32 == 0x7f80a5a5u
+    else:
+        memcpy(&bits64, &x, 8)
+        return bits64 == 0x7ff0a5a5a5a5a5a5u
+
+
+cdef inline bint write_marker(TypeCode type_code, char* element) noexcept nogil:
+    """Write the destination that MUL_MARKED assigns to. False: the type has none."""
+    cdef uint32_t bits32[2]
+    cdef uint64_t bits64[2]
+    bits32[0] = 0x7f80a5a5u
+    bits64[0] = 0x7ff0a5a5a5a5a5a5u
+    bits32[1] = 0
+    bits64[1] = 0
+    if type_code == TypeCode.COMPLEX64:
+        memcpy(element, bits32, 8)
+    elif type_code == TypeCode.COMPLEX128:
+        memcpy(element, bits64, 16)
+    else:
+        return False
+    return True
+
+
+# Maximum and minimum propagate NaN from either side: a if it is greater or NaN, else b, which may be NaN.
+cdef inline value_t select(bint first, value_t a, value_t b) noexcept nogil:
+    """a or b, to the bit and branch-free: random updates would mispredict every other branch."""
+    cdef uint64_t a64, b64
+    cdef uint32_t a32, b32
+    cdef uint16_t a16, b16
+    if value_t is double:
+        memcpy(&a64, &a, 8)
+        memcpy(&b64, &b, 8)
+        b64 ^= (a64 ^ b64) & -<uint64_t>first
+        memcpy(&a, &b64, 8)
+    elif value_t is float:
+        memcpy(&a32, &a, 4)
+        memcpy(&b32, &b, 4)
+        b32 ^= (a32 ^ b32) & -<uint32_t>first
+        memcpy(&a, &b32, 4)
+    elif value_t is float16 or value_t is bfloat16:
+        memcpy(&a16, &a, 2)
+        memcpy(&b16, &b, 2)
+        b16 ^= (a16 ^ b16) & <uint16_t>-<int>first
+        memcpy(&a, &b16, 2)
+    return a
+
+
+cdef inline value_t maximum(value_t a, value_t b) noexcept nogil:
+    cdef float x, y
+    if value_t is boolean:
+        a.bits = a.bits != 0 or b.bits != 0  # any other byte than 0 is true
+        return a
+    elif value_t is float16 or value_t is bfloat16:
+        if value_t is float16:
+            x = widen_float16(a)
+            y = widen_float16(b)
+        else:
+            x = widen_bfloat16(a)
+            y = widen_bfloat16(b)
+        return select((x >= y) | (x != x), a, b)
+    elif value_t is complex64 or value_t is complex128:
+        return a  # never called: complex numbers have no order
+    elif value_t is float or value_t is double:
+        return select((a >= b) | (a != a), a, b)
+    else:
+        return a if a >= b else b
+
+
+cdef inline value_t minimum(value_t a, value_t b) noexcept nogil:
+    cdef float x, y
+    if value_t is boolean:
+        a.bits = a.bits != 0 and b.bits != 0
+        return a
+    elif value_t is float16 or value_t is bfloat16:
+        if value_t is float16:
+            x = widen_float16(a)
+            y = widen_float16(b)
+        else:
+            x = widen_bfloat16(a)
+            y = widen_bfloat16(b)
+        return select((x <= y) | (x != x), a, b)
+    elif value_t is complex64 or value_t is complex128:
+        return a  # never called: complex numbers have no order
+    elif value_t is float or value_t is double:
+        return select((a <= b) | (a != a), a, b)
+    else:
+        return a if a <= b else b
+
+
+# Loops. A parameter `kind` is never read: its type selects the specialisation of a fused type.
+
+cdef inline value_t step_of(ReductionCode code, value_t a, value_t b) noexcept nogil:
+    if code == ADD:
+        return add(a, b)
+    elif code == MUL:
+        return multiply(a, b)
+    elif code == MAX:
+        return maximum(a, b)
+    elif code == MIN:
+        return minimum(a, b)
+    return multiply_marked(a, b)
+
+
+cdef inline inline_void combine_elements(value_t* kind, ReductionCode code, char* out, const int64_t* offsets,
+                                         const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef value_t a, b
+    for i in range(n):
+        memcpy(&a, out + offsets[i], sizeof(value_t))
+        memcpy(&b, updates + i * update_step, sizeof(value_t))
+        a = step_of(code, a, b)
+        memcpy(out + offsets[i], &a, sizeof(value_t))
+
+
+cdef inline inline_void combine_rows(value_t* kind, ReductionCode code, Py_ssize_t n_inner, Py_ssize_t inner_out,
+                                     Py_ssize_t inner_updates, char* out, const int64_t* offsets, const char* updates,
+                                     const int64_t* update_offsets, Py_ssize_t update_step,
+                                     Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef value_t a, b
+    cdef char* target
+    cdef const char* source
+    for i in range(n):
+        if offsets[i] == SKIPPED:
+            continue
+        target = out + offsets[i]
+        source = updates + (update_offsets[i] if update_offsets != NULL else i * update_step)
+        for j in range(n_inner):
+            memcpy(&a, target + j * inner_out, sizeof(value_t))
+            memcpy(&b, source + j * inner_updates, sizeof(value_t))
+            a = step_of(code, a, b)
+            memcpy(target + j * inner_out, &a, sizeof(value_t))
+
+
+cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, const Step* step, char* out,
+                                         const int64_t* offsets, const char* updates, const int64_t* update_offsets,
+                                         Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """code: a constant, so that the compiler makes loops of their own for each reduction, and vectors of rows."""
+    if step.by_value:
+        combine_elements(kind, code, out, offsets, updates, update_step, n)
+    else:
+        combine_rows(kind, code, step.row.n_inner, sizeof(value_t), sizeof(value_t), out, offsets, updates,
+                     update_offsets, update_step, n)
+
+
+cdef inline inline_void combine_typed(value_t* kind, const Step* step, char* out, const int64_t* offsets,
+                                      const char* updates, const int64_t* update_offsets, Py_ssize_t update_step,
+                                      Py_ssize_t n) noexcept nogil:
+    """Combine a block of rows with their updates, in order. by_value: no offset is SKIPPED, update_offsets is NULL."""
+    if not step.by_value and (step.row.inner_data != sizeof(value_t) or step.row.inner_other != sizeof(value_t)):
+        # Strided rows are memory-bound: one loop for every reduction.
+        combine_rows(kind, step.reduction, step.row.n_inner, step.row.inner_data, step.row.inner_other, out, offsets,
+                     updates, update_offsets, update_step, n)
+    elif step.reduction == ADD:
+        combine_constant(kind, ADD, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.reduction == MUL:
+        combine_constant(kind, MUL, step, out, offsets, updates, update_offsets, update_step, n)
+    elif value_t is complex64 or value_t is complex128:  # which have no order
+        combine_constant(kind, MUL_MARKED, step, out, offsets, updates, update_offsets, update_step, n)
+    elif step.reduction == MAX:
+        combine_constant(kind, MAX, step, out, offsets, updates, update_offsets, update_step, n)
+    else:
+        combine_constant(kind, MIN, step, out, offsets, updates, update_offsets, update_step, n)

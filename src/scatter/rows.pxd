@@ -1,0 +1,314 @@
+# ROWS: updates are grouped by destination row, and then each row of a fresh result is written once.
+#
+# In rounds of a bounded number of updates:
+#     resolve_row_ids   each tuple becomes the row id of its destination
+#     order_updates     a thread owns a range of rows and groups their updates in order, by histogram and prefix sum as
+#                       CSR row pointers; for ASSIGN it keeps the last one of each row: the last writer wins
+#     write_rows        each row is written from data and its updates
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from common.codes cimport ASSIGN, OK
+from common.items cimport CACHE_LINE, prefetch_l1
+from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
+from common.rows cimport Row
+from common.stream cimport STREAM_ROW, stream_fence, stream_rows
+from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_error
+from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
+from scatter.apply cimport combine_row
+from scatter.job cimport SCRATCH_BYTES, Job
+
+cdef enum:
+    MIN_ROW = CACHE_LINE
+    MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
+    MIN_ROWS_BYTES = 1 << 22    # of a result
+    MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
+    OWNED = 1024                # updates of which a thread selects its own at a time
+    PREFETCH_DISTANCE = 1 << 11 # bytes of rows
+
+cdef struct Rows:
+    const Job* job
+    Tuples tuples
+    Walk walk                   # its offsets in data are row ids
+    Py_ssize_t n_rows
+    Py_ssize_t update_step
+    Py_ssize_t start            # of the round's tuples
+    Py_ssize_t n
+    Py_ssize_t n_chunks
+    int32_t* row                # row id of each tuple of the round; -1: skipped
+    # CSR row pointers into order: where a row's updates end; they begin where those of the previous row end.
+    # For ASSIGN: the last update, counted from 1.
+    uint32_t* end
+    uint32_t* order
+    Py_ssize_t n_tasks
+    bint in_update_order        # updates are applied in their own order, not row by row
+    bint fresh                  # rows of out are not written yet
+    bint streams
+
+
+cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept:
+    """False: this is no job for ROWS; forced: it cannot be one."""
+    cdef const Row* row = &job.step.row
+    cdef int d
+    if (job.data == NULL or job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped
+            or (not forced and (job.row_bytes < MIN_ROW or job.out_bytes < MIN_ROWS_BYTES))):
+        return False
+    if job.step.reduction == ASSIGN:
+        if row.n_inner != 1 or row.item_bytes != job.row_bytes:
+            return False
+    elif (job.row_bytes >= MAX_COMBINED_ROW or row.n_inner * row.item_bytes != job.row_bytes
+            or (row.n_inner > 1 and (row.inner_data != row.item_bytes or row.inner_other != row.item_bytes))):
+        return False
+    rows.n_rows = job.out_bytes // job.row_bytes
+    if rows.n_rows > MAX_ROWS or (not forced and rows.n_rows < TASKS_PER_THREAD * job.n_threads):
+        return False
+    rows.job = job
+    rows.tuples = job.tuples
+    copy_walk(&job.walk, &rows.walk)
+    for d in range(job.tuples.k):
+        rows.tuples.stride[d] //= job.row_bytes
+    find_trivial(&rows.tuples)
+    for d in range(job.walk.n_dims):
+        rows.walk.stride[d][DATA] //= job.row_bytes
+    rows.update_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
+    rows.streams = job.streams and job.row_bytes >= STREAM_ROW
+    return True
+
+
+cdef inline void resolve_row_ids(const Rows* rows, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+    cdef int64_t row_ids[BLOCK]
+    cdef Cursor cursor
+    cdef Py_ssize_t start = chunk_start(rows.n, rows.n_chunks, chunk)
+    cdef Py_ssize_t stop = chunk_start(rows.n, rows.n_chunks, chunk + 1)
+    cdef Py_ssize_t n, i
+    status[0] = OK
+    seek(&rows.walk, rows.start + start, &cursor)
+    while start < stop:
+        resolve_block(&rows.tuples, &rows.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, row_ids, &n)
+        if n < 0:
+            status[0] = (rows.start + start) * rows.tuples.k - 1 - n
+            return
+        for i in range(n):
+            rows.row[start + i] = -1 if row_ids[i] == SKIPPED else <int32_t>row_ids[i]
+        start += n
+
+
+cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogil:
+    """Group the updates of the owner's rows, low to low + width; a comparison as uint32_t leaves out -1 too."""
+    cdef uint32_t low = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner)
+    cdef uint32_t width = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner + 1) - low
+    cdef uint32_t* end = rows.end + low
+    cdef uint32_t row, count, below = 0
+    cdef Py_ssize_t i
+    memset(end, 0, width * sizeof(uint32_t))
+    if rows.job.step.reduction == ASSIGN:
+        for i in range(rows.n):  # the last writer wins
+            row = <uint32_t>rows.row[i] - low
+            if row < width:
+                end[row] = <uint32_t>i + 1
+        return
+    for i in range(rows.n):  # histogram
+        row = <uint32_t>rows.row[i]
+        below += row < low
+        if row - low < width:
+            end[row - low] += 1
+    for i in range(width):  # prefix sum
+        count = end[i]
+        end[i] = below + count if rows.in_update_order else below  # the beginning, which moves to the end below
+        below += count
+    if rows.in_update_order:
+        return
+    for i in range(rows.n):
+        row = <uint32_t>rows.row[i] - low
+        if row < width:
+            rows.order[end[row]] = <uint32_t>i
+            end[row] += 1
+
+
+cdef inline void copy_rows(const Rows* rows, char* out, const char* source, const int64_t* offsets, Py_ssize_t n,
+                           Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t i
+    if rows.streams:
+        stream_rows(out, size, source, offsets, n, size)
+    else:
+        for i in range(n):
+            memcpy(out + i * size, source + offsets[i], size)
+
+
+cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
+    """Rows from the last update of each, or from data."""
+    cdef const Job* job = rows.job
+    cdef int64_t offsets[BLOCK]
+    cdef const char* updates = job.updates + rows.start * rows.update_step
+    cdef int64_t shift = <int64_t>(<size_t>updates - <size_t>job.data)
+    cdef Py_ssize_t n, i
+    if not rows.fresh:
+        for i in range(row, stop):
+            if rows.end[i]:
+                memcpy(job.out + i * job.row_bytes, updates + (rows.end[i] - 1) * rows.update_step, job.row_bytes)
+        return
+    while row < stop:
+        n = min(<Py_ssize_t>BLOCK, stop - row)
+        for i in range(n):
+            offsets[i] = (row + i) * job.row_bytes
+            if rows.end[row + i]:
+                offsets[i] = shift + <int64_t>(rows.end[row + i] - 1) * rows.update_step
+        copy_rows(rows, job.out + row * job.row_bytes, job.data, offsets, n, job.row_bytes)
+        row += n
+
+
+cdef inline Py_ssize_t prefetch_rows(Py_ssize_t row_bytes) noexcept nogil:
+    return max(<Py_ssize_t>PREFETCH_DISTANCE // row_bytes, <Py_ssize_t>1)
+
+
+cdef inline void prefetch_row(const char* row, Py_ssize_t row_bytes) noexcept nogil:
+    cdef Py_ssize_t line
+    for line in range(row_bytes // CACHE_LINE):
+        prefetch_l1(row + line * CACHE_LINE)
+
+
+cdef inline void combine_ordered(const Rows* rows, char* target, const char* updates, Py_ssize_t first,
+                                 Py_ssize_t stop) noexcept nogil:
+    """Combine one row with its updates in order."""
+    cdef Py_ssize_t i, distance = prefetch_rows(rows.job.row_bytes)
+    for i in range(first, stop):
+        if i + distance < rows.n:
+            prefetch_row(updates + rows.order[i + distance] * rows.update_step, rows.job.row_bytes)
+        combine_row(&rows.job.step, target, updates + rows.order[i] * rows.update_step)
+
+
+cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
+    """Rows from data, combined with the updates of each."""
+    cdef const Job* job = rows.job
+    cdef char scratch_memory[MAX_COMBINED_ROW + CACHE_LINE]
+    cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    cdef const char* updates = job.updates + rows.start * rows.update_step
+    cdef char* out
+    cdef Py_ssize_t first = rows.end[row - 1] if row else 0
+    cdef Py_ssize_t last, untouched = row
+    cdef int64_t zero = 0
+    while row < stop:
+        last = rows.end[row]
+        if first < last:
+            out = job.out + row * job.row_bytes
+            if rows.fresh and untouched < row:
+                copy_rows(rows, job.out + untouched * job.row_bytes, job.data + untouched * job.row_bytes, &zero, 1,
+                          (row - untouched) * job.row_bytes)
+            untouched = row + 1
+            if rows.fresh and rows.streams:
+                memcpy(scratch, job.data + row * job.row_bytes, job.row_bytes)
+                combine_ordered(rows, scratch, updates, first, last)
+                stream_rows(out, 0, scratch, &zero, 1, job.row_bytes)
+            else:
+                if rows.fresh:
+                    memcpy(out, job.data + row * job.row_bytes, job.row_bytes)
+                combine_ordered(rows, out, updates, first, last)
+        first = last
+        row += 1
+    if rows.fresh and untouched < stop:
+        copy_rows(rows, job.out + untouched * job.row_bytes, job.data + untouched * job.row_bytes, &zero, 1,
+                  (stop - untouched) * job.row_bytes)
+
+
+cdef inline Py_ssize_t first_row_of(const Rows* rows, Py_ssize_t task) noexcept nogil:
+    """Where a task's rows begin. Tasks have equal work, however skewed the histogram; a row costs two updates."""
+    cdef Py_ssize_t low = 0, high = rows.n_rows, row, work
+    if rows.job.step.reduction == ASSIGN:
+        return chunk_start(rows.n_rows, rows.n_tasks, task)
+    work = chunk_start(2 * rows.n_rows + rows.end[rows.n_rows - 1], rows.n_tasks, task)
+    while low < high:  # binary search for the first row with at least so much work before it
+        row = (low + high) // 2
+        if 2 * row + (<Py_ssize_t>rows.end[row - 1] if row else 0) < work:
+            low = row + 1
+        else:
+            high = row
+    return low
+
+
+cdef inline void write_rows(const Rows* rows, Py_ssize_t task) noexcept nogil:
+    cdef Py_ssize_t row = first_row_of(rows, task)
+    cdef Py_ssize_t stop = first_row_of(rows, task + 1) if task + 1 < rows.n_tasks else rows.n_rows
+    if rows.job.step.reduction == ASSIGN:
+        write_assigned(rows, row, stop)
+    else:
+        write_combined(rows, row, stop)
+    if rows.streams:
+        stream_fence()
+
+
+cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t width) noexcept nogil:
+    """Combine the rows from low on with the updates of the round, in update order."""
+    cdef const Job* job = rows.job
+    cdef const char* updates = job.updates + rows.start * rows.update_step
+    cdef uint32_t owned[OWNED]
+    cdef Py_ssize_t block, i, j, n, distance = prefetch_rows(job.row_bytes)
+    for block in range((rows.n + OWNED - 1) // OWNED):
+        n = 0
+        for i in range(block * OWNED, min((block + 1) * OWNED, rows.n)):
+            owned[n] = <uint32_t>i
+            n += <uint32_t>rows.row[i] - <uint32_t>low < <uint32_t>width
+        for j in range(n):
+            if j + distance < n:
+                i = owned[j + distance]
+                prefetch_row(job.out + rows.row[i] * job.row_bytes, job.row_bytes)
+                prefetch_row(updates + i * rows.update_step, job.row_bytes)
+            i = owned[j]
+            combine_row(&job.step, job.out + rows.row[i] * job.row_bytes, updates + i * rows.update_step)
+
+
+cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
+    """The rows of one owner, in update order: reading the updates sequentially pays where they outweigh the result."""
+    cdef const Job* job = rows.job
+    cdef Py_ssize_t low = first_row_of(rows, owner)
+    cdef Py_ssize_t stop = first_row_of(rows, owner + 1) if owner + 1 < rows.n_tasks else rows.n_rows
+    if rows.fresh:
+        memcpy(job.out + low * job.row_bytes, job.data + low * job.row_bytes, (stop - low) * job.row_bytes)
+    combine_owned(rows, low, stop - low)
+
+
+cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
+    """False: there is no scratch memory, and nothing was done."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef int n_threads = rows.job.n_threads
+    cdef bint combines = rows.job.step.reduction != ASSIGN
+    cdef Py_ssize_t n_tuples = rows.walk.n
+    cdef Py_ssize_t tuple_bytes = sizeof(int32_t) + (sizeof(uint32_t) if combines else 0)
+    cdef Py_ssize_t per_round = min(n_tuples, <Py_ssize_t>SCRATCH_BYTES // tuple_bytes)
+    cdef Py_ssize_t chunk, task
+    rows.end = <uint32_t*>malloc(rows.n_rows * sizeof(uint32_t))
+    rows.row = <int32_t*>malloc(per_round * tuple_bytes)
+    if rows.end == NULL or rows.row == NULL:
+        free(rows.end)
+        free(rows.row)
+        return False
+    rows.order = <uint32_t*>(rows.row + per_round)
+    rows.n_chunks = n_threads
+    rows.in_update_order = combines and n_tuples * rows.job.row_bytes > rows.job.out_bytes
+    rows.n_tasks = min(rows.n_rows, <Py_ssize_t>min(n_threads if rows.in_update_order else 16 * n_threads,
+                                                    <int>MAX_TASKS))
+    rows.fresh = True
+    rows.start = 0
+    bad[0] = OK
+    while rows.start < n_tuples:
+        rows.n = min(per_round, n_tuples - rows.start)
+        for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+            resolve_row_ids(rows, chunk, &status[chunk])
+        bad[0] = first_error(status, rows.n_chunks)
+        if bad[0] != OK:
+            break
+        for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+            order_updates(rows, chunk)
+        if rows.in_update_order:
+            for task in prange(rows.n_tasks, num_threads=n_threads, schedule="static", nogil=True):
+                write_owned(rows, task)
+        else:
+            for task in prange(rows.n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+                write_rows(rows, task)
+        rows.fresh = False
+        rows.streams = False
+        rows.start += rows.n
+    free(rows.end)
+    free(rows.row)
+    return True

@@ -1,0 +1,88 @@
+# Which strategy a scatter takes. Nothing is written here.
+from common.strategies cimport (
+    AUTO, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
+)
+from common.threads cimport n_tasks_for
+from scatter.job cimport Job
+from scatter.partition cimport TILE_SHIFT, Partition, can_partition, describe_partition, is_scattered
+from scatter.private cimport can_be_private
+from scatter.row_pieces cimport RowPieces, describe_row_pieces
+from scatter.rows cimport Rows, describe_rows
+from scatter.units cimport Units
+
+cdef extern from *:
+    """
+    #if defined(__linux__)
+      #include <unistd.h>
+    #endif
+    static Py_ssize_t gs_l3_bytes(void) {
+    #if defined(_SC_LEVEL3_CACHE_SIZE)
+        static Py_ssize_t known = -1;
+        if (known < 0) {
+            long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+            known = size > 0 ? size : 0;
+        }
+        return known;
+    #else
+        return 0;
+    #endif
+    }
+    """
+    Py_ssize_t l3_bytes "gs_l3_bytes" () noexcept nogil  # 0: unknown
+
+cdef enum:
+    MIN_PARTITION = 1 << 16     # updates
+    # Bytes of a result from which one thread gains from a partition; more threads gain earlier. A larger L3 moves the
+    # point: twice as far if data is in L3 already, and not at all if it is not.
+    PARTITION_BYTES = 1 << 25
+    MAX_PARTITION_BYTES = 3 << 24
+
+cdef struct Descriptions:
+    # Each strategy's own. UNITS is described beforehand, the others where the choice comes to them.
+    Units units
+    Rows rows
+    RowPieces row_pieces
+    Partition partition
+
+
+cdef inline bint can_run(const Job* job, int strategy, Descriptions* descriptions) noexcept:
+    """Whether the strategy can do the job, however little the work."""
+    if strategy == ROWS:
+        return describe_rows(&descriptions.rows, job, True)
+    if strategy == ROW_PIECES:
+        return describe_row_pieces(&descriptions.row_pieces, job, True)
+    if strategy == PRIVATE:
+        describe_partition(&descriptions.partition, job)
+        return can_be_private(job, descriptions.partition.low, descriptions.partition.reach, True)
+    if strategy == PARTITION:
+        describe_partition(&descriptions.partition, job)
+        return can_partition(&descriptions.partition)
+    return True
+
+
+cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
+    """forced: the strategy if it can do the job; AUTO: none."""
+    cdef Partition* partition = &descriptions.partition
+    cdef Py_ssize_t n_tuples = job.walk.n
+    cdef Py_ssize_t worth
+    if forced != AUTO and can_run(job, forced, descriptions):
+        return <ScatterStrategy>forced
+    if (descriptions.units.n_units >= n_tasks_for(job.n_threads)
+            and (job.n_threads > 1 or n_tuples >= MIN_PARTITION)):
+        return UNITS
+    if describe_rows(&descriptions.rows, job, False):
+        return ROWS
+    if describe_row_pieces(&descriptions.row_pieces, job, False):
+        return ROW_PIECES
+    if job.n_threads == 1 and n_tuples < MIN_PARTITION:
+        return SERIAL
+    describe_partition(partition, job)
+    if can_be_private(job, partition.low, partition.reach, False):
+        return PRIVATE
+    # Two passes more over the updates, shared by the threads, against the cache misses of one thread.
+    worth = min(max(<Py_ssize_t>PARTITION_BYTES, l3_bytes()), <Py_ssize_t>MAX_PARTITION_BYTES)
+    worth = max(worth // (job.n_threads * job.n_threads), <Py_ssize_t>2 << TILE_SHIFT)
+    if (n_tuples >= MIN_PARTITION and partition.reach >= worth and can_partition(partition)
+            and is_scattered(partition)):
+        return PARTITION
+    return SERIAL

@@ -15,7 +15,8 @@ functions take arrays of one library and give back an array of that library::
 from gatherscatter import onnx, openvino, tensorflow
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
-from gatherscatter.ops import gather, gather_elements, gather_nd, scatter, scatter_elements, scatter_nd
+from gatherscatter.gathers import gather, gather_elements, gather_nd
+from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
 from gatherscatter.threads import get_num_threads, set_num_threads
 
 __all__ = [

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy import ndarray as _ndarray
-
-from gatherscatter import dispatch, errors, threads
+from gatherscatter import dispatch, errors
 from gatherscatter import plan as plans
-from gatherscatter._kernels.gather import try_gather as _try_gather
-from gatherscatter._kernels.scatter import try_scatter as _try_scatter
 from gatherscatter.backends.base import Backend
 from gatherscatter.operators import Operator
 from gatherscatter.values import TYPES
@@ -33,13 +29,6 @@ def gather(
     out: Any = None,
 ) -> Any:
     """A gather. An operator on tuples takes no axis (0), one on elements no batch_dims (0)."""
-    # Small calls have no time for a plan. What the kernel would have to explain, it answers with None.
-    if type(data) is _ndarray and not op.source:
-        result = _try_gather(
-            op.kind, op.wrap_negative_indices, data, indices, axis, batch_dims, mode, out, threads.limit
-        )
-        if result is not None:
-            return result
     backend = _known.get((type(data), type(indices)))
     if backend is None:
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
@@ -76,13 +65,6 @@ def scatter(
     out: Any = None,
 ) -> Any:
     """A scatter; as `gather`."""
-    if type(data) is _ndarray and not op.source:
-        result = _try_scatter(
-            op.kind, op.wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode,
-            include_self, out, threads.limit,
-        )  # fmt: skip
-        if result is not None:
-            return result
     backend = _known.get((type(data), type(indices), type(updates)))
     if backend is None:
         arguments = {"data": data, "indices": indices, "updates": updates}

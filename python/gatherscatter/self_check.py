@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import onnx, openvino, ops, reference, tensorflow, threads
+from gatherscatter import gathers, onnx, openvino, reference, scatters, tensorflow, threads
 from gatherscatter.backends import kernels
 from gatherscatter.operators import GATHER_MODES, SCATTER_MODES
 from gatherscatter.reductions import REDUCTIONS, takes
@@ -208,11 +208,16 @@ def parts() -> Iterator[Part]:
     yield Part("dialects", [_answer(*answer) for answer in _ANSWERS])
 
 
+def _function(name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(gathers if name.startswith("gather") else scatters, name)
+    return function
+
+
 def _checked(library: Library, call: Call, n_threads: int = 0) -> Check:
     def wrong() -> str | None:
         expected = getattr(reference, call.function)(*call.arrays, **call.options)
         with kernels.forced(n_threads), np.errstate(all="ignore"):
-            result = library.asnumpy(getattr(ops, call.function)(*map(library.asarray, call.arrays), **call.options))
+            result = library.asnumpy(_function(call.function)(*map(library.asarray, call.arrays), **call.options))
         if result.dtype == expected.dtype and np.array_equal(result, expected):
             return None
         return f"{result.tolist()} is not {expected.tolist()}"
@@ -230,7 +235,7 @@ def _same_bits(reduction: Any) -> Check:
         results = []
         for limit in (1, threads.limit):
             with _at_most(limit):
-                results.append(ops.scatter(data, indices, updates, reduction=reduction))
+                results.append(scatters.scatter(data, indices, updates, reduction=reduction))
         if results[0].tobytes() == results[1].tobytes():
             return None
         return f"reduction={reduction!r} has other bits on {threads.get_num_threads()} threads than on 1"
@@ -244,7 +249,7 @@ def _not_refused(call: Call) -> str | None:
     out = np.zeros(getattr(reference, call.function)(*call.arrays, **call.options).shape, data.dtype)
     options = {**call.options, "mode": "raise"}
     try:
-        getattr(ops, call.function)(data, np.full_like(indices, max(data.shape)), *updates, out=out, **options)
+        _function(call.function)(data, np.full_like(indices, max(data.shape)), *updates, out=out, **options)
     except IndexError:
         return "out was written to before an index out of bounds raised IndexError" if out.any() else None
     return f"indices that are all {max(data.shape)}, out of bounds, did not raise IndexError with mode='raise'"

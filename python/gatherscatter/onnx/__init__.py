@@ -10,21 +10,12 @@ of that. Only those two need onnx installed.
 Source: https://onnx.ai/onnx/operators/
 """
 
-from functools import cache
 from typing import Any
 
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike, ONNXReduction
-from gatherscatter.operators import (
-    AXIS,
-    GATHER,
-    GATHER_ELEMENTS,
-    GATHER_ND,
-    SCATTER_ELEMENTS,
-    SCATTER_ND,
-    Operator,
-)
+from gatherscatter.onnx.versions import accepted, check_reduction, operator_of, version_of
 
 __all__ = [
     "gather",
@@ -36,49 +27,6 @@ __all__ = [
     "scatter_nd",
     "tensor_scatter",
 ]
-
-# The opsets in which a version of each operator began.
-VERSIONS: dict[str, tuple[int, ...]] = {
-    "Gather": (1, 11, 13),
-    "GatherElements": (11, 13),
-    "GatherND": (11, 12, 13),
-    "Scatter": (9,),
-    "ScatterElements": (11, 13, 16, 18),
-    "ScatterND": (11, 13, 16, 18),
-    "TensorScatter": (24,),
-}
-
-# The documents' tensor types; bfloat16 came with version 13 of each operator.
-TYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "complex64", "complex128", "str"),
-)
-BFLOAT16_SINCE = 13
-CACHE_TYPES = (
-    *TYPES,
-    *("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
-    *("float4_e2m1fn", "int4", "uint4"),
-)
-INT64 = ("int64",)
-INT32_OR_INT64 = ("int32", "int64")
-
-# The opset that each reduction came with.
-REDUCTIONS: dict[str, int] = {"none": 0, "add": 16, "mul": 16, "max": 18, "min": 18}
-
-# What the core calls the operators, with the names of their functions here.
-_CORE = {
-    "Gather": GATHER,
-    "GatherElements": GATHER_ELEMENTS,
-    "GatherND": GATHER_ND,
-    "Scatter": SCATTER_ELEMENTS.replace(name="scatter"),
-    "ScatterElements": SCATTER_ELEMENTS,
-    "ScatterND": SCATTER_ND,
-    "TensorScatter": Operator(
-        *("tensor_scatter", AXIS, True, "past_cache", "write_indices", "update"),
-        wrap_negative_indices=False,
-        negatives="ONNX's write_indices are not negative",
-    ),
-}
 
 
 def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
@@ -122,7 +70,7 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
     array([[1.2, 1. ],
            [3.4, 2.3]])
     """
-    op, (data, indices) = _accepted("Gather", opset, data=data, indices=indices)
+    op, (data, indices) = accepted("Gather", opset, data=data, indices=indices)
     return core.gather(op, data, indices, axis)
 
 
@@ -162,7 +110,7 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
     array([[1, 1],
            [4, 3]])
     """
-    op, (data, indices) = _accepted("GatherElements", opset, data=data, indices=indices)
+    op, (data, indices) = accepted("GatherElements", opset, data=data, indices=indices)
     return core.gather(op, data, indices, axis)
 
 
@@ -202,8 +150,8 @@ def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLik
     array([[2, 3],
            [4, 5]])
     """
-    op, (data, indices) = _accepted("GatherND", opset, data=data, indices=indices)
-    if _version("GatherND", opset) < 12 and plans.integer(op, "batch_dims", batch_dims):
+    op, (data, indices) = accepted("GatherND", opset, data=data, indices=indices)
+    if version_of("GatherND", opset) < 12 and plans.integer(op, "batch_dims", batch_dims):
         raise errors.since_version(op, f"opset {opset} (GatherND-11) has no batch_dims", "opset 12")
     if len(indices.shape) and indices.shape[-1] == 0:
         rule = f"indices of shape {tuple(indices.shape)} holds empty tuples, which ONNX does not have; "
@@ -259,8 +207,8 @@ def scatter_elements(
     >>> gs.onnx.scatter_elements(np.array([[1.0, 2.0, 3.0]]), [[1, 1]], [[1.1, 2.1]], axis=1, reduction="add")
     array([[1. , 5.2, 3. ]])
     """
-    op, (data, indices, updates) = _accepted("ScatterElements", opset, data=data, indices=indices, updates=updates)
-    _check_reduction(op, "ScatterElements", opset, reduction)
+    op, (data, indices, updates) = accepted("ScatterElements", opset, data=data, indices=indices, updates=updates)
+    check_reduction(op, "ScatterElements", opset, reduction)
     return core.scatter(op, data, indices, updates, axis, reduction=reduction)
 
 
@@ -302,7 +250,7 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
     >>> gs.onnx.scatter(np.array([[1.0, 2.0, 3.0]]), [[1, 2]], [[1.1, 2.1]], axis=1)
     array([[1. , 1.1, 2.1]])
     """
-    op, (data, indices, updates) = _accepted("Scatter", opset, data=data, indices=indices, updates=updates)
+    op, (data, indices, updates) = accepted("Scatter", opset, data=data, indices=indices, updates=updates)
     return core.scatter(op, data, indices, updates, axis)
 
 
@@ -346,8 +294,8 @@ def scatter_nd(
     >>> gs.onnx.scatter_nd(np.array([1, 2, 3, 4, 5, 6, 7, 8]), [[4], [3], [1], [7]], [9, 10, 11, 12])
     array([ 1, 11,  3, 10,  9,  6,  7, 12])
     """
-    op, (data, indices, updates) = _accepted("ScatterND", opset, data=data, indices=indices, updates=updates)
-    _check_reduction(op, "ScatterND", opset, reduction)
+    op, (data, indices, updates) = accepted("ScatterND", opset, data=data, indices=indices, updates=updates)
+    check_reduction(op, "ScatterND", opset, reduction)
     return core.scatter(op, data, indices, updates, reduction=reduction)
 
 
@@ -404,7 +352,7 @@ def tensor_scatter(
             [0., 0.],
             [1., 2.]]])
     """
-    op = _operator("TensorScatter", _version("TensorScatter", opset))
+    op = operator_of("TensorScatter", version_of("TensorScatter", opset))
     mode = plans.word(op, "mode", mode, ("linear", "circular"))
     arguments = {"data": past_cache, "indices": 0 if write_indices is None else write_indices, "updates": update}
     backend, (past_cache, starts, update) = core.arrays(op, **arguments)
@@ -465,48 +413,3 @@ def reference_ops(opset: int | None = None) -> list[type]:
     except ImportError as reason:
         raise ImportError("reference_ops: it needs onnx; pip install onnx") from reason
     return evaluator.operators(opset)
-
-
-@cache
-def _operator(name: str, version: int) -> Operator:
-    """The core's record of a version of an operator."""
-    index_dtypes = INT64 if name in ("GatherND", "ScatterND", "TensorScatter") else INT32_OR_INT64
-    data_dtypes = CACHE_TYPES if name == "TensorScatter" else (*TYPES, "bfloat16")
-    source = f"{name}-{version}"
-    return _CORE[name].replace(source=source, index_dtypes=index_dtypes, data_dtypes=data_dtypes)
-
-
-def _version(name: str, opset: IntLike | None) -> int:
-    """The version of an operator that an opset has."""
-    op, versions = _CORE[name], VERSIONS[name]
-    if opset is None:
-        return versions[-1]
-    opset = plans.integer(op, "opset", opset)
-    if opset < versions[0]:
-        raise errors.since_version(op, f"opset {opset} has no {name}", f"opset {versions[0]}")
-    if name == "Scatter" and opset >= 11:
-        raise errors.shape_rule(op, f"opset {opset} has no Scatter any more; call scatter_elements")
-    return max(version for version in versions if version <= opset)
-
-
-def _accepted(name: str, opset: IntLike | None, **arguments: Any) -> tuple[Operator, list[Any]]:
-    """The operator of an opset, and its arguments as arrays, if the version takes them."""
-    version = _version(name, opset)
-    op = _operator(name, version)
-    backend, arrays = core.arrays(op, **arguments)
-    if version < BFLOAT16_SINCE and backend.dtype_name(arrays[0]) == "bfloat16":
-        later = VERSIONS[name][-1] >= BFLOAT16_SINCE
-        has = f"opset {BFLOAT16_SINCE}" if later else "ScatterElements of opset 13"
-        raise errors.since_version(op, f"{op.source} has no bfloat16", has)
-    core.check_source(op, backend, data=arrays[0], indices=arrays[1])
-    if len(arrays[0].shape) == 0:
-        raise errors.shape_rule(op, f"data has shape (); {op.source} takes rank 1 and more: pass data[None]")
-    return op, arrays
-
-
-def _check_reduction(op: Operator, name: str, opset: IntLike | None, reduction: str) -> None:
-    reduction = plans.word(op, "reduction", reduction, tuple(REDUCTIONS))
-    version = _version(name, opset)
-    if version < REDUCTIONS[reduction]:
-        what = f"opset {opset} ({name}-{version}) has no reduction={reduction!r}"
-        raise errors.since_version(op, what, f"opset {REDUCTIONS[reduction]}")

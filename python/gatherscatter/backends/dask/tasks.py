@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import dispatch, errors, memory, ops, values
+from gatherscatter import dispatch, errors, gathers, memory, scatters, values
 from gatherscatter.backends import kernels, means
 from gatherscatter.backends.base import Backend
 from gatherscatter.backends.dask.layout import Block, Cuts, inverse
@@ -247,7 +247,7 @@ def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None) -> Any:
     if tuples is None:
         return None
     _keep_no_memory()
-    return ops.gather_nd(permuted(chunk, order), like(tuples, chunk), mode="promise_in_bounds")
+    return gathers.gather_nd(permuted(chunk, order), like(tuples, chunk), mode="promise_in_bounds")
 
 
 def pick_of(order: tuple[int, ...], n: int, chunk: Any, bundle: Sequence[Array | None], after: None) -> Any:
@@ -283,7 +283,7 @@ class Merge:
             result[...] = values.element(self.operator, "fill_value", self.fill_value, dtype)
         start = 0
         for piece in pieces:
-            ops.scatter(result, order[start : start + len(piece)], piece, out=result)
+            scatters.scatter(result, order[start : start + len(piece)], piece, out=result)
             start += len(piece)
         return result.reshape((*shape, *self.row))
 
@@ -294,7 +294,9 @@ class Merge:
         rows = concatenated(pieces) if pieces else _nothing(self.meta, self.row)
         filled = len(order) < len(turns)
         turns = like(turns.reshape((*shape, 1)), rows)
-        return ops.gather_nd(rows, turns, mode="fill" if filled else "promise_in_bounds", fill_value=self.fill_value)
+        return gathers.gather_nd(
+            rows, turns, mode="fill" if filled else "promise_in_bounds", fill_value=self.fill_value
+        )
 
 
 def _nothing(meta: Any, row: tuple[int, ...]) -> Any:
@@ -327,7 +329,7 @@ class Send:
         return reshaped(updates, (int(np.prod(shape)), *updates.shape[self.n_position_axes :]))
 
     def parcel(self, flat: Any, which: Array, tuples: Array, sequence: Array | None) -> list[Any]:
-        return [tuples, sequence, ops.gather(flat, like(which, flat), mode="promise_in_bounds")]
+        return [tuples, sequence, gathers.gather(flat, like(which, flat), mode="promise_in_bounds")]
 
 
 def parcel_of_scalar(split: list[Any], at: int) -> list[Any] | None:
@@ -405,13 +407,13 @@ class Apply:
             chunk = self._scattered(chunk, tuples, updates, reduction, True)
         else:
             # What got an update in an earlier step goes on from there.
-            again = ops.gather_nd(named, tuples) > 0
+            again = gathers.gather_nd(named, tuples) > 0
             for include_self in (False, True):
                 which = np.flatnonzero(again == include_self)
                 if len(which):
-                    some = updates if state.waiting[0][2] is None else ops.gather(updates, like(which, updates))
+                    some = updates if state.waiting[0][2] is None else gathers.gather(updates, like(which, updates))
                     chunk = self._scattered(chunk, tuples[which], some, reduction, include_self)
-        return State(chunk, ops.scatter_nd(named, tuples, 1, reduction="add"), [])
+        return State(chunk, scatters.scatter_nd(named, tuples, 1, reduction="add"), [])
 
     def _joined(self, state: State) -> tuple[Array, Any]:
         tuples = concatenated([parcel[0] for parcel in state.waiting])
@@ -420,7 +422,7 @@ class Apply:
         updates = concatenated([parcel[2] for parcel in state.waiting])
         if state.waiting[0][1] is not None:
             order = np.argsort(concatenated([parcel[1] for parcel in state.waiting]))
-            tuples, updates = tuples[order], ops.gather(updates, like(order, updates))
+            tuples, updates = tuples[order], gathers.gather(updates, like(order, updates))
         return tuples, updates
 
     def _scattered(self, chunk: Any, tuples: Array, updates: Any, reduction: Any, include_self: bool) -> Any:
@@ -428,7 +430,7 @@ class Apply:
         tuples = like(tuples, chunk)
         if isinstance(updates, np.ndarray) and not isinstance(chunk, _NUMPY):
             updates = _backend(chunk).asarray(updates, chunk)
-        result = ops.scatter_nd(
+        result = scatters.scatter_nd(
             table, tuples, updates, reduction=reduction, include_self=include_self, mode="promise_in_bounds"
         )
         return permuted(result, inverse(self.order))

@@ -1,0 +1,254 @@
+"""The public gathers: signature, documentation, and the record of the operator, which `core` carries out.
+
+``gathers.pyi`` has their overloads for type checkers.
+"""
+
+from typing import Any
+
+from numpy import ndarray
+
+from gatherscatter import core, threads
+from gatherscatter._kernels.gather import try_gather
+from gatherscatter._typing import IntLike
+from gatherscatter.operators import AXIS, ELEMENTS, GATHER, GATHER_ELEMENTS, GATHER_ND, ND
+
+__all__ = ["gather", "gather_elements", "gather_nd"]
+
+# Small calls on NumPy arrays have no time for a plan: each function tries them first, and the kernel answers None to
+# what a plan has to explain, or what has to be done in another way.
+
+
+def gather(
+    data: Any,
+    indices: Any,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: str = "raise",
+    fill_value: Any = 0,
+    out: Any = None,
+) -> Any:
+    """Gather the slices of `data` along one axis that `indices` name.
+
+    With ``b = batch_dims``, for positions ``p`` in front of the axis (the first ``b`` of them shared with
+    `indices`) and ``t`` in ``indices.shape[b:]``::
+
+        result[p + t] = data[p + (indices[p[:b] + t],)]
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        Any dtype, any strides, r ≥ 1; it is never copied.
+    indices : array of integers
+        Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
+    axis : int, default 0
+        The axis of `data` that is indexed; negative counts from the back.
+    batch_dims : int, default 0
+        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(axis, indices.ndim)``, with equal sizes.
+    mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
+        What an index does that is outside ``[0, size)`` after the rule for negatives: see `gather_nd`.
+    fill_value : scalar, default 0
+        For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero.
+    out : array, optional
+        Where to put the result: of its shape and dtype, with any strides; it may overlap the inputs.
+
+    Returns
+    -------
+    array, shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]``
+        Of data's library, dtype and device; `out` itself where it was given.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
+        As `gather_nd`.
+
+    See Also
+    --------
+    gather_nd : By tuples of indices along the leading axes.
+    gather_elements : By an index for each element.
+    scatter : The inverse.
+
+    Notes
+    -----
+    This is Gather of ONNX [1]_, ``tf.gather`` [2]_ and, without `batch_dims`, ``numpy.take``.
+
+    References
+    ----------
+    .. [1] ONNX operators, Gather-13, https://onnx.ai/onnx/operators/onnx__Gather.html
+    .. [2] TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/gather
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> data = np.array([[0, 1, 2], [3, 4, 5]])
+    >>> gs.gather(data, [1, 0, 1])
+    array([[3, 4, 5],
+           [0, 1, 2],
+           [3, 4, 5]])
+    >>> gs.gather(data, [-1], axis=1)
+    array([[2],
+           [5]])
+    >>> gs.gather(data, [[0, 2], [1, 1]], axis=1, batch_dims=1)
+    array([[0, 2],
+           [4, 4]])
+    """
+    if type(data) is ndarray:
+        result = try_gather(AXIS, True, data, indices, axis, batch_dims, mode, out, threads.limit)
+        if result is not None:
+            return result
+    return core.gather(GATHER, data, indices, axis, batch_dims, mode, fill_value, out)
+
+
+def gather_nd(
+    data: Any, indices: Any, *, batch_dims: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
+) -> Any:
+    """Gather the elements or slices of `data` that the index tuples along the last axis of `indices` name.
+
+    With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position ``t`` in
+    ``indices.shape[:-1]``::
+
+        result[t] = data[t[:b] + tuple(indices[t])]
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        Any dtype, any strides; it is never copied.
+    indices : array of integers, shape (…, k)
+        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. ``i < 0`` means ``i + size``. With ``k = 0`` each
+        (empty) tuple names the whole batch item.
+    batch_dims : int, default 0
+        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
+    mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
+        What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
+        take the nearest end; take it modulo the size; make the slice `fill_value`. With "promise_in_bounds" the
+        caller guarantees that there is none, and a backend may skip its check; the NumPy backend checks and raises.
+    fill_value : scalar, default 0
+        For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero (an empty
+        string, the epoch).
+    out : array, optional
+        Where to put the result: of its shape and dtype, with any strides; it may overlap the inputs.
+
+    Returns
+    -------
+    array, shape ``indices.shape[:-1] + data.shape[b + k:]``
+        Of data's library, dtype and device; `out` itself where it was given.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds and the mode raises, or if an axis of size 0 is to be clipped or wrapped
+        into. The message names the first such tuple. `out` is then left as it was.
+    ValueError
+        If the shapes, `mode`, `batch_dims` or `out` break a rule above.
+    TypeError
+        If `indices` is not of integers, if arrays of two libraries meet, if `data` is a masked array, or if
+        `fill_value` or `out` has another dtype.
+
+    See Also
+    --------
+    gather : Slices along one axis.
+    gather_elements : By an index for each element, along one axis.
+    scatter_nd : The inverse.
+
+    Notes
+    -----
+    This is GatherND of ONNX [1]_ and OpenVINO [2]_ and ``tf.gather_nd`` [3]_; where they differ (``k = 0``,
+    negative indices, fused batch axes), this function takes the widest of them.
+
+    References
+    ----------
+    .. [1] ONNX operators, GatherND-13, https://onnx.ai/onnx/operators/onnx__GatherND.html
+    .. [2] OpenVINO operation set, GatherND-5 and GatherND-8,
+       https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-nd-8.html
+    .. [3] TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/gather_nd
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> data = np.array([[0, 1], [2, 3]])
+    >>> gs.gather_nd(data, [[0, 0], [1, 1]])
+    array([0, 3])
+    >>> gs.gather_nd(data, [[1], [0]])
+    array([[2, 3],
+           [0, 1]])
+    >>> gs.gather_nd(data, [[1], [0]], batch_dims=1)
+    array([1, 2])
+    >>> gs.gather_nd(data, [[0, 5], [1, -1]], mode="fill", fill_value=-9)
+    array([-9,  3])
+    """
+    if type(data) is ndarray:
+        result = try_gather(ND, True, data, indices, 0, batch_dims, mode, out, threads.limit)
+        if result is not None:
+            return result
+    return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, out)
+
+
+def gather_elements(
+    data: Any, indices: Any, *, axis: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
+) -> Any:
+    """Gather one element of `data` for each element of `indices`, along one axis.
+
+    For every position ``t`` in ``indices.shape``, with ``t'`` the same but for ``t'[axis] = indices[t]``::
+
+        result[t] = data[t']
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        Any dtype, any strides, r ≥ 1; it is never copied.
+    indices : array of integers, rank r
+        Signed or unsigned, 8 to 64 bits. Off the axis it may be smaller than `data`, not larger.
+        ``i < 0`` means ``i + size``.
+    axis : int, default 0
+        The axis of `data` that is indexed; negative counts from the back.
+    mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
+        What an index does that is outside ``[0, size)`` after the rule for negatives: see `gather_nd`.
+    fill_value : scalar, default 0
+        For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero.
+    out : array, optional
+        Where to put the result: of its shape and dtype, with any strides; it may overlap the inputs.
+
+    Returns
+    -------
+    array, shape ``indices.shape``
+        Of data's library, dtype and device; `out` itself where it was given.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
+        As `gather_nd`.
+
+    See Also
+    --------
+    gather : Slices along one axis.
+    gather_nd : By tuples of indices along the leading axes.
+    scatter_elements : The inverse.
+
+    Notes
+    -----
+    This is GatherElements of ONNX [1]_, ``torch.gather`` and, with equal sizes off the axis,
+    ``numpy.take_along_axis``.
+
+    References
+    ----------
+    .. [1] ONNX operators, GatherElements-13, https://onnx.ai/onnx/operators/onnx__GatherElements.html
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> data = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    >>> gs.gather_elements(data, [[1, 2, 0], [2, 0, 0]])
+    array([[4, 8, 3],
+           [7, 2, 3]])
+    >>> gs.gather_elements(data, [[-1], [0]], axis=1)
+    array([[3],
+           [4]])
+    """
+    if type(data) is ndarray:
+        result = try_gather(ELEMENTS, True, data, indices, axis, 0, mode, out, threads.limit)
+        if result is not None:
+            return result
+    return core.gather(GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, out)

@@ -1,0 +1,207 @@
+"""Overloads of the public functions: the array that comes in says what goes out."""
+
+from typing import Any, overload
+
+from numpy.typing import NDArray
+
+from gatherscatter._typing import (
+    ArrayT,
+    GatherMode,
+    Integer,
+    IntegerArray,
+    Integers,
+    IntLike,
+    LazyT,
+    Nested,
+    ScalarT,
+    Values,
+)
+
+__all__ = ["gather", "gather_elements", "gather_nd"]
+
+@overload
+def gather(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers | Integer,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def gather(
+    data: Nested[Any],
+    indices: IntegerArray | Integers | Integer,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def gather(
+    data: LazyT,
+    indices: LazyT | IntegerArray,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather(
+    data: NDArray[Any],
+    indices: LazyT,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather(
+    data: ArrayT,
+    indices: ArrayT | Integers | Integer,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+@overload
+def gather(
+    data: Nested[Any],
+    indices: ArrayT,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+@overload
+def gather_nd(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def gather_nd(
+    data: Values,
+    indices: IntegerArray | Integers,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def gather_nd(
+    data: LazyT,
+    indices: LazyT | IntegerArray,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather_nd(
+    data: NDArray[Any],
+    indices: LazyT,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather_nd(
+    data: ArrayT,
+    indices: ArrayT | Integers,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+@overload
+def gather_nd(
+    data: Values,
+    indices: ArrayT,
+    *,
+    batch_dims: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+@overload
+def gather_elements(
+    data: NDArray[ScalarT],
+    indices: IntegerArray | Integers,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[ScalarT]: ...
+@overload
+def gather_elements(
+    data: Nested[Any],
+    indices: IntegerArray | Integers,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def gather_elements(
+    data: LazyT,
+    indices: LazyT | IntegerArray,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather_elements(
+    data: NDArray[Any],
+    indices: LazyT,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: LazyT | None = None,
+) -> LazyT: ...
+@overload
+def gather_elements(
+    data: ArrayT,
+    indices: ArrayT | Integers,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...
+@overload
+def gather_elements(
+    data: Nested[Any],
+    indices: ArrayT,
+    *,
+    axis: IntLike = 0,
+    mode: GatherMode = "raise",
+    fill_value: object = 0,
+    out: ArrayT | None = None,
+) -> ArrayT: ...

@@ -42,8 +42,8 @@ SCATTER_CHOICES = tuple(itertools.product(SCATTER_MODES, (True, False)))
 def cells(functions, reductions, choices):
     """Parameters: library, function, reduction, dtype, and the choices that it is called with, which are all.
 
-    An expensive library gets them in tests marked slow, and by default so few that `test_every_pair_is_in_the_default_run`
-    still holds: of scatters a third of the cells with 4 choices, of gathers, which have one reduction, all with 2.
+    An expensive library gets them in tests marked slow, and by default so few that any two still meet: of scatters a
+    third of the cells with 4 choices, of gathers, which have one reduction, all with 2.
     """
     third, share = (3, 4) if len(reductions) > 1 else (1, 2)
     combinations = list(itertools.product(*map(enumerate, (functions, reductions, DTYPES))))

@@ -8,8 +8,9 @@ import sys
 import gatherscatter as gs
 import numpy as np
 import pytest
+from constants import AXIS, GATHER_MODES, REDUCTIONS, SCATTER_MODES
 from gatherscatter import __main__ as command
-from gatherscatter import ops, self_check, shapes
+from gatherscatter import ops, self_check
 from gatherscatter._kernels import scatter as kernels
 from gatherscatter.backends import numpy as numpy_backend
 
@@ -27,10 +28,10 @@ def test_every_function_mode_and_reduction_is_called(few):
         options = call.options
         met |= {(call.function, options["mode"]), (call.function, options.get("reduction")), call.arrays[0].dtype.name}
     for function in ("gather", "gather_nd", "gather_elements"):
-        assert met >= {(function, mode) for mode in shapes.GATHER_MODES}
+        assert met >= {(function, mode) for mode in GATHER_MODES}
     for function in ("scatter", "scatter_nd", "scatter_elements"):
-        assert met >= {(function, mode) for mode in shapes.SCATTER_MODES}
-        assert met >= {(function, reduction) for reduction in shapes.REDUCTIONS}
+        assert met >= {(function, mode) for mode in SCATTER_MODES}
+        assert met >= {(function, reduction) for reduction in REDUCTIONS}
     assert met >= {"bool", "float32"}
 
 
@@ -48,7 +49,7 @@ def test_a_broken_kernel_is_found(monkeypatch, capsys, numpy_alone):
     whole = kernels.scatter
 
     def broken(kind, data, indices, updates, *rest):
-        return whole(kind, data, indices, updates if kind == shapes.AXIS else np.roll(updates, 1), *rest)
+        return whole(kind, data, indices, updates if kind == AXIS else np.roll(updates, 1), *rest)
 
     monkeypatch.setattr(numpy_backend._scatter, "scatter", broken)
     monkeypatch.setattr(ops, "_try_scatter", lambda *arguments: None)  # the other way to the same kernel

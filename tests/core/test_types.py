@@ -9,7 +9,8 @@ from pathlib import Path
 
 import gatherscatter as gs
 import pytest
-from gatherscatter import _typing, shapes
+from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES
+from gatherscatter import _typing
 from gatherscatter import onnx as gonnx
 from gatherscatter import openvino as gov
 from gatherscatter import tensorflow as gtf
@@ -83,9 +84,9 @@ def test_every_function_is_used():
 
 def test_names_of_options_are_those_that_the_functions_take():
     names = typing.get_args
-    assert names(_typing.GatherMode) == shapes.GATHER_MODES
-    assert names(_typing.ScatterMode) == shapes.SCATTER_MODES
-    assert names(_typing.Reduction) == shapes.REDUCTIONS
+    assert names(_typing.GatherMode) == GATHER_MODES
+    assert names(_typing.ScatterMode) == SCATTER_MODES
+    assert names(_typing.Reduction) == REDUCTIONS
     assert names(_typing.ONNXReduction) == tuple(gonnx.REDUCTIONS)
     assert names(_typing.OpenVINONDReduction) == tuple(gov._ND_REDUCTIONS)
     assert names(_typing.OpenVINOElementsReduction) == tuple(gov._ELEMENTS_REDUCTIONS)

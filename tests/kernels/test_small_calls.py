@@ -4,11 +4,10 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_numbers
-from constants import REDUCTIONS
-from gatherscatter import reference, shapes, threads
+from constants import AXIS, ELEMENTS, ND, REDUCTIONS, plans
+from gatherscatter import reference, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
-from gatherscatter.shapes import AXIS, ELEMENTS, ND
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import REDUCTION_DTYPES, numbers, scatter_calls
@@ -34,7 +33,7 @@ def test_answers_just_what_a_plan_allows(function, data):
     given_options = options(function, axis, b)
     result = try_gather(KINDS[function], source, indices, axis, b, 1)
     try:
-        getattr(shapes, function)(source.shape, places, *given_options.values(), "raise")
+        getattr(plans, function)(source.shape, places, *given_options.values(), "raise")
         expected = getattr(reference, function)(source, indices, **given_options)
     except (ValueError, IndexError):
         assert result is None

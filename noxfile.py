@@ -19,6 +19,9 @@ ON_LINUX = sys.platform == "linux"
 ASV = ("asv>=0.6.5", "virtualenv>=20.26")
 CIBUILDWHEEL = "cibuildwheel==4.3.3"
 MAX_WHEEL = 2_000_000  # bytes
+THOROUGH = "--hypothesis-profile=thorough"
+# What needs no array library but NumPy, and all of it.
+KERNELS = ("tests/kernels", "tests/core", "-m", "not types", THOROUGH)
 
 
 def version():
@@ -52,16 +55,21 @@ def tests(session, dependencies):
         path.write_text("\n".join(lower_bounds()) + "\n", encoding="utf-8")
         constraints = ["-c", str(path)]
     install(session, ".[test]", *constraints)
-    # What type checkers say depends on the newest libraries' own types.
-    ignored = ["--ignore=tests/test_types.py"] if dependencies == "oldest" else []
-    session.run("pytest", *ignored, *session.posargs)
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def longer(session):
+    """Run what the suite leaves out by default, or has a selection of: slow tests, all drawn cases, type checkers."""
+    install(session, ".[test]")
+    session.run("pytest", "-m", "slow or drawn or types", THOROUGH, *session.posargs)
 
 
 @nox.session
 def kernels(session):
     """Run the tests of the kernels, which need no array library but NumPy; CC=clang builds with another compiler."""
     install(session, ".[test-kernels]")
-    session.run("pytest", *(session.posargs or ["@tests/kernels.txt"]))
+    session.run("pytest", *(session.posargs or KERNELS))
 
 
 @nox.session
@@ -83,7 +91,7 @@ def sanitize(session):
         session, ".[test-kernels]", "-Ccmake.define.GATHERSCATTER_SANITIZE=address;undefined", "-Cinstall.strip=false"
     )
     session.run(
-        *("pytest", "-s", "-p", "no:cacheprovider", *(session.posargs or ["@tests/kernels.txt"])),
+        *("pytest", "-s", "-p", "no:cacheprovider", *(session.posargs or KERNELS)),
         env={
             "LD_PRELOAD": " ".join(libraries),
             "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",
@@ -132,7 +140,7 @@ def types(session):
     session.run("mypy", "--strict", *stubbed)
     session.run("pyright")
     session.run("pyright", "--verifytypes", "gatherscatter", "--ignoreexternal")
-    session.run("pytest", "tests/test_types.py", "tests/test_package.py", "-k", "types or stubs")
+    session.run("pytest", "-m", "types", "tests/core")
 
 
 @nox.session
@@ -196,7 +204,7 @@ def build(session):
         )
         session.run(python, "-c", "import gatherscatter as gs; gs.show_config()", env=bare, external=True)
         session.run(
-            *(python, "-m", "pytest", "-m", "not peers and not distributed and not compiler", *session.posargs),
+            *(python, "-m", "pytest", "-m", "not slow and not distributed and not peers", *session.posargs),
             env=bare,
             external=True,
         )

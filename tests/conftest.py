@@ -1,11 +1,20 @@
+"""How the tests are chosen and run; what they share is in the modules beside this one."""
+
 import contextlib
+import ctypes
+import gc
+import importlib.util
+import os
+import sys
+from collections import Counter
+from pathlib import Path
 
 import gatherscatter as gs
-import numpy as np
 import pytest
-from gatherscatter._kernels import gather, scatter
-from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
+from gatherscatter.backends import kernels
 from hypothesis import settings
+
+pytest.register_assert_rewrite("assertions")
 
 with contextlib.suppress(ImportError):
     import jax
@@ -13,58 +22,81 @@ with contextlib.suppress(ImportError):
     jax.config.update("jax_enable_x64", True)
 
 # The same cases in every run; no deadline, since a first call may be slow on a busy machine.
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=200)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=200)
 settings.load_profile("default")
 
-
-def assert_same_bits(result, expected):
-    """Equal dtype, shape and bytes: NaN equals NaN, and -0.0 does not equal 0.0."""
-    assert isinstance(result, np.ndarray)
-    assert result.dtype == expected.dtype
-    assert result.shape == expected.shape
-    if expected.dtype.hasobject:
-        assert result.tolist() == expected.tolist()
-    else:
-        assert result.tobytes() == expected.tobytes()
+ABSENT = pytest.StashKey[Counter]()
+LIBC = ctypes.CDLL(None) if os.name == "posix" else None
+PEERS = Path(__file__).with_name("peers")
 
 
-def assert_same_numbers(result, expected):
-    """As assert_same_bits, but any NaN equals any other: which one arithmetic makes is the machine's choice."""
-    assert isinstance(result, np.ndarray)
-    assert result.dtype == expected.dtype
-    assert result.shape == expected.shape
-    parts = []
-    for array in (result, expected):
-        flat = np.array(array).reshape(-1)
-        flat = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
-        if flat.dtype.kind not in "biu":
-            flat[flat != flat] = np.nan
-        parts.append(flat)
-    assert parts[0].tobytes() == parts[1].tobytes(), f"{result!r} is not {expected!r}"
+def pytest_configure(config):
+    config.stash[ABSENT] = Counter()
 
 
-# Each strategy by name, where it can do the work, and thread counts that cut small work as large work is cut.
-FORCED = [
-    (1, ScatterStrategy.AUTO, GatherStrategy.AUTO),
-    (2, ScatterStrategy.ROWS, GatherStrategy.COLUMNS),
-    (3, ScatterStrategy.PARTITION, GatherStrategy.RUNS),
-    (4, ScatterStrategy.PRIVATE, GatherStrategy.BLOCKS),
-    (5, ScatterStrategy.ROW_PIECES, GatherStrategy.COLUMNS),
-    (8, ScatterStrategy.UNITS, GatherStrategy.BLOCKS),
-]
+def pytest_ignore_collect(collection_path, config):
+    """Import no other system that is not asked for, nor one that is not installed."""
+    if PEERS not in collection_path.parents or collection_path.suffix != ".py":
+        return None
+    if "not peers" in config.getoption("markexpr"):
+        return True
+    package = collection_path.stem.removeprefix("test_").removesuffix("_peer")
+    if importlib.util.find_spec(package) is None:
+        config.stash[ABSENT][f"{package} is not installed"] += 1
+        return True
+    return None
 
 
-@pytest.fixture(params=FORCED, ids=[f"{n}-{scatters.name}-{gathers.name}" for n, scatters, gathers in FORCED])
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item):
+    if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("drawn")
+
+
+@pytest.hookimpl(trylast=True)  # what -m and -k leave
+def pytest_collection_modifyitems(config, items):
+    """Deselect what this machine lacks something for, and remember why."""
+    reasons = [next((m.args[0] for m in item.iter_markers("absent") if not m.kwargs["when"]), None) for item in items]
+    config.stash[ABSENT].update(reason for reason in reasons if reason)
+    config.hook.pytest_deselected(items=[item for item, reason in zip(items, reasons, strict=True) if reason])
+    items[:] = [item for item, reason in zip(items, reasons, strict=True) if not reason]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    found = config.stash[ABSENT]
+    if found:
+        why = "; ".join(f"{n} as {reason}" for reason, n in found.items())
+        terminalreporter.write_line(f"not run here: {found.total()} tests or files, {why}")
+
+
+@pytest.fixture(params=[1, 2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow), 8])
 def forced_threads(request):
-    n_threads, scatters, gathers = request.param
-    gather.force(gathers, n_threads)
-    scatter.force(scatters, n_threads)
-    yield n_threads
-    gather.force(GatherStrategy.AUTO, 0)
-    scatter.force(ScatterStrategy.AUTO, 0)
+    """Cut small work for this many threads as large work is cut; 1 is the plain serial call."""
+    with kernels.forced(request.param):
+        yield request.param
 
 
 @pytest.fixture(autouse=True)
 def _default_threads():
     yield
     gs.set_num_threads(None)
+
+
+@pytest.fixture
+def dask_in_this_thread():
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_compiled_is_kept():
+    """JAX keeps every program that it compiles, and glibc the memory of those that it let go: gibibytes."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
+        if hasattr(LIBC, "malloc_trim"):
+            LIBC.malloc_trim(0)

@@ -15,18 +15,10 @@ from unittest import mock
 
 import ml_dtypes
 import numpy as np
+import pytest
+from constants import DTYPES, GATHERS, REDUCTIONS, SCATTERS, reduces
 
-FUNCTIONS = ("gather", "gather_nd", "gather_elements", "scatter", "scatter_nd", "scatter_elements")
-REDUCTIONS = ("none", "add", "mul", "max", "min", "mean")
-DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
-)  # fmt: skip
 TABLE = Path(__file__).parents[1] / "docs" / "backends-table.md"
-
-
-def numpy_dtype(name):
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
 @dataclass(frozen=True)
@@ -145,8 +137,31 @@ LIBRARIES = (
     Library("Dask", "dask", to_dask, from_dask),
     Library("array-api-strict", "array_api_strict", to_strict, np.asarray),
 )
-# Lazy arrays refuse in compute() what others refuse at the call: test_dask.py has their tests.
+# Lazy arrays refuse in compute() what others refuse at the call: tests/backends/test_dask*.py have their tests.
 EAGER = tuple(library for library in LIBRARIES if library.package != "dask")
+
+
+def needs(condition, reason):
+    """A mark: unless the condition holds, the test is deselected, and the summary counts it with the reason."""
+    return pytest.mark.absent(reason, when=bool(condition))
+
+
+def on(library):
+    """Marks for a test that runs on the library."""
+    reason = why_not_here(library)
+    marks = [needs(reason is None, reason)]
+    return [pytest.mark.gpu, *marks] if library.device == "cuda" else marks
+
+
+def on_each(libraries):
+    """The libraries as parameters of a test."""
+    return [pytest.param(library, marks=on(library), id=library.name) for library in libraries]
+
+
+def on_devices(package):
+    """The CPU and the CUDA device of a package as parameters of a test."""
+    marks = next(on(library) for library in LIBRARIES if library.package == package and library.device == "cuda")
+    return ["cpu", pytest.param("cuda", marks=marks)]
 
 
 @cache
@@ -186,39 +201,32 @@ def table():
     lines = [
         "# What each backend does",
         "",
-        "Written by `python tests/libraries.py` from what `tests/test_backends.py` runs: every function with every",
-        "mode, reduction and dtype, against the scalar loop. What is not here is refused with `NotImplementedError`,",
-        "and the suite fails as soon as that is no longer so.",
+        "Written by `python tests/libraries.py` from what `tests/backends/test_backends.py` runs: every function with",
+        "every mode, reduction and dtype, against the scalar loop. What is not here is refused with",
+        "`NotImplementedError`, and the suite fails as soon as that is no longer so.",
         "",
         "Results have the loop's bits, but for sums and products of floating-point numbers on CUDA, which round in no",
         "particular order, and for complex products on JAX and array-API namespaces, which are the library's own.",
         "",
     ]
-    for functions, reductions in ((FUNCTIONS[:3], ("gathers",)), (FUNCTIONS[3:], REDUCTIONS)):
+    for functions, columns in ((GATHERS, {"gathers": "none"}), (SCATTERS, {name: name for name in REDUCTIONS})):
         lines += [
             f"## {', '.join(f'`{name}`' for name in functions)}",
             "",
-            "| backend | " + " | ".join(reductions) + " |",
-            "|---|" + "---|" * len(reductions),
+            "| backend | " + " | ".join(columns) + " |",
+            "|---|" + "---|" * len(columns),
         ]
         for library in LIBRARIES:
-            cells = [_cell(library, functions, reduction) for reduction in reductions]
+            cells = [_cell(library, functions, reduction) for reduction in columns.values()]
             lines.append(f"| {library.name} | " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines)
 
 
-def accepted(reduction, dtype):
-    """Whether any backend is to take the dtype (docs/semantics.md)."""
-    if reduction in ("max", "min"):
-        return not dtype.startswith("complex")
-    return reduction != "mean" or dtype != "bool"
-
-
 def _cell(library, functions, reduction):
     taken, refused = [], {}
     for dtype in DTYPES:
-        if not accepted(reduction, dtype) or not has_dtype(library, dtype):
+        if not reduces(reduction, dtype) or not has_dtype(library, dtype):
             continue
         reasons = {name: cannot(library, name, reduction, dtype) for name in functions}
         found = {reason for reason in reasons.values() if reason}

@@ -5,6 +5,8 @@ import tempfile
 
 import ml_dtypes
 import numpy as np
+from constants import DTYPES, GATHER_MODES, SCATTER_MODES, reduces
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 INDEX_DTYPES = [np.dtype(f"{kind}{width}") for kind in "iu" for width in (1, 2, 4, 8)]
@@ -32,15 +34,19 @@ DISTINCT_LAYOUTS = tuple(name for name in LAYOUTS if name != "broadcast")  # for
 SAME_DTYPE_LAYOUTS = tuple(name for name in LAYOUTS if name != "swapped")  # for updates
 WRITABLE_LAYOUTS = ("C", "F", "reversed", "sliced", "unaligned", "memmap")  # for out
 
+
+def numpy_dtype(name):
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
 # What is reduced, in either byte order.
-REDUCTION_DTYPES = [
-    np.dtype(spec)
-    for spec in (
-        "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", ml_dtypes.bfloat16, "f4", "f8", "F", "D",
-        ">f4", ">i8", ">c16", ">f2", ">u2",
-    )
-]  # fmt: skip
-REDUCTIONS = ("none", "add", "mul", "max", "min", "mean")
+REDUCTION_DTYPES = [*map(numpy_dtype, DTYPES), *map(np.dtype, (">f4", ">i8", ">c16", ">f2", ">u2"))]
+
+
+def examples(n):
+    """Settings for n drawn cases under --hypothesis-profile=thorough, and a quarter of them by default."""
+    share = settings.default.max_examples / settings.get_profile("thorough").max_examples
+    return settings(max_examples=max(5, round(n * share)), suppress_health_check=list(HealthCheck))
 
 
 def values(shape, dtype, seed):
@@ -118,19 +124,6 @@ def index_values(draw, shape, sizes, dtype, mode):
     return np.array(flat, dtype).reshape(shape)
 
 
-MODES = ("raise", "clip", "wrap", "fill", "promise_in_bounds")
-SCATTER_MODES = ("raise", "clip", "wrap", "drop", "promise_in_bounds")
-
-
-def reduces(dtype, reduction):
-    """Whether the reduction is one of the dtype's."""
-    if reduction == "none":
-        return True
-    if dtype not in REDUCTION_DTYPES:
-        return False
-    return not ((dtype.kind == "c" and reduction in ("max", "min")) or (dtype.kind == "b" and reduction == "mean"))
-
-
 def numbers(shape, dtype, seed):
     """Deterministic numbers that show the order of sums, overflow, and (by seed: no, few, many) specials.
 
@@ -163,7 +156,7 @@ def gather_nd_cases(draw, dtypes):
     """Arguments of gather_nd that follow every rule: (data, indices, options)."""
     b = draw(st.integers(0, 2))
     k = draw(st.integers(0, 3))
-    mode = draw(st.sampled_from(MODES))
+    mode = draw(st.sampled_from(GATHER_MODES))
     index_dtype = draw(st.sampled_from(INDEX_DTYPES))
     sides = st.integers(0, 4)
     batch = tuple(draw(sides) for _ in range(b))
@@ -261,7 +254,7 @@ def calls(draw, function, dtypes, modes):
 @st.composite
 def gather_calls(draw, function, dtypes):
     """Arguments of a gather that follow every rule: (data, indices, options)."""
-    (shape, dtype), indices, options, _ = draw(calls(function, dtypes, MODES))
+    (shape, dtype), indices, options, _ = draw(calls(function, dtypes, GATHER_MODES))
     data = lay_out(values(shape, dtype, draw(st.integers(0, 99))), draw(st.sampled_from(LAYOUTS)))
     return data, indices, options
 
@@ -273,7 +266,7 @@ def scatter_calls(draw, function, dtypes, reductions=("none",), *, scalars=False
     fill = numbers if dtype in REDUCTION_DTYPES else values
     seed = draw(st.integers(0, 99))
     data = lay_out(fill(shape, dtype, seed), draw(st.sampled_from(LAYOUTS)))
-    options["reduction"] = draw(st.sampled_from([name for name in reductions if reduces(dtype, name)]))
+    options["reduction"] = draw(st.sampled_from([name for name in reductions if reduces(name, dtype.name)]))
     options["include_self"] = draw(st.booleans())
     if scalars and draw(st.integers(0, 5)) == 0:
         updates = draw(st.sampled_from(SCALARS[dtype.kind]))

@@ -4,14 +4,14 @@ from functools import cache
 
 import gatherscatter as gs
 import numpy as np
+import onnxruntime as ort
 import pytest
-from conftest import assert_same_bits
+from assertions import assert_same_bits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from strategies import index_values, sides, values
 
-ort = pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.peers
 
 FUNCTIONS = {

@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import openvino
 import pytest
 from gatherscatter import openvino as ours
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-openvino = pytest.importorskip("openvino")
 pytestmark = pytest.mark.peers
 
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",

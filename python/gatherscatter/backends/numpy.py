@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter import errors, memory, threads, values
-from gatherscatter._kernels.gather import try_gather as _try_gather
-from gatherscatter._kernels.scatter import try_scatter as _try_scatter
+from gatherscatter._kernels.gather import try_gather
+from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels, means, references
 from gatherscatter.backends.base import Backend
 from gatherscatter.operators import AXIS, Operator
@@ -41,7 +41,7 @@ class NumPyBackend(Backend):
 
     def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Array | None:
         """As in the base class."""
-        return _try_gather(
+        return try_gather(
             op.kind, op.wrap_negative_indices, data, indices, axis, batch_dims, "raise", None, threads.limit
         )
 
@@ -49,7 +49,7 @@ class NumPyBackend(Backend):
         self, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any, reduction: Any
     ) -> Array | None:
         """As in the base class."""
-        return _try_scatter(
+        return try_scatter(
             op.kind, op.wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, "raise", True, None,
             threads.limit,
         )  # fmt: skip

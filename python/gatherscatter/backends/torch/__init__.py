@@ -18,8 +18,8 @@ from torch import Tensor
 
 from gatherscatter import errors, threads, values
 from gatherscatter import plan as plans
-from gatherscatter._kernels.gather import try_gather as _try_gather
-from gatherscatter._kernels.scatter import try_scatter as _try_scatter
+from gatherscatter._kernels.gather import try_gather
+from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import derivatives
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.table import TableBackend
@@ -81,7 +81,7 @@ class TorchBackend(TableBackend):
             arrays = data.numpy(), indices.numpy()
         except (RuntimeError, TypeError):
             return None
-        result = _try_gather(op.kind, op.wrap_negative_indices, *arrays, axis, batch_dims, "raise", None, threads.limit)
+        result = try_gather(op.kind, op.wrap_negative_indices, *arrays, axis, batch_dims, "raise", None, threads.limit)
         return None if result is None else torch.from_numpy(result)
 
     def try_scatter(
@@ -94,7 +94,7 @@ class TorchBackend(TableBackend):
             arrays = data.numpy(), indices.numpy(), updates.numpy()
         except (RuntimeError, TypeError):
             return None
-        result = _try_scatter(
+        result = try_scatter(
             op.kind, op.wrap_negative_indices, *arrays, axis, batch_dims, reduction, "raise", True, None, threads.limit
         )
         return None if result is None else torch.from_numpy(result)

@@ -1,0 +1,137 @@
+"""PyTorch: torch.compile, torch.export, and traces."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+import torch
+from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES
+from libraries import needs
+from strategies import numbers
+from torch_cases import GEOMETRIES, distinct, each_device, geometry, updates_for
+
+# What PyTorch says of its own doings in torch.compile.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*autograd.function.Function.* should not be instantiated:DeprecationWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled():
+    torch.compiler.reset()
+
+
+@each_device
+@pytest.mark.parametrize("backend", ["aot_eager"])
+@pytest.mark.parametrize("mode", GATHER_MODES)
+@pytest.mark.parametrize("function", GEOMETRIES)
+def test_gathers_compile(function, mode, backend, device):
+    shape, indices, options = geometry(function, mode, device)
+    data = distinct(*shape, device=device).requires_grad_()
+
+    def call(data, indices):
+        return getattr(gs, function)(data, indices, mode=mode, **options) * 2
+
+    compiled = torch.compile(call, fullgraph=True, backend=backend)
+    for _ in range(2):
+        assert compiled(data, indices).equal(call(data, indices))
+    compiled(data, indices).sum().backward()
+    expected = torch.autograd.grad(call(data, indices).sum(), data)[0]
+    assert data.grad.equal(expected)
+
+
+@each_device
+@pytest.mark.parametrize(
+    ("mode", "reduction"),
+    # By default two or more of each mode, and of each reduction.
+    [
+        pytest.param(mode, reduction, marks=[] if (i - j) % 3 == 0 else pytest.mark.slow)
+        for i, mode in enumerate(SCATTER_MODES)
+        for j, reduction in enumerate(REDUCTIONS)
+    ],
+)
+def test_scatters_compile(mode, reduction, device):
+    shape, indices, options = geometry("scatter_nd", mode, device)
+    data = distinct(*shape, device=device).requires_grad_()
+    updates = updates_for("scatter_nd", data.detach(), indices, options, mode).requires_grad_()
+
+    def call(data, indices, updates):
+        return gs.scatter_nd(data, indices, updates, mode=mode, reduction=reduction, include_self=False) * 2
+
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(data, indices, updates), call(data, indices, updates))
+    found = torch.autograd.grad(compiled(data, indices, updates).sum(), (data, updates))
+    expected = torch.autograd.grad(call(data, indices, updates).sum(), (data, updates))
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_compiled_graph_raises():
+    compiled = torch.compile(gs.gather_nd, fullgraph=True, backend="aot_eager")
+    data, indices = torch.arange(4.0), torch.tensor([[0], [3]])
+    assert compiled(data, indices).tolist() == [0, 3]
+    with pytest.raises(IndexError, match=r"^gather_nd: indices\[1\] = \(4,\) is out of bounds"):
+        compiled(data, indices + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.compiler
+@needs(any(map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++", "cl"))), "there is no C++ compiler")
+def test_inductor_keeps_the_order_of_sums():
+    data = torch.from_numpy(numbers((64,), np.dtype("f4"), 3))
+    updates = torch.from_numpy(numbers((100_000,), np.dtype("f4"), 3))
+    indices = torch.from_numpy(np.random.default_rng(0).integers(0, 64, (100_000, 1)))
+
+    def call(data, indices, updates):
+        return gs.scatter_nd(data, indices, updates.abs(), reduction="add")
+
+    compiled = torch.compile(call, fullgraph=True)
+    for _ in range(3):
+        assert compiled(data, indices, updates).equal(call(data, indices, updates))
+
+
+def test_shapes_may_change_in_a_compiled_graph():
+    compiled = torch.compile(gs.gather_nd, fullgraph=True, dynamic=True, backend="aot_eager")
+    for n in (3, 5, 8):
+        data, indices = torch.arange(2.0 * n).reshape(n, 2), torch.arange(n)[:, None]
+        assert compiled(data, indices).equal(data)
+
+
+def test_the_first_call_may_be_a_compiled_one():
+    code = (
+        "import warnings; warnings.simplefilter('error', UserWarning)\n"
+        "import torch, gatherscatter as gs\n"
+        "call = torch.compile(gs.scatter_nd, fullgraph=True, backend='aot_eager')\n"
+        "print(call(torch.zeros(3), torch.tensor([[0], [2]]), torch.ones(2), reduction='add').tolist())\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.stdout == "[1.0, 0.0, 1.0]\n", run.stderr
+
+
+def test_export():
+    class Lookup(torch.nn.Module):
+        def forward(self, table, rows):
+            return gs.gather(table, rows)
+
+    table, rows = torch.arange(6.0).reshape(3, 2), torch.tensor([2, 0])
+    program = torch.export.export(Lookup(), (table, rows))
+    assert program.module()(table, rows).equal(table[rows])
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+def test_traces_keep_the_call():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    data, indices = torch.arange(4.0), torch.tensor([0, 3])
+
+    def call(data, indices):
+        return gs.scatter(data, indices, gs.gather(data, indices, mode="clip"), reduction="add", mode="drop")
+
+    for traced in (make_fx(call)(data, indices), torch.jit.trace(call, (data, indices), check_trace=False)):
+        other = torch.tensor([1, 1])
+        assert traced(data * 2, other).equal(call(data * 2, other))

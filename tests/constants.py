@@ -1,0 +1,15 @@
+"""What the tests take from the package: the words of options, which dtypes each reduction takes, and the operators."""
+
+from gatherscatter import operators, reductions
+from gatherscatter.reductions import takes as reduces
+
+__all__ = ["reduces"]
+
+GATHERS = ("gather", "gather_nd", "gather_elements")
+SCATTERS = ("scatter", "scatter_nd", "scatter_elements")
+FUNCTIONS = GATHERS + SCATTERS
+OPERATORS = {name: getattr(operators, name.upper()) for name in FUNCTIONS}
+GATHER_MODES, SCATTER_MODES = operators.GATHER_MODES, operators.SCATTER_MODES
+REDUCTIONS = tuple(reductions.REDUCTIONS)
+DTYPES = reductions.DTYPES  # the names of those that some reduction takes
+ND, AXIS, ELEMENTS = operators.ND, operators.AXIS, operators.ELEMENTS  # the kinds of indices

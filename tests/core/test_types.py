@@ -1,0 +1,100 @@
+"""What a type checker says: of uses that are right, of uses that are not, and of the names that options have."""
+
+import inspect
+import os
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import gatherscatter as gs
+import pytest
+from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES
+from gatherscatter import _typing
+from gatherscatter import onnx as gonnx
+from gatherscatter import openvino as gov
+from gatherscatter import tensorflow as gtf
+
+USES = Path(__file__).parents[1] / "typing"
+MODULES = (gs, gonnx, gov, gtf)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """What mypy says of both files, in one run: most of its time goes to the array libraries."""
+    where = tmp_path_factory.mktemp("types")
+    path = [USES / "stubs"]
+    package = Path(gs.__file__).parent
+    if package.parent.name not in ("site-packages", "dist-packages"):  # an editable install, which mypy does not see
+        path.append(package.parent)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", where / "cache"]
+    run = subprocess.run(
+        [*command, "--no-error-summary", "--hide-error-context", USES / "good.py", USES / "bad.py"],
+        capture_output=True,
+        text=True,
+        cwd=where,
+        env={**os.environ, "MYPYPATH": os.pathsep.join(map(str, path))},
+    )
+    assert run.returncode in (0, 1), run.stdout + run.stderr
+    return run.stdout.splitlines()
+
+
+@pytest.mark.types
+@pytest.mark.parametrize("name", ["good.py", "bad.py"])
+def test_uses(report, name):
+    """In bad.py each line is an error that it says to expect; one that is none is an unused `type: ignore`."""
+    assert [line for line in report if name in line and ": error: " in line] == []
+
+
+@pytest.mark.types
+def test_nothing_else_is_wrong(report):
+    assert [line for line in report if ": error: " in line] == []
+
+
+@pytest.mark.types
+def test_stubs_fit_the_modules(tmp_path):
+    allowed = tmp_path / "allowed"
+    allowed.write_text(r"gatherscatter\._kernels\..*\.__(test__|pyx_capi__)" + "\n")
+    command = [
+        sys.executable,
+        "-m",
+        "mypy.stubtest",
+        "gatherscatter._kernels.gather",
+        "gatherscatter._kernels.scatter",
+        "gatherscatter._kernels.threads",
+        *(f"gatherscatter.{name}" for name in ("ops", "onnx", "openvino", "tensorflow")),
+    ]
+    run = subprocess.run(
+        [*command, "--allowlist", str(allowed), "--ignore-unused-allowlist"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_function_is_used():
+    good = (USES / "good.py").read_text(encoding="utf-8")
+    for module in MODULES:
+        prefix = "gs." if module is gs else f"gs.{module.__name__.rpartition('.')[2]}."
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)):
+                assert f"{prefix}{name}(" in good, prefix + name
+
+
+def test_names_of_options_are_those_that_the_functions_take():
+    names = typing.get_args
+    assert names(_typing.GatherMode) == GATHER_MODES
+    assert names(_typing.ScatterMode) == SCATTER_MODES
+    assert names(_typing.Reduction) == REDUCTIONS
+    assert names(_typing.ONNXReduction) == tuple(gonnx.REDUCTIONS)
+    assert names(_typing.OpenVINONDReduction) == tuple(gov._ND_REDUCTIONS)
+    assert names(_typing.OpenVINOElementsReduction) == tuple(gov._ELEMENTS_REDUCTIONS)
+    assert names(_typing.TensorFlowPolicy) == tuple(gtf._POLICIES)
+
+
+def test_a_signature_is_readable():
+    assert str(inspect.signature(gs.gather_nd)) == (
+        "(data: Any, indices: Any, *, batch_dims: int | typing.SupportsIndex = 0, mode: str = 'raise', "
+        "fill_value: Any = 0, out: Any = None) -> Any"
+    )

@@ -1,0 +1,14 @@
+"""What the tests of gatherscatter.tensorflow have in common."""
+
+import numpy as np
+import pytest
+
+# What those do that combine.
+COMBINES = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum}
+
+
+def refusal(error, function, *arguments, **options):
+    """The whole message of an error."""
+    with pytest.raises(error) as caught:
+        function(*arguments, **options)
+    return str(caught.value)

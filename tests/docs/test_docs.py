@@ -1,0 +1,268 @@
+"""The pages of docs/: their examples run, and what stands beside a call of another system gives the same."""
+
+import copy
+import doctest
+import inspect
+import re
+import warnings
+from pathlib import Path
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if "_build" not in page.parts)
+
+
+def fences(page):
+    """The Python blocks of a page, with the number of the line in front of each."""
+    text = (DOCS / page).read_text()
+    for match in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield text[: match.start(1)].count("\n"), match[1]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(">>>" in block for _, block in fences(page))])
+def test_examples_run(page):
+    parser, runner, names = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False), {}
+    try:
+        for line, block in fences(page):
+            test = parser.get_doctest(block, names, page, str(DOCS / page), line)
+            test.globs = names  # the names of one block are those of the next
+            runner.run(test, clear_globs=False)
+    finally:
+        gs.set_num_threads(None)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_there_are_examples():
+    assert {"index.md", "modes.md", "guide/tuples.md", "guide/elements.md"} <= {
+        page for page in PAGES if any(">>>" in block for _, block in fences(page))
+    }
+
+
+@pytest.mark.parametrize("module", [gs, gs.onnx, gs.openvino, gs.tensorflow], ids=lambda module: module.__name__)
+def test_every_function_is_in_the_reference_with_an_example(module):
+    _, _, dialect = module.__name__.partition(".")
+    page = (DOCS / "reference" / f"{dialect or 'index'}.md").read_text()
+    listed = set(re.findall(r"^   (\w+)$", page, re.MULTILINE))
+    functions = {name for name in module.__all__ if inspect.isfunction(getattr(module, name))}
+    assert listed == functions
+    assert [name for name in functions if ">>>" not in getattr(module, name).__doc__] == []
+
+
+def rows(system, timed=False):
+    """The calls of a page: pairs of cells that hold code, below a heading "gatherscatter", with times behind or not."""
+    page, ours, pairs = f"coming-from-{system}.md", False, []
+    for line in (DOCS / page).read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if not cells:
+            ours = False
+        elif len(cells) > 1 and cells[1] == "gatherscatter":
+            ours = (len(cells) > 3) == timed
+        elif ours and "`" in cells[0]:
+            # "`one`, `other`": the first call, and all that are the same
+            pairs += [(theirs, cells[1].strip("`")) for theirs in re.findall(r"`([^`]+)`", cells[0])]
+    return pairs
+
+
+def outcome(code, names):
+    """The value of a call, None of a statement, and the array that it may have changed; of names, copies are used."""
+    names = {name: copied(value) for name, value in names.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PyTorch's, which calls index_reduce a beta
+        *statements, last = code.split("; ")
+        for statement in statements:
+            exec(statement, names)
+        try:
+            value = eval(last, names)
+        except SyntaxError:
+            value = exec(last, names)
+    return value, names.get("data", names.get("x"))
+
+
+def copied(value):
+    return copy.deepcopy(value) if type(value).__name__ in ("ndarray", "Tensor") else value
+
+
+def the_same(theirs, ours, names):
+    (expected, changed), (found, ours_changed) = outcome(theirs, names), outcome(ours, names)
+    pairs = [(changed, ours_changed)] if expected is None else [(expected, found), (changed, ours_changed)]
+    for one, other in pairs:
+        one, other = np.asarray(one), np.asarray(other)
+        assert other.shape == one.shape
+        assert other.dtype == one.dtype
+        np.testing.assert_array_equal(other, one)
+
+
+# Values are small integers, so that sums are exact in any order.
+ROWS = np.array([4, 0, 2, 0])
+PAIRS = np.array([[4, 0], [0, 3], [2, 2], [5, 4]])
+X = np.arange(1.0, 31.0, dtype="f4").reshape(6, 5)
+ONE_EACH = np.array([[1, 3], [0, 0], [2, 4], [4, 4], [3, 1], [0, 2]])
+DISTINCT = np.array([[0, 5, 1, 2, 3], [4, 0, 2, 1, 5], [2, 3, 0, 5, 1]])
+U = np.arange(1.0, 16.0, dtype="f4").reshape(3, 5)
+R = np.arange(2.0, 22.0, dtype="f4").reshape(4, 5)
+V = np.array([3, 5, 7, 9], "f4")
+
+
+@pytest.mark.parametrize(("theirs", "ours"), rows("numpy"))
+def test_coming_from_numpy(theirs, ours):
+    names = {"gs": gs, "np": np, "data": X.copy(), "b": 6, "n": 7, "mask": X % 3 == 0, "u": V}
+    if "_nd" in ours:
+        names["i"] = PAIRS
+    elif "batch_dims" in ours:
+        names["i"] = ONE_EACH
+    else:
+        names["i"] = np.array([4, 0, 2, 1])
+        if "axis=1" in ours:
+            names["u"] = np.arange(24, dtype="f4").reshape(6, 4)
+    the_same(theirs, ours, names)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), rows("numpy", timed=True))
+def test_coming_from_numpy_timed(theirs, ours):
+    rows, along = np.array([4, 0, 2, 1]), np.array([[1, 3], [0, 2], [2, 4], [4, 0], [3, 1], [0, 2]])
+    names = {"gs": gs, "np": np, "data": X.reshape(-1), "i": rows, "u": V, "w": V.astype("f8"), "n": 7}
+    if "_nd" in ours:
+        names |= {"data": X, "i": PAIRS}
+    elif "_elements" in ours:
+        names |= {"data": X, "i": along, "u": np.arange(12, dtype="f4").reshape(6, 2)}
+    elif "axis=1" in ours:
+        names |= {"data": X}
+    the_same(theirs, ours, names)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), rows("pytorch"))
+def test_coming_from_pytorch(theirs, ours):
+    import torch
+
+    # Where the order of duplicates is open in PyTorch, there are none.
+    open_order = re.search(r"copy|fill", theirs)
+    arrays = {
+        "x": X,
+        "i": np.array([4, 0, 2, 1]) if open_order else ROWS,
+        "p": PAIRS[:, 0],
+        "q": PAIRS[:, 1],
+        "j": DISTINCT,
+        "k": ONE_EACH,
+        "f": np.array([7, 0, 29]),
+        "r": R,
+        "v": V,
+        "u": U,
+        "w": V,
+    }
+    the_same(theirs, ours, {"gs": gs, "torch": torch, "n": 6} | {k: torch.asarray(v) for k, v in arrays.items()})
+
+
+@pytest.mark.parametrize(("theirs", "ours"), rows("jax"))
+def test_coming_from_jax(theirs, ours):
+    import jax
+    import jax.numpy as jnp
+
+    arrays = {
+        "x": X,
+        "i": np.array([4, -1, 9, 2]),
+        "p": np.array([4, -1, 9, 2]),
+        "q": np.array([0, 3, 2, -7]),
+        "k": np.array([[1, 3], [0, -1], [2, 9], [4, 4], [3, -8], [0, 2]]),
+        "good": PAIRS,
+        "s": np.array([4, 0, 9, 0]),
+        "r": R,
+        "v": V,
+    }
+    names = {
+        "at_elements": jax.lax.GatherDimensionNumbers(
+            offset_dims=(), collapsed_slice_dims=(0, 1), start_index_map=(0, 1)
+        ),
+        "to_elements": jax.lax.ScatterDimensionNumbers(
+            update_window_dims=(), inserted_window_dims=(0, 1), scatter_dims_to_operand_dims=(0, 1)
+        ),
+    }
+    names |= {"gs": gs, "jax": jax, "jnp": jnp, "n": 6}
+    the_same(theirs, ours, names | {name: jnp.asarray(value) for name, value in arrays.items()})
+
+
+def node(operator, inputs, attributes):
+    from onnx import TensorProto, helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator
+
+    names = [f"input{n}" for n in range(len(inputs))]
+    graph = helper.make_graph(
+        [helper.make_node(operator, names, ["result"], **attributes)],
+        "graph",
+        [
+            helper.make_tensor_value_info(name, numpy_helper.from_array(array).data_type, array.shape)
+            for name, array in zip(names, inputs, strict=True)
+        ],
+        [helper.make_tensor_value_info("result", TensorProto.FLOAT, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    return ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True)))[0]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), rows("onnx"))
+def test_coming_from_onnx(theirs, ours):
+    arrays = {
+        "x": X,
+        "b": np.arange(24, dtype="f4").reshape(2, 3, 4),
+        "i": ROWS,
+        "t": PAIRS,
+        "bt": np.array([[[2], [0]], [[1], [1]]]),
+        "j": ONE_EACH if theirs.startswith("Gather") else np.array([[1, 3], [0, 2], [2, 4], [4, 1], [3, 1], [0, 2]]),
+        "u": np.arange(12, dtype="f4").reshape(6, 2),
+        "v": V,
+    }
+    operator = re.match(r"\w+", theirs)[0]
+    names = {"gs": gs, operator: lambda *inputs, **attributes: node(operator, inputs, attributes)} | arrays
+    the_same(theirs, ours, names)
+
+
+def test_opsets_are_onnxs():
+    from onnx import defs
+
+    stated = re.findall(r"^\| `(\w+)\((.*)\)` \|.*\| (\d+) \|$", (DOCS / "coming-from-onnx.md").read_text(), re.M)
+    assert len(stated) == len(rows("onnx"))
+    for operator, arguments, opset in stated:
+        used = re.findall(r"(\w+)=", arguments)
+        value = re.search(r'reduction="(\w+)"', arguments)
+
+        def has(version, operator=operator, used=used, value=value):
+            try:
+                schema = defs.get_schema(operator, version)
+            except defs.SchemaError:
+                return False
+            if not set(used) <= set(schema.attributes):
+                return False
+            return value is None or value[1] in schema.attributes["reduction"].description
+
+        assert next(version for version in range(1, 25) if has(version)) == int(opset), (operator, arguments)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("theirs", "ours"), rows("tensorflow"))
+def test_coming_from_tensorflow(theirs, ours):
+    import tensorflow as tf
+
+    arrays = {
+        "x": X,
+        "b": np.arange(24, dtype="f4").reshape(2, 3, 4),
+        "i": ROWS,
+        "t": PAIRS,
+        "far": np.array([[4, 0], [0, 5], [2, 2], [6, 4]]),
+        "bt": np.array([[[2], [0]], [[1], [1]]]),
+        "k": ONE_EACH,
+        "r": R,
+        "v": V,
+    }
+    expected = outcome(theirs, {"tf": tf, "n": 6} | arrays)[0].numpy()
+    found = outcome(ours, {"gs": gs, "np": np, "n": 6} | arrays)[0]
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_pages_state_calls():
+    """The reader of tables finds them: a change of their form must not switch the tests off."""
+    for system in ("numpy", "pytorch", "jax", "onnx", "tensorflow"):
+        assert len(rows(system)) > 8, system
+    assert len(rows("numpy", timed=True)) > 8

@@ -1,0 +1,120 @@
+"""Small calls skip the plan: the two ways have to agree, and what one refuses the other must not answer."""
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_numbers
+from constants import AXIS, ELEMENTS, ND, OPERATORS, REDUCTIONS
+from gatherscatter import gathers, plan, reference, scatters, threads
+from gatherscatter._kernels.gather import try_gather
+from gatherscatter._kernels.scatter import try_scatter
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import REDUCTION_DTYPES, numbers, scatter_calls
+
+KINDS = {"gather": AXIS, "gather_nd": ND, "gather_elements": ELEMENTS}
+
+
+def options(function, axis, batch_dims):
+    return {
+        "gather": {"axis": axis, "batch_dims": batch_dims},
+        "gather_nd": {"batch_dims": batch_dims},
+        "gather_elements": {"axis": axis},
+    }[function]
+
+
+@pytest.mark.parametrize("function", KINDS)
+@given(data=st.data())
+def test_answers_just_what_a_plan_allows(function, data):
+    shape = st.lists(st.integers(0, 3), max_size=4).map(tuple)
+    source, places = np.arange(81.0)[: int(np.prod(size := data.draw(shape)))].reshape(size), data.draw(shape)
+    indices = np.zeros(places, int)
+    axis, b = data.draw(st.integers(-4, 4)), data.draw(st.integers(-1, 4))
+    given_options = options(function, axis, b)
+    result = try_gather(KINDS[function], True, source, indices, axis, b, "raise", None, 1)
+    try:
+        plan.gather(OPERATORS[function], source.shape, places, axis, b if function != "gather_elements" else 0, "raise")
+        expected = getattr(reference, function)(source, indices, **given_options)
+    except (ValueError, IndexError):
+        assert result is None
+        return
+    if result is None:  # an empty axis in front of the indexed one leaves indices unchecked: the long way
+        assert function == "gather"
+        assert 0 in source.shape
+    else:
+        assert_same_numbers(result, expected)
+
+
+@pytest.mark.parametrize("function", ["scatter", "scatter_nd", "scatter_elements"])
+@given(data=st.data())
+def test_scatters_agree(function, data):
+    arrays_and_options = data.draw(scatter_calls(function, REDUCTION_DTYPES, REDUCTIONS))
+    *arrays, given_options = arrays_and_options
+    given_options |= {"mode": "raise", "include_self": True}
+    arrays[1] = np.zeros_like(arrays[1])  # in bounds wherever there is anything
+    kind = KINDS[function.replace("scatter", "gather")]
+    axis, b = given_options.get("axis", 0), given_options.get("batch_dims", 0)
+    result = try_scatter(kind, True, *arrays, axis, b, given_options["reduction"], "raise", True, None, 1)
+    try:
+        expected = getattr(reference, function)(*arrays, **given_options)
+    except IndexError:
+        assert result is None
+        return
+    if result is not None:
+        assert_same_numbers(result, expected)
+    else:  # what only the long way does
+        assert (
+            given_options["reduction"] == "mean"
+            or not arrays[0].flags.c_contiguous
+            or arrays[0].dtype.name == "bfloat16"
+            or 0 in arrays[0].shape
+            or any(type(array) is not np.ndarray for array in arrays)
+        )
+
+
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "F", "D", ">f4"]
+)
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+def test_scatter_takes_the_short_way(dtype, reduction):
+    data, updates = numbers((4, 2), np.dtype(dtype), 1), numbers((5, 2), np.dtype(dtype), 2)
+    indices = np.array([1, 1, 0, -1, 1])
+    result = try_scatter(AXIS, True, data, indices, updates, 0, 0, reduction, "raise", True, None, 1)
+    if np.dtype(dtype).kind == "c" and reduction in ("max", "min"):
+        assert result is None
+    else:
+        assert_same_numbers(result, reference.scatter(data, indices, updates, reduction=reduction))
+
+
+def test_scatter_leaves_to_the_long_way_what_is_to_be_explained():
+    data, indices, updates = np.zeros((3, 2)), np.array([0, 1]), np.ones((2, 2))
+
+    def call(data=data, indices=indices, updates=updates, axis=0, batch_dims=0, reduction="none"):
+        return try_scatter(AXIS, True, data, indices, updates, axis, batch_dims, reduction, "raise", True, None, 1)
+
+    assert call() is not None
+    assert call(updates=updates[:1]) is None
+    assert call(updates=updates[0]) is None
+    assert call(updates=updates.astype("f4")) is None
+    assert call(updates=updates.astype(">f8")) is None
+    assert call(indices=indices + 2) is None
+    assert call(indices=indices + 0.0) is None
+    assert call(axis=2) is None
+    assert call(axis=1.0) is None
+    assert call(batch_dims=1) is None
+    assert call(reduction="sum") is None
+    assert call(reduction=None) is None
+    assert call(data=data.T, axis=1, updates=updates.T) is None  # not contiguous
+    assert call(data=data.astype(object), updates=updates.astype(object)) is None
+    assert call(data=data.astype("M8[s]"), updates=updates.astype("M8[s]"), reduction="add") is None
+    assert call(data=data.astype("g"), updates=updates.astype("g"), reduction="add") is None
+
+
+def test_the_limit_of_threads_is_handed_on(monkeypatch):
+    seen = []
+    monkeypatch.setattr(gathers, "try_gather", lambda *args: seen.append(args[-1]))
+    monkeypatch.setattr(scatters, "try_scatter", lambda *args: seen.append(args[-1]))
+    gs.set_num_threads(3)
+    gs.gather_nd(np.zeros(3), np.zeros((1, 1), int))
+    gs.scatter(np.zeros(3), np.zeros(1, int), np.zeros(1))
+    assert seen == [threads.limit] * 2 == [3, 3]

@@ -1,0 +1,93 @@
+"""The thread count, and processes that were forked."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+
+import gatherscatter as gs
+from gatherscatter._kernels import threads as kernel
+from libraries import needs
+
+
+def test_set_and_get():
+    assert gs.get_num_threads() == kernel.max_threads()
+    gs.set_num_threads(5)
+    assert gs.get_num_threads() == (5 if kernel.openmp_version else 1)
+    gs.set_num_threads(None)
+    assert gs.get_num_threads() == kernel.max_threads()
+
+
+def test_the_environment_is_heard():
+    code = "import gatherscatter as gs; print(gs.get_num_threads())"
+    environment = {**os.environ, "OMP_NUM_THREADS": "3"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert int(run.stdout) == (3 if kernel.openmp_version else 1)
+
+
+FORK = """
+import multiprocessing, warnings
+import numpy as np
+import gatherscatter as gs
+
+data = np.arange(1_000_000.0)
+indices = np.arange(1_000_000)[::-1, None].copy()
+gs.set_num_threads(2)
+
+def child(_):
+    result = gs.gather_nd(data, indices)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gs.set_num_threads(4)
+    return gs.get_num_threads(), len(caught), int(result[0])
+
+gs.gather_nd(data, indices)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(pool.map(child, range(2)))
+"""
+
+
+if hasattr(os, "fork"):
+
+    def test_forked_children_do_not_hang():
+        command = [sys.executable, "-W", "ignore", "-c", FORK]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        threads_and_warnings = (1, 1 if kernel.openmp_version else 0, 999999)
+        assert run.stdout.strip() == str([threads_and_warnings] * 2), run.stderr
+
+
+MANY = """
+import numpy as np
+import gatherscatter as gs
+
+gs.set_num_threads(600)
+indices = np.random.default_rng(0).integers(0, 9_000_000, 13_000_000, dtype=np.int32)
+result = gs.scatter(np.zeros(9_000_000, np.int32), indices, 1, reduction="add")
+print(np.array_equal(result, np.bincount(indices, minlength=9_000_000)))
+"""
+
+
+def test_far_more_threads_than_the_tables_were_made_for():
+    run = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=120)
+    assert run.stdout.strip() == "True", (run.returncode, run.stderr)
+
+
+def test_many_python_threads_at_once():
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    data = rng.random((1000, 50))
+    indices = rng.integers(-1000, 1000, (50_000, 1))
+    expected = data[indices[:, 0]]
+    with ThreadPoolExecutor(8) as pool:
+        for result in pool.map(lambda _: gs.gather_nd(data, indices), range(24)):
+            np.testing.assert_array_equal(result, expected)
+
+
+@needs(sysconfig.get_config_var("Py_GIL_DISABLED"), "this Python has the GIL")
+def test_import_leaves_the_gil_off():
+    code = "import sys, gatherscatter; print(sys._is_gil_enabled())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n", run.stderr

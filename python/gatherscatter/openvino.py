@@ -127,8 +127,7 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
     batch_dims = plans.integer(op, "batch_dims", batch_dims)
     axis = _axis(op, axis)
     if batch_dims < 0:
-        _, (data, indices) = core.arrays(op, data=data, indices=indices)
-        rank = len(indices.shape)
+        rank = len(values.shape_of(op, "indices", indices))
         if batch_dims < -rank:
             rule = f"batch_dims={batch_dims} counts back beyond the {rank} axes of indices; pass {-rank} or more"
             raise errors.shape_rule(op, rule)

@@ -1,6 +1,7 @@
 """One suite for every array library: each function, mode, reduction and dtype against the scalar loop."""
 
 import itertools
+import re
 
 import gatherscatter as gs
 import libraries
@@ -12,7 +13,7 @@ from constants import DTYPES, FUNCTIONS, GATHER_MODES, GATHERS, REDUCTIONS, SCAT
 from gatherscatter import reference
 from hypothesis import given
 from hypothesis import strategies as st
-from libraries import LIBRARIES, on, on_each
+from libraries import EAGER, LIBRARIES, on, on_each
 from strategies import examples, gather_calls, numbers, numpy_dtype, scatter_calls
 
 # A geometry has duplicates, negative indices, batch axes, rows, and an axis in the middle.
@@ -177,6 +178,24 @@ def test_drawn_calls(library, function):
         assert_agrees(library, function, arrays, options, expected)
 
     check()
+
+
+@pytest.mark.parametrize("library", on_each(EAGER))
+@pytest.mark.parametrize(
+    ("function", "shape", "options", "message"),
+    [
+        ("gather", (2, 2), {"axis": 1}, "indices[1, 0] = 3 is out of bounds for data of shape (2, 3, 4): axis 1"),
+        ("gather", (2, 2), {"axis": -1}, "indices[1, 0] = 4 is out of bounds for data of shape (2, 3, 4): axis 2"),
+        ("gather", (2, 2), {"axis": 1, "batch_dims": 1}, "indices[1, 0] = 3 is out of bounds for data of shape"),
+        ("gather_nd", (2, 2), {"batch_dims": 1}, "indices[1] = (3, 0) is out of bounds for data of shape (2, 3, 4)"),
+        ("gather_elements", (2, 2, 1), {"axis": 1}, "indices[1, 0, 0] = 3 is out of bounds for data of shape"),
+    ],
+)
+def test_a_bad_index_is_named(library, function, shape, options, message):
+    data, indices = np.zeros((2, 3, 4)), np.zeros(shape, int)
+    indices[(1, *(0,) * (len(shape) - 1))] = data.shape[options.get("axis", 1)]
+    with library.way(), pytest.raises(IndexError, match=f"^{re.escape(f'{function}: {message}')}"):
+        getattr(gs, function)(library.asarray(data), library.asarray(indices), **options)
 
 
 def test_the_table_is_what_the_suite_declares():

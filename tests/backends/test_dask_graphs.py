@@ -86,7 +86,7 @@ def test_the_number_of_tasks_follows_the_formulas(size):
     assert tasks_of(result) == {
         "cuts": 1,
         "split": n_i,
-        "places": n_i,
+        "positions": n_i,
         "bucket": n_i * n_o,
         "pick": n_i * n_o * columns,
         "result": n_i * columns,

@@ -159,7 +159,7 @@ def test_without_64_bits():
         with pytest.raises(IndexError, match=rf"indices\[0\] = {2**32 - 1} is out of bounds"):
             gs.gather(data, far)
         wide = jax.ShapeDtypeStruct((2**31, 1), jnp.int8)
-        with pytest.raises(NotImplementedError, match="its row numbers need 64 bits"):
+        with pytest.raises(NotImplementedError, match="its row ids need 64 bits"):
             jax.eval_shape(lambda data: gs.gather(data, jnp.asarray([0])), wide)
 
 

@@ -42,11 +42,11 @@ def test_fake_tensors_have_shapes(reduction):
 
 
 def test_cpu_tensors_share_their_memory_with_the_kernels(monkeypatch):
-    from gatherscatter.backends import torch as backend
+    from gatherscatter.backends.torch import NUMPY
 
     seen = []
-    gather = backend.kernels.gather
-    monkeypatch.setattr(backend.kernels, "gather", lambda data, *rest: seen.append(data) or gather(data, *rest))
+    gather = NUMPY.gather
+    monkeypatch.setattr(NUMPY, "gather", lambda data, *rest: seen.append(data) or gather(data, *rest))
     data = torch.arange(12.0).reshape(3, 4).T
     assert gs.gather(data, torch.tensor([3, 1]), mode="clip").tolist() == data[[3, 1]].tolist()
     assert seen[0].ctypes.data == data.data_ptr()
@@ -206,9 +206,9 @@ def test_float8_moves():
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_bfloat16_without_ml_dtypes(reduction, monkeypatch):
     """PyTorch does not bring ml_dtypes: then bfloat16 goes by primitives, to the same result."""
-    from gatherscatter.backends import torch as backend
+    from gatherscatter.backends.torch import memory as backend
 
-    monkeypatch.delitem(backend._NUMPY_DTYPES, torch.bfloat16)
+    monkeypatch.delitem(backend.NUMPY_DTYPES, torch.bfloat16)
     monkeypatch.delitem(backend._CARRIED, torch.bfloat16)
     dtype = np.dtype(ml_dtypes.bfloat16)
     data, updates = np.arange(4).astype(dtype), np.arange(6).astype(dtype)  # small: no sum rounds

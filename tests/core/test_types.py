@@ -14,6 +14,7 @@ from gatherscatter import _typing
 from gatherscatter import onnx as gonnx
 from gatherscatter import openvino as gov
 from gatherscatter import tensorflow as gtf
+from gatherscatter.onnx import versions
 
 USES = Path(__file__).parents[1] / "typing"
 MODULES = (gs, gonnx, gov, gtf)
@@ -87,7 +88,7 @@ def test_names_of_options_are_those_that_the_functions_take():
     assert names(_typing.GatherMode) == GATHER_MODES
     assert names(_typing.ScatterMode) == SCATTER_MODES
     assert names(_typing.Reduction) == REDUCTIONS
-    assert names(_typing.ONNXReduction) == tuple(gonnx.REDUCTIONS)
+    assert names(_typing.ONNXReduction) == tuple(versions.REDUCTIONS)
     assert names(_typing.OpenVINONDReduction) == tuple(gov._ND_REDUCTIONS)
     assert names(_typing.OpenVINOElementsReduction) == tuple(gov._ELEMENTS_REDUCTIONS)
     assert names(_typing.TensorFlowPolicy) == tuple(gtf._POLICIES)

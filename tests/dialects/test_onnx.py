@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from assertions import assert_same_bits
-from gatherscatter.onnx import backend
+from gatherscatter.onnx import backend, versions
 from libraries import EAGER, why_not_here
 from onnx import TensorProto, helper
 from onnx.backend.test import BackendTest
@@ -26,7 +26,7 @@ FUNCTIONS = {
 }
 # The documents' names of types, and ours.
 NAMES = {"float": "float32", "double": "float64", "string": "str"}
-VERSIONS = [(name, version) for name, versions in gs.onnx.VERSIONS.items() for version in versions]
+VERSIONS = [(name, version) for name, found in versions.VERSIONS.items() for version in found]
 
 
 def arguments(operator, dtype="float32", indices_dtype="int64"):
@@ -46,7 +46,7 @@ class TestVersions:
     def test_are_those_of_onnx(self, operator, version):
         assert onnx.defs.get_schema(operator, version).since_version == version
         newest = onnx.defs.get_schema(operator, onnx.defs.onnx_opset_version())
-        assert newest.deprecated or newest.since_version == gs.onnx.VERSIONS[operator][-1]
+        assert newest.deprecated or newest.since_version == versions.VERSIONS[operator][-1]
 
     @pytest.mark.parametrize(("operator", "version"), [pair for pair in VERSIONS if pair[0] != "TensorScatter"])
     def test_take_the_types_of_the_document(self, operator, version):
@@ -54,7 +54,7 @@ class TestVersions:
             t.type_param_str: t.allowed_type_strs for t in onnx.defs.get_schema(operator, version).type_constraints
         }
         documented = {NAMES.get(name[7:-1], name[7:-1]) for name in constraints["T"]}
-        for dtype in {*gs.onnx.TYPES, "bfloat16", *documented}:
+        for dtype in {*versions.TYPES, "bfloat16", *documented}:
             call = FUNCTIONS[operator], arguments(operator, dtype)
             if dtype in documented:
                 call[0](*call[1], opset=version)
@@ -76,7 +76,7 @@ class TestVersions:
             "float8e4m3fn": "float8_e4m3fn", "float8e4m3fnuz": "float8_e4m3fnuz", "float8e5m2": "float8_e5m2",
             "float8e5m2fnuz": "float8_e5m2fnuz", "float8e8m0": "float8_e8m0fnu", "float4e2m1": "float4_e2m1fn",
         }  # fmt: skip
-        assert {names.get(n[7:-1], n[7:-1]) for n in constraint.allowed_type_strs} == set(gs.onnx.CACHE_TYPES)
+        assert {names.get(n[7:-1], n[7:-1]) for n in constraint.allowed_type_strs} == set(versions.CACHE_TYPES)
 
     @pytest.mark.parametrize(
         ("call", "kind", "message"),
@@ -189,7 +189,7 @@ class TestTensorScatter:
             (
                 lambda c, u: gs.onnx.tensor_scatter(c, u, [3, 0]),
                 IndexError,
-                "scatter: indices[0, 1] = 4 is out of bounds for data of shape (2, 4, 3): axis 1 has size 4",
+                "tensor_scatter: write_indices[0, 1] = 4 is out of bounds for past_cache of shape (2, 4, 3): axis 1 has size 4",
             ),
             (
                 lambda c, u: gs.onnx.tensor_scatter(c, u, axis=0),

@@ -132,7 +132,7 @@ def test_gather_axis_is_batch_dims():
         ),
         (
             {"axis": 3},
-            "gather: axis=3 is not in [-3, 2] for data of shape (2, 3, 4); pass 0 for its first axis, -1 for its last",
+            "gather: axis=3 is not in [-3, 2] for params of shape (2, 3, 4); pass 0 for its first axis, -1 for its last",
         ),
     ],
 )
@@ -217,11 +217,15 @@ def test_sub_of_lists_and_scalars():
     assert_same_bits(gtf.tensor_scatter_nd_sub(tensor, [[0], [0]], 1), np.uint8([255, 2, 3]))
     with pytest.raises(TypeError, match=r"^tensor_scatter_nd_sub: updates is a list of float64 values, .* dtype uint8"):
         gtf.tensor_scatter_nd_sub(tensor, [[0], [2]], [2.5, 1.0])
-    with pytest.raises(TypeError, match=r"^tensor_scatter_nd_sub: updates has dtype int64, but data has uint8"):
+    with pytest.raises(TypeError, match=r"^tensor_scatter_nd_sub: updates has dtype int64, but tensor has uint8"):
         gtf.tensor_scatter_nd_sub(tensor, [[0]], np.array([2]))
     with pytest.raises(TypeError) as caught:
         gtf.tensor_scatter_nd_sub(np.array([True]), [[0]], np.array([True]))
-    assert str(caught.value) == "tensor_scatter_nd_sub: tensor has dtype bool, which has no differences"
+    assert str(caught.value) == (
+        "tensor_scatter_nd_sub: tensor has dtype bool, but tf.tensor_scatter_nd_sub takes int8, int16, int32, int64, "
+        "uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, complex64, complex128: convert it to one "
+        "of these"
+    )
 
 
 # Scatters

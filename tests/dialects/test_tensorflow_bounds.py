@@ -20,15 +20,15 @@ POLICIES = ("", "DEFAULT", "ERROR")
     [
         (
             [[0, 1], [1, -1], [9, 9]],
-            "gather_nd: indices[1] = (1, -1) is out of bounds for data of shape (2, 3): axis 1 has size 3, "
+            "gather_nd: indices[1] = (1, -1) is out of bounds for params of shape (2, 3): axis 1 has size 3, "
             "and TensorFlow's indices are not negative",
         ),
         (
             [[0, 3], [1, -1]],
-            "gather_nd: indices[0] = (0, 3) is out of bounds for data of shape (2, 3): axis 1 has size 3",
+            "gather_nd: indices[0] = (0, 3) is out of bounds for params of shape (2, 3): axis 1 has size 3",
         ),
-        ([[2, -1]], "gather_nd: indices[0] = (2, -1) is out of bounds for data of shape (2, 3): axis 0 has size 2"),
-        ([[2, 0]], "gather_nd: indices[0] = (2, 0) is out of bounds for data of shape (2, 3): axis 0 has size 2"),
+        ([[2, -1]], "gather_nd: indices[0] = (2, -1) is out of bounds for params of shape (2, 3): axis 0 has size 2"),
+        ([[2, 0]], "gather_nd: indices[0] = (2, 0) is out of bounds for params of shape (2, 3): axis 0 has size 2"),
     ],
 )
 @pytest.mark.parametrize("library", on_each(EAGER))
@@ -45,13 +45,13 @@ def test_gather_raises(library):
     with library.way(), pytest.raises(IndexError) as caught:
         gtf.gather(params, library.asarray(np.int32([[0, -3], [3, 0]])), axis=1)
     assert str(caught.value) == (
-        "gather: indices[0, 1] = -3 is out of bounds for data of shape (2, 3): axis 1 has size 3, "
+        "gather: indices[0, 1] = -3 is out of bounds for params of shape (2, 3): axis 1 has size 3, "
         "and TensorFlow's indices are not negative"
     )
     with library.way(), pytest.raises(IndexError) as caught:
         gtf.gather(params, library.asarray(np.int32([[0, 2], [3, -1]])), axis=1)
     assert str(caught.value) == (
-        "gather: indices[1, 0] = 3 is out of bounds for data of shape (2, 3): axis 1 has size 3"
+        "gather: indices[1, 0] = 3 is out of bounds for params of shape (2, 3): axis 1 has size 3"
     )
 
 
@@ -67,8 +67,9 @@ def test_scatters_raise(library, what, index):
     with library.way():
         found = refusal(IndexError, getattr(gtf, what), *arguments)
     reason = ", and TensorFlow's indices are not negative" if index < 0 else ""
+    where = "the result" if what == "scatter_nd" else "tensor"
     assert found == (
-        f"{what}: indices[1] = ({index},) is out of bounds for data of shape (3,): axis 0 has size 3{reason}"
+        f"{what}: indices[1] = ({index},) is out of bounds for {where} of shape (3,): axis 0 has size 3{reason}"
     )
 
 
@@ -142,5 +143,5 @@ def test_shapes_are_checked_before_indices():
         gtf.tensor_scatter_nd_min(np.zeros(2), [[-1, -1]], np.zeros(1))
     with pytest.raises(ValueError, match=r"^tensor_scatter_nd_min: updates has shape \(2,\); pass shape \(1,\)"):
         gtf.tensor_scatter_nd_min(np.zeros(2), [[-1]], np.zeros(2))
-    with pytest.raises(TypeError, match=r"^tensor_scatter_nd_min: updates has dtype int64, but data has float64"):
+    with pytest.raises(TypeError, match=r"^tensor_scatter_nd_min: updates has dtype int64, but tensor has float64"):
         gtf.tensor_scatter_nd_min(np.zeros(2), [[-1]], np.zeros(1, int))

@@ -60,7 +60,7 @@ def test_jax_without_64_bits():
         lines[1]
         == lines[3]
         == (
-            "gather_nd: indices[1] = (-1,) is out of bounds for data of shape (3,): axis 0 has size 3, "
+            "gather_nd: indices[1] = (-1,) is out of bounds for params of shape (3,): axis 0 has size 3, "
             "and TensorFlow's indices are not negative"
         )
     )
@@ -96,7 +96,7 @@ def test_torch_compiled():
     assert ignoring(torch.tensor([[1], [-1]])).tolist() == [2, 0]
     assert subtracting(torch.tensor([[1], [2]])).tolist() == [1, 1, 1, 4]
     # The check is the core's, for which what was negative is the largest number.
-    with pytest.raises(IndexError, match=rf"indices\[1\] = \({2**63 - 1},\) is out of bounds"):
+    with pytest.raises(IndexError, match=r"indices\[1\] = \(-1,\) is out of bounds"):
         subtracting(torch.tensor([[1], [-1]]))
 
 

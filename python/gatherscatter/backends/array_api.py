@@ -24,37 +24,29 @@ class ArrayAPIBackend(TableBackend):
     name = "array API"
 
     def owns(self, value: Any) -> bool:
-        """As in the base class."""
         return is_array_api_obj(value) and not isinstance(value, type)
 
     def same_library(self, a: Any, b: Any) -> bool:
-        """As in the base class."""
         return array_namespace(a) is array_namespace(b)
 
     def namespace(self, array: Any) -> Any:
-        """As in the base class."""
         return array_namespace(array)
 
     def device(self, array: Any) -> Any:
-        """As in the base class."""
         return device(array)
 
     def row_dtype(self, like: Any) -> Any:
-        """As in the base class."""
         return array_namespace(like).int64
 
     def asarray(self, value: Any, like: Any) -> Any:
-        """As in the base class."""
         return array_namespace(like).asarray(value, device=device(like))
 
     def from_numpy(self, array: values.Array, like: Any) -> Any:
-        """As in the base class."""
         xp = array_namespace(like)
         flat = xp.asarray(array.reshape(-1).tolist(), dtype=like.dtype, device=device(like))
         return xp.reshape(flat, array.shape)
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
-        """As in the base class."""
         if not isinstance(out, type(data)):
             raise errors.out_type(plan.operator, out, errors.type_name(data))
         super().check_out(plan, out, data, shape)
@@ -62,11 +54,9 @@ class ArrayAPIBackend(TableBackend):
             raise errors.cannot(self.name, plan.operator, "out=", f"a {errors.type_name(out)} cannot be written to")
 
     def assign(self, table: Any, rows: Any, updates: Any) -> Any:
-        """As in the base class."""
         return sorting.assign(array_namespace(table), table, rows, updates)
 
     def combine(self, table: Any, rows: Any, updates: Any, reduction: Reduction, include_self: bool) -> Any:
-        """As in the base class."""
         xp = array_namespace(table)
         assert reduction.array_step is not None
         step = partial(reduction.array_step, xp)

@@ -34,77 +34,63 @@ class CuPyBackend(TableBackend):
     takes_along_axes = True
 
     def owns(self, value: Any) -> bool:
-        """As in the base class."""
         return isinstance(value, cupy.ndarray)
 
     def namespace(self, array: Any) -> Any:
-        """As in the base class."""
         return xp
 
     def row_dtype(self, like: Any) -> Any:
-        """As in the base class."""
         return cupy.int64
 
     def asarray(self, value: Any, like: Any) -> Any:
-        """As in the base class."""
         with like.device:
             return cupy.asarray(np.asarray(value))
 
     def from_numpy(self, array: values.Array, like: Any) -> Any:
-        """As in the base class."""
         with like.device:
             return cupy.asarray(array)
 
     def numpy_dtype(self, array: Any) -> np.dtype[Any]:
-        """As in the base class: CuPy's dtypes are NumPy's."""
+        """CuPy's dtypes are NumPy's."""
         dtype: np.dtype[Any] = array.dtype
         return dtype
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        """As in the base class."""
         with data.device:
             return super().gather(data, indices, plan, fill_value, out)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """As in the base class."""
         with data.device:
             return super().scatter(data, indices, updates, plan, out)
 
     def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
-        """As in the base class."""
         if indices.dtype.kind not in "iu":
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
         self.check_devices(plan, data, indices=indices)
 
     def read(self, data: Any, indices: Any, fill: Any | None, plan: Plan) -> Any:
-        """As in the base class."""
         return super().read(_movable(data), indices, _movable(fill), plan).view(data.dtype)
 
     def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
-        """As in the base class."""
         return super().write(data, rows, updates, plan).astype(data.dtype, copy=False)  # of bfloat16 some make float32
 
     # Primitives
 
     def take_axis(self, data: Any, index: Any, axis: int) -> Any:
-        """As in the base class."""
         return cupy.take(data, index, axis=axis)
 
     def take_elements(self, data: Any, index: Any, axis: int) -> Any:
-        """As in the base class; take_along_axis wants equal sizes off the axis."""
+        """Take_along_axis wants equal sizes off the axis."""
         same = tuple(slice(None) if d == axis else slice(n) for d, n in enumerate(index.shape))
         return cupy.take_along_axis(data[same], index, axis)
 
     def take(self, table: Any, rows: Any) -> Any:
-        """As in the base class."""
         return cupy.take(table, rows, axis=0)
 
     def put(self, table: Any, rows: Any, updates: Any) -> Any:
-        """As in the base class."""
         return _run(_assigning(), table, rows, updates)
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
-        """As in the base class."""
         dtype = table.dtype
         if dtype.itemsize == 1:  # there is no atomic operation on a byte; 32 bits wrap around to the same byte
             wide = self.reduce(table.astype(cupy.int32), rows, updates.astype(cupy.int32), reduction)
@@ -121,7 +107,6 @@ class CuPyBackend(TableBackend):
         return _run(_combining(reduction, dtype.itemsize), table, rows, updates)
 
     def make_complex(self, real: Any, imag: Any) -> Any:
-        """As in the base class."""
         parts = cupy.stack([real, imag], axis=-1)
         return parts.view(cupy.result_type(real.dtype, cupy.complex64))[..., 0]
 

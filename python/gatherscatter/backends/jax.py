@@ -34,40 +34,33 @@ class JAXBackend(TableBackend):
     makes_complex = True
 
     def owns(self, value: Any) -> bool:
-        """As in the base class."""
         return isinstance(value, Array)
 
     def namespace(self, array: Any) -> Any:
-        """As in the base class."""
         return jnp
 
     def row_dtype(self, like: Any) -> Any:
-        """As in the base class."""
         return jnp.int64 if jax.config.read("jax_enable_x64") else jnp.int32
 
     def asarray(self, value: Any, like: Any) -> Array:
-        """As in the base class."""
         return jnp.asarray(value)
 
     def from_numpy(self, array: values.Array, like: Any) -> Array:
-        """As in the base class."""
         return jnp.asarray(array)
 
     def numpy_dtype(self, array: Any) -> Any:
-        """As in the base class: JAX's dtypes are NumPy's and those of ml_dtypes."""
+        """JAX's dtypes are NumPy's and those of ml_dtypes."""
         return array.dtype
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Array:
-        """As in the base class; a traced array has no device."""
+        """A traced array has no device."""
         return jnp.zeros(shape, dtype=like.dtype)
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        """As in the base class."""
         self._refuse_out(plan, out)
         return super().gather(data, indices, plan, fill_value, None)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """As in the base class."""
         self._refuse_out(plan, out)
         return super().scatter(data, indices, updates, plan, None)
 
@@ -78,7 +71,6 @@ class JAXBackend(TableBackend):
             )
 
     def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
-        """As in the base class."""
         if not jnp.issubdtype(indices.dtype, jnp.integer) or jnp.iinfo(indices.dtype).bits < 8:
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
         if max(plan.n_rows, plan.n_tuples) > jnp.iinfo(self.row_dtype(data)).max:
@@ -89,7 +81,6 @@ class JAXBackend(TableBackend):
         """JAX says itself where devices differ; traced arrays have none."""
 
     def resolve(self, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
-        """As in the base class."""
         core = plan._replace(operator=_ANY, reduction="none", include_self=True)
         if isinstance(indices, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
             if plan.mode in ("clip", "wrap") and indices.size and 0 in plan.sizes:
@@ -104,31 +95,26 @@ class JAXBackend(TableBackend):
             return self.check_bounds(rows, outside, indices, plan), outside
 
     def read_rows(self, data: Any, rows: Any, outside: Any | None, fill: Any | None, plan: Plan) -> Any:
-        """As in the base class."""
         return _read(data, rows, outside, fill, _without_options(plan))
 
     def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
-        """As in the base class."""
         return _write(data, rows, updates, _without_options(plan))
 
     # Primitives
 
     def take(self, table: Any, rows: Any) -> Any:
-        """As in the base class."""
         return table.at[rows].get(mode="promise_in_bounds")
 
     def put(self, table: Any, rows: Any, updates: Any) -> Any:
-        """As in the base class."""
         return table.at[rows].set(updates, mode="drop")
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
-        """As in the base class."""
         if reduction == "add":
             return table.at[rows].add(updates, mode="drop")
         return _reduce_differentiably(table, rows, updates, reduction)
 
     def combine_by_step(self, table: Any, rows: Any, updates: Any, step: Callable[[Any, Any], Any]) -> Any:
-        """As in the base class: one update after the other, which a trace can follow."""
+        """One update after the other, which a trace can follow."""
 
         def body(i: Any, now: Any) -> Any:
             element = now.at[rows[i]].get(mode="clip")
@@ -137,11 +123,10 @@ class JAXBackend(TableBackend):
         return jax.lax.fori_loop(0, rows.shape[0], body, table)
 
     def divide(self, sums: Any, counts: Any) -> Any:
-        """As in the base class. XLA multiplies by the reciprocal where it sees one divisor for a whole row."""
+        """XLA multiplies by the reciprocal where it sees one divisor for a whole row."""
         return jax.lax.div(sums, jax.lax.optimization_barrier(jnp.broadcast_to(counts, sums.shape)))
 
     def make_complex(self, real: Any, imag: Any) -> Any:
-        """As in the base class."""
         return jax.lax.complex(real, imag)
 
 

@@ -28,19 +28,18 @@ class NumPyBackend(Backend):
     array_name = "numpy.ndarray"
 
     def owns(self, value: Any) -> bool:
-        """As in the base class."""
         return isinstance(value, np.ndarray)
 
     def namespace(self, array: Any) -> Any:
-        """As in the base class."""
         return np
 
     def asarray(self, value: Any, like: Any) -> Array:
-        """As in the base class."""
         return np.asarray(value)
 
+    def from_numpy(self, array: Array, like: Any) -> Array:
+        return array
+
     def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Array | None:
-        """As in the base class."""
         return try_gather(
             op.kind, op.wrap_negative_indices, data, indices, axis, batch_dims, "raise", None, threads.limit
         )
@@ -48,14 +47,12 @@ class NumPyBackend(Backend):
     def try_scatter(
         self, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any, reduction: Any
     ) -> Array | None:
-        """As in the base class."""
         return try_scatter(
             op.kind, op.wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, "raise", True, None,
             threads.limit,
         )  # fmt: skip
 
     def gather(self, data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array | None) -> Array:
-        """As in the base class."""
         if indices.dtype.kind not in "iu":
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
         _check_unused(indices, plan)
@@ -73,7 +70,6 @@ class NumPyBackend(Backend):
         return out
 
     def scatter(self, data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
-        """As in the base class."""
         self.check_reduction(plan, data)
         if indices.dtype.kind not in "iu":
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
@@ -102,16 +98,13 @@ class NumPyBackend(Backend):
         return out
 
     def as_updates(self, plan: Plan, updates: Any, data: Array) -> Array:
-        """As in the base class."""
         return values.updates(plan.operator, updates, plan.shape, data.dtype)
 
     def dtype_name(self, array: Any) -> str:
-        """As in the base class."""
         dtype = array.dtype
         return "str" if dtype.kind in "USOT" else str(dtype.name)
 
     def check_out(self, plan: Plan, out: Any, data: Array, shape: tuple[int, ...]) -> None:
-        """As in the base class."""
         if isinstance(out, np.ma.MaskedArray):
             raise errors.out_type(plan.operator, out, self.array_name)
         super().check_out(plan, out, data, shape)

@@ -83,7 +83,6 @@ class TableBackend(Backend):
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        """As in the base class."""
         self.check_indices(plan, data, indices)
         if out is not None:
             self.check_out(plan, out, data, plan.shape)
@@ -91,7 +90,6 @@ class TableBackend(Backend):
         return self.deliver(self.read(data, indices, fill, plan), out)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """As in the base class."""
         self.check_reduction(plan, data)
         self.check_indices(plan, data, indices)
         if not self.owns(updates):
@@ -199,7 +197,10 @@ class TableBackend(Backend):
             return self.read_rows(data, rows, outside, fill, plan)
         xp, axis = self.namespace(data), plan.axis
         index, outside = self.resolve_axis(indices, data.shape[axis], plan)
-        index = self.check_bounds(index, outside, indices, plan)
+        bad = outside
+        if plan.kind == AXIS and outside is not None:  # with the axes of `plan.tuples` in front
+            bad = xp.reshape(outside, (1,) * axis + tuple(outside.shape))
+        index = self.check_bounds(index, bad, indices, plan)
         if fill is not None:
             index = xp.where(outside, 0, index)
         if plan.kind == ELEMENTS:

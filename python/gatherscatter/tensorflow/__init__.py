@@ -12,7 +12,7 @@ exist. All functions raise `NotImplementedError` for symbolic tensors, inside of
 
 from typing import Any
 
-from gatherscatter import core, errors
+from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.operators import GATHER, GATHER_ND, SCATTER_ND, Operator
@@ -168,9 +168,8 @@ def gather(
     (params, indices), leave = enter(_GATHER, data=params, indices=indices)
     batch_dims = plans.integer(_GATHER, "batch_dims", batch_dims)
     along = batch_dims if axis is None else plans.integer(_GATHER, "axis", axis)
-    if batch_dims < 0:
-        _, (params, indices) = core.arrays(_GATHER, data=params, indices=indices)
-        batch_dims = _from_rank(batch_dims, indices)
+    if batch_dims:
+        batch_dims = _from_rank(batch_dims, values.shape_of(_GATHER, "indices", indices))
     return leave(core.gather(_GATHER, params, indices, along, batch_dims))
 
 
@@ -445,13 +444,13 @@ def _raises(op: Operator, policy: Any) -> bool:
     return POLICIES[policy]
 
 
-def _from_rank(batch_dims: int, indices: Any) -> int:
-    """A negative batch_dims, counted from the rank of indices."""
-    rank = len(indices.shape)
-    if batch_dims < -rank:
-        rule = f"batch_dims={batch_dims} is not in [{-rank}, {rank}] for indices of shape {tuple(indices.shape)}"
+def _from_rank(batch_dims: int, indices: tuple[int, ...]) -> int:
+    """A batch_dims that may be negative, and is then counted from the rank of indices."""
+    rank = len(indices)
+    if not -rank <= batch_dims <= rank:
+        rule = f"batch_dims={batch_dims} is not in [{-rank}, {rank}] for indices of shape {indices}"
         raise errors.shape_rule(_GATHER, rule)
-    return batch_dims + rank
+    return batch_dims + rank if batch_dims < 0 else batch_dims
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import array_api_compat.dask.array as xp
 import dask.array as da
 import numpy as np
 
@@ -29,36 +30,30 @@ class DaskBackend(Backend):
     mixes_with = ("NumPy",)
 
     def owns(self, value: Any) -> bool:
-        """As in the base class."""
         return isinstance(value, da.Array)
 
     def namespace(self, array: Any) -> Any:
-        """As in the base class."""
-        return np if isinstance(array, np.ndarray) else da
+        return np if isinstance(array, np.ndarray) else xp
 
     def asarray(self, value: Any, like: Any) -> Any:
-        """As in the base class: lists and scalars are NumPy's, whose values are known."""
+        """Lists and scalars are NumPy's, whose values are known."""
         return np.asarray(value)
 
     def from_numpy(self, array: values.Array, like: Any) -> Any:
-        """As in the base class."""
         return array
 
     def numpy_dtype(self, array: Any) -> np.dtype[Any]:
-        """As in the base class: Dask's dtypes are NumPy's."""
+        """Dask's dtypes are NumPy's."""
         dtype: np.dtype[Any] = array.dtype
         return dtype
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
-        """As in the base class."""
         return self.namespace(like).zeros(shape, dtype=like.dtype)
 
     def negative(self, array: Any) -> Any:
-        """As in the base class."""
         return -array
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        """As in the base class."""
         self._check(plan, data, indices, out)
         if plan.mode == "fill":
             values.element(plan.operator, "fill_value", fill_value, data.dtype)
@@ -68,7 +63,6 @@ class DaskBackend(Backend):
         return graphs.gather(layout, data, indices, fill_value)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """As in the base class."""
         self.check_reduction(plan, data)
         self._check(plan, data, indices, out)
         scalar = None
@@ -85,7 +79,6 @@ class DaskBackend(Backend):
         return graphs.scatter(layout, data, indices, updates, scalar)
 
     def check_updates(self, plan: Plan, updates: Any, data: Any) -> None:
-        """As in the base class."""
         if isinstance(getattr(updates, "_meta", None), np.ma.MaskedArray):
             raise errors.masked(plan.operator, "updates")
         if updates.dtype != data.dtype:

@@ -45,27 +45,21 @@ class TorchBackend(TableBackend):
     takes_along_axes = True
 
     def owns(self, value: Any) -> bool:
-        """As in the base class."""
         return isinstance(value, Tensor)
 
     def namespace(self, array: Any) -> Any:
-        """As in the base class."""
         return xp
 
     def row_dtype(self, like: Any) -> Any:
-        """As in the base class."""
         return torch.int64
 
     def dtype_name(self, array: Any) -> str:
-        """As in the base class."""
         return str(array.dtype).rpartition(".")[2]
 
     def asarray(self, value: Any, like: Any) -> Tensor:
-        """As in the base class."""
         return torch.as_tensor(value, device=like.device)
 
     def negative(self, array: Any) -> Tensor:
-        """As in the base class."""
         signed = _SIGNED.get(array.dtype)
         result: Tensor = -array if signed is None else (-array.view(signed)).view(array.dtype)
         return result
@@ -73,7 +67,6 @@ class TorchBackend(TableBackend):
     # Small calls
 
     def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Tensor | None:
-        """As in the base class."""
         # A subclass, whose results may be of its own class, is not for the kernels.
         if memory.is_watched() or not type(data) is type(indices) is Tensor:
             return None
@@ -87,7 +80,6 @@ class TorchBackend(TableBackend):
     def try_scatter(
         self, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any, reduction: Any
     ) -> Tensor | None:
-        """As in the base class."""
         if memory.is_watched() or not type(data) is type(indices) is type(updates) is Tensor:
             return None
         try:
@@ -102,7 +94,6 @@ class TorchBackend(TableBackend):
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        """As in the base class."""
         self.check_indices(plan, data, indices)
         if out is not None:
             self.check_out(plan, out, data, plan.shape)
@@ -115,7 +106,6 @@ class TorchBackend(TableBackend):
         return out
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """As in the base class."""
         self.check_reduction(plan, data)
         self.check_indices(plan, data, indices)
         if not isinstance(updates, Tensor):
@@ -132,31 +122,28 @@ class TorchBackend(TableBackend):
         return memory.from_numpy(result, data.dtype) if out is None else out
 
     def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
-        """As in the base class."""
         if indices.dtype not in _INDEX_DTYPES:
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
         self.check_devices(plan, data, indices=indices)
         _check_layout(plan, data, indices)
 
     def numpy_dtype(self, array: Any) -> np.dtype[Any]:
-        """As in the base class; of a dtype that NumPy lacks, float32, whose numbers are rounded once more."""
+        """Of a dtype that NumPy lacks, float32, whose numbers are rounded once more."""
         return memory.NUMPY_DTYPES.get(array.dtype, np.dtype(np.float32))
 
     def from_numpy(self, array: values.Array, like: Any) -> Tensor:
-        """As in the base class."""
         if like.dtype not in memory.NUMPY_DTYPES:
             return torch.tensor(array.tolist(), dtype=like.dtype, device=like.device)
         flat = memory.from_numpy(array.reshape(-1), like.dtype)
         return flat.to(like.device).reshape(array.shape)
 
     def deliver(self, result: Any, out: Any) -> Any:
-        """As in the base class."""
         return result if out is None else out.copy_(result)
 
     # Resolve
 
     def resolve_axis(self, index: Any, size: int, plan: Plan) -> tuple[Any, Any | None]:
-        """As in the base class. PyTorch does no arithmetic on uint64."""
+        """PyTorch does no arithmetic on uint64."""
         if index.dtype is torch.uint64:
             signed = index.view(torch.int64)
             if plan.mode == "wrap" and size:  # two's complement is 2**64 less than the number
@@ -166,7 +153,7 @@ class TorchBackend(TableBackend):
         return super().resolve_axis(index, size, plan)
 
     def check_bounds(self, rows: Any, outside: Any | None, indices: Any, plan: Plan) -> Any:
-        """As in the base class. Traced, the check is an operator of its own."""
+        """Traced, the check is an operator of its own."""
         if outside is None or plan.mode == "fill" or indices.is_meta:  # meta: shapes alone, and no indices to check
             return rows
         if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or type(outside) is not Tensor:
@@ -179,14 +166,12 @@ class TorchBackend(TableBackend):
     # Move
 
     def read(self, data: Any, indices: Any, fill: Any | None, plan: Plan) -> Any:
-        """As in the base class."""
         if data.dtype not in _SIGNED:
             return super().read(data, indices, fill, plan)
         fill = None if fill is None else fill.view(_SIGNED[data.dtype])
         return super().read(data.view(_SIGNED[data.dtype]), indices, fill, plan).view(data.dtype)
 
     def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
-        """As in the base class."""
         if data.dtype not in _SIGNED:
             return super().write(data, rows, updates, plan)
         signed = _SIGNED[data.dtype]
@@ -196,24 +181,19 @@ class TorchBackend(TableBackend):
         return result.view(data.dtype)
 
     def take_axis(self, data: Any, index: Any, axis: int) -> Any:
-        """As in the base class."""
         shape = data.shape[:axis] + index.shape + data.shape[axis + 1 :]
         return data.index_select(axis, index.reshape(-1)).reshape(shape)
 
     def take_elements(self, data: Any, index: Any, axis: int) -> Any:
-        """As in the base class."""
         return torch.gather(data, axis, index)
 
     def take(self, table: Any, rows: Any) -> Any:
-        """As in the base class."""
         return table.index_select(0, rows)
 
     def put(self, table: Any, rows: Any, updates: Any) -> Any:
-        """As in the base class."""
         return operators.longer(table).index_copy(0, rows, updates)[:-1]
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
-        """As in the base class."""
         if reduction == "add" and table.dtype in (torch.float32, torch.float64) and not torch.compiler.is_compiling():
             return operators.longer(table).index_add(0, rows, updates)[:-1]  # which is in order, on the CPU
         if table.is_floating_point() or table.is_complex():
@@ -221,11 +201,9 @@ class TorchBackend(TableBackend):
         return operators.combined(table, rows, updates, reduction)
 
     def divide(self, sums: Any, counts: Any) -> Any:
-        """As in the base class."""
         return torch.div(sums, counts)
 
     def make_complex(self, real: Any, imag: Any) -> Any:
-        """As in the base class."""
         return torch.complex(real, imag)
 
 

@@ -69,21 +69,36 @@ cdef inline inline_void assign_elements(word_t* kind, char* out, const int64_t* 
         memcpy(out + offsets[i], &item, sizeof(word_t))
 
 
+cdef inline inline_void assign_typed(word_t* kind, char* out, const int64_t* offsets, const char* updates,
+                                     Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    if update_step == sizeof(word_t):
+        assign_elements(kind, out, offsets, updates, sizeof(word_t), n)
+    else:
+        assign_elements(kind, out, offsets, updates, update_step, n)
+
+
+cdef inline cloned_void assign(Py_ssize_t item_bytes, char* out, const int64_t* offsets, const char* updates,
+                               Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Assign a block of elements: the one dispatch on their width."""
+    if item_bytes == 4:
+        assign_typed(<uint32_t*>NULL, out, offsets, updates, update_step, n)
+    elif item_bytes == 8:
+        assign_typed(<uint64_t*>NULL, out, offsets, updates, update_step, n)
+    elif item_bytes == 1:
+        assign_typed(<uint8_t*>NULL, out, offsets, updates, update_step, n)
+    elif item_bytes == 2:
+        assign_typed(<uint16_t*>NULL, out, offsets, updates, update_step, n)
+    else:
+        assign_typed(<bytes16*>NULL, out, offsets, updates, update_step, n)
+
+
 cdef inline void apply_elements(const Step* step, char* out, const int64_t* offsets, const char* updates,
                                 Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Updates by value, update_step bytes apart, to out + offsets, of which none is SKIPPED."""
-    if step.reduction != ASSIGN:
-        combine(step, out, offsets, updates, NULL, update_step, n)
-    elif step.row.item_bytes == 4:
-        assign_elements(<uint32_t*>NULL, out, offsets, updates, update_step, n)
-    elif step.row.item_bytes == 8:
-        assign_elements(<uint64_t*>NULL, out, offsets, updates, update_step, n)
-    elif step.row.item_bytes == 1:
-        assign_elements(<uint8_t*>NULL, out, offsets, updates, update_step, n)
-    elif step.row.item_bytes == 2:
-        assign_elements(<uint16_t*>NULL, out, offsets, updates, update_step, n)
+    if step.reduction == ASSIGN:
+        assign(step.row.item_bytes, out, offsets, updates, update_step, n)
     else:
-        assign_elements(<bytes16*>NULL, out, offsets, updates, update_step, n)
+        combine(step, out, offsets, updates, NULL, update_step, n)
 
 
 cdef inline void swap_bytes(char* element, int width) noexcept nogil:

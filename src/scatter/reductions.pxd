@@ -349,7 +349,9 @@ cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, cons
                                          const int64_t* offsets, const char* updates, const int64_t* update_offsets,
                                          Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """code: a constant, so that the compiler makes loops of their own for each reduction, and vectors of rows."""
-    if step.by_value:
+    if step.by_value and update_step == sizeof(value_t):
+        combine_elements(kind, code, out, offsets, updates, sizeof(value_t), n)
+    elif step.by_value:
         combine_elements(kind, code, out, offsets, updates, update_step, n)
     else:
         combine_rows(kind, code, step.row.n_inner, sizeof(value_t), sizeof(value_t), out, offsets, updates,

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, word_t
 from common.resolve cimport are_trivial, resolve_strided, resolve_trivial, trivial_index_t
 from common.stream cimport stream_contiguous, stream_fence
-from common.threads cimport MAX_TASKS, n_tasks_for, team_size
+from common.threads cimport n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.blocks cimport prefetch_block
 from gather.job cimport Job, work_ns

@@ -1,4 +1,4 @@
-# PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, then applied tile by tile.
+# PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, and applied by tile.
 #
 # In rounds of a bounded number of updates:
 #     count_records   histogram: each thread counts the updates of its chunk by tile; then a prefix sum

@@ -70,7 +70,9 @@ def gather(data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array 
 
 def _gather_new(data: Array, indices: Array, plan: Plan, mode: int, fill: Array | None) -> Array:
     result = memory.empty(plan.shape, data.dtype)
-    status = _gather.gather(plan.kind, data, indices, result, plan.axis, plan.batch_dims, mode, True, fill, threads.limit)
+    status = _gather.gather(
+        plan.kind, data, indices, result, plan.axis, plan.batch_dims, mode, True, fill, threads.limit
+    )
     if status != _OK:
         if status != _REFERENCES:
             raise _explain(status, indices, plan)

@@ -141,7 +141,8 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
     cdef int64_t* swap
     cdef char fill_item[MAX_ITEM_BYTES]
     cdef Cursor cursor, piece
-    cdef Row row
+    cdef Row row_piece
+    cdef const Row* row = &job.row
     cdef const char* data = job.data
     cdef char* out = job.out
     cdef const char* fill = job.fill
@@ -153,10 +154,12 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
     cdef Py_ssize_t out_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
 
     status[0] = OK
-    cut_row(&job.row, piece_start, min(piece_start + blocks.piece_length, blocks.row_length), &row, &data_shift,
-            &out_shift)
-    data += data_shift
-    out += out_shift
+    if blocks.n_pieces > 1:
+        cut_row(&job.row, piece_start, min(piece_start + blocks.piece_length, blocks.row_length), &row_piece,
+                &data_shift, &out_shift)
+        row = &row_piece
+        data += data_shift
+        out += out_shift
     if fill != NULL and row.item_bytes <= MAX_ITEM_BYTES and row.item_bytes > job.itemsize:
         repeat(fill, job.itemsize, row.item_bytes, fill_item)
         fill = fill_item
@@ -181,7 +184,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
         if n:
             seek(&row.outer, 0, &piece)
             for _piece in range(row.outer.n):
-                move_block(job, &row, data + piece.offset[DATA], offsets, n, fill,
+                move_block(job, row, data + piece.offset[DATA], offsets, n, fill,
                            out + block_out + piece.offset[OTHER], out_step)
                 advance(&row.outer, 1, &piece)
         elif n_next == 0:

@@ -17,7 +17,7 @@ from gather.job cimport Job
 cdef enum:
     COLUMN_BYTES = 128          # of a tile's row: two cache lines, which the hardware fetches as a pair
     MAX_TILE_BYTES = 1 << 20
-    MIN_COLUMNS_BYTES = 1 << 20 # of data, from which packing pays
+    MIN_COLUMNS_BYTES = 1 << 20  # of data, from which packing pays
 
 cdef struct Columns:
     const Job* job

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, word_t
 from common.resolve cimport are_trivial, resolve_strided, resolve_trivial, trivial_index_t
 from common.stream cimport stream_contiguous, stream_fence
-from common.threads cimport MAX_TASKS, n_tasks_for, team_size
+from common.threads cimport n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.blocks cimport prefetch_block
 from gather.job cimport Job, work_ns
@@ -115,6 +115,8 @@ cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
     """Whether this is a job for RUNS; forced: whether it can be one."""
     cdef int inner = job.walk.n_dims - 1
     cdef int d
+    if not forced and job.walk.shape[inner] < RUN_BLOCK:
+        return False
     if (job.row.outer.n != 1 or job.row.n_inner != 1 or job.row.item_bytes != job.itemsize
             or job.walk.stride[inner][OTHER] != job.itemsize or not is_word(job.itemsize)
             or not are_trivial(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES])):
@@ -122,7 +124,7 @@ cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
     for d in range(inner):  # so that every run is aligned
         if job.walk.stride[d][INDICES] % job.tuples.width != 0:
             return False
-    return forced or job.walk.shape[inner] >= RUN_BLOCK
+    return True
 
 
 cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept nogil:

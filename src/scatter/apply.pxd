@@ -19,45 +19,60 @@ cdef inline void finish_step(Step* step) noexcept nogil:
                      and is_word(step.row.item_bytes))
 
 
-cdef inline cloned_void combine(const Step* step, char* out, const int64_t* offsets, const char* updates,
-                                const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """Combine a block: the one dispatch on dtype, and the one function with its reductions for each kind of CPU."""
+cdef inline inline_void combine_any(bint by_value, const Step* step, char* out, const int64_t* offsets,
+                                    const char* updates, const int64_t* update_offsets, Py_ssize_t update_step,
+                                    Py_ssize_t n) noexcept nogil:
+    """The one dispatch on dtype. by_value: a constant, as combine_typed takes it."""
     if step.type_code == FLOAT32:
-        combine_typed(<float*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<float*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == FLOAT64:
-        combine_typed(<double*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<double*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == INT64:
-        combine_typed(<int64_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<int64_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == INT32:
-        combine_typed(<int32_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<int32_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == FLOAT16:
-        combine_typed(<float16*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<float16*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == BFLOAT16:
-        combine_typed(<bfloat16*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<bfloat16*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == COMPLEX64:
-        combine_typed(<complex64*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<complex64*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == COMPLEX128:
-        combine_typed(<complex128*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<complex128*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == BOOL:
-        combine_typed(<boolean*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<boolean*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == INT8:
-        combine_typed(<int8_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<int8_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == INT16:
-        combine_typed(<int16_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<int16_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == UINT8:
-        combine_typed(<uint8_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<uint8_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == UINT16:
-        combine_typed(<uint16_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<uint16_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == UINT32:
-        combine_typed(<uint32_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<uint32_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == UINT64:
-        combine_typed(<uint64_t*>NULL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_typed(<uint64_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
+
+
+# The two functions with every reduction of every dtype: apart, as one function would leave no registers to its loops.
+
+cdef inline cloned_void combine_elements_block(const Step* step, char* out, const int64_t* offsets,
+                                               const char* updates, Py_ssize_t update_step,
+                                               Py_ssize_t n) noexcept nogil:
+    combine_any(True, step, out, offsets, updates, NULL, update_step, n)
+
+
+cdef inline cloned_void combine_rows_block(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                                           const int64_t* update_offsets, Py_ssize_t update_step,
+                                           Py_ssize_t n) noexcept nogil:
+    combine_any(False, step, out, offsets, updates, update_offsets, update_step, n)
 
 
 cdef inline void combine_row(const Step* step, char* out, const char* update) noexcept nogil:
     """One row without outer axes, in native byte order."""
     cdef int64_t zero = 0
-    combine(step, out, &zero, update, NULL, 0, 1)
+    combine_rows_block(step, out, &zero, update, NULL, 0, 1)
 
 
 cdef inline inline_void assign_elements(word_t* kind, char* out, const int64_t* offsets, const char* updates,
@@ -69,21 +84,36 @@ cdef inline inline_void assign_elements(word_t* kind, char* out, const int64_t* 
         memcpy(out + offsets[i], &item, sizeof(word_t))
 
 
+cdef inline inline_void assign_typed(word_t* kind, char* out, const int64_t* offsets, const char* updates,
+                                     Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    if update_step == sizeof(word_t):
+        assign_elements(kind, out, offsets, updates, sizeof(word_t), n)
+    else:
+        assign_elements(kind, out, offsets, updates, update_step, n)
+
+
+cdef inline cloned_void assign(Py_ssize_t item_bytes, char* out, const int64_t* offsets, const char* updates,
+                               Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Assign a block of elements: the one dispatch on their width."""
+    if item_bytes == 4:
+        assign_typed(<uint32_t*>NULL, out, offsets, updates, update_step, n)
+    elif item_bytes == 8:
+        assign_typed(<uint64_t*>NULL, out, offsets, updates, update_step, n)
+    elif item_bytes == 1:
+        assign_typed(<uint8_t*>NULL, out, offsets, updates, update_step, n)
+    elif item_bytes == 2:
+        assign_typed(<uint16_t*>NULL, out, offsets, updates, update_step, n)
+    else:
+        assign_typed(<bytes16*>NULL, out, offsets, updates, update_step, n)
+
+
 cdef inline void apply_elements(const Step* step, char* out, const int64_t* offsets, const char* updates,
                                 Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Updates by value, update_step bytes apart, to out + offsets, of which none is SKIPPED."""
-    if step.reduction != ASSIGN:
-        combine(step, out, offsets, updates, NULL, update_step, n)
-    elif step.row.item_bytes == 4:
-        assign_elements(<uint32_t*>NULL, out, offsets, updates, update_step, n)
-    elif step.row.item_bytes == 8:
-        assign_elements(<uint64_t*>NULL, out, offsets, updates, update_step, n)
-    elif step.row.item_bytes == 1:
-        assign_elements(<uint8_t*>NULL, out, offsets, updates, update_step, n)
-    elif step.row.item_bytes == 2:
-        assign_elements(<uint16_t*>NULL, out, offsets, updates, update_step, n)
+    if step.reduction == ASSIGN:
+        assign(step.row.item_bytes, out, offsets, updates, update_step, n)
     else:
-        assign_elements(<bytes16*>NULL, out, offsets, updates, update_step, n)
+        combine_elements_block(step, out, offsets, updates, update_step, n)
 
 
 cdef inline void swap_bytes(char* element, int width) noexcept nogil:
@@ -102,7 +132,9 @@ cdef inline void combine_swapped(const Step* step, char* out, const char* update
     cdef char b[16]
     native.reduction = step.reduction
     native.type_code = step.type_code
-    native.by_value = True
+    native.row.n_inner = 1
+    native.row.inner_data = 0
+    native.row.inner_other = 0
     memset(a, 0, 16)
     memset(b, 0, 16)
     memcpy(a, out, step.row.item_bytes)
@@ -139,7 +171,7 @@ cdef inline void apply_rows(const Step* step, char* out, const int64_t* offsets,
     """Updates at update_offsets, or, where that is NULL, update_step bytes apart."""
     cdef Py_ssize_t i
     if step.reduction != ASSIGN and step.row.outer.n == 1 and not step.swapped:
-        combine(step, out, offsets, updates, update_offsets, update_step, n)
+        combine_rows_block(step, out, offsets, updates, update_offsets, update_step, n)
         return
     for i in range(n):
         if offsets[i] != SKIPPED:

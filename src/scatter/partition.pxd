@@ -1,4 +1,4 @@
-# PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, then applied tile by tile.
+# PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, and applied by tile.
 #
 # In rounds of a bounded number of updates:
 #     count_records   histogram: each thread counts the updates of its chunk by tile; then a prefix sum
@@ -127,28 +127,34 @@ cdef inline cloned_void count_records(const Partition* partition, Py_ssize_t chu
 cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py_ssize_t chunk, const int64_t* offsets,
                                     const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """A record of each update. kind: of the update by value, or of its offset (uint64_t)."""
+    # Copies: the compiler takes it that a store of a record may change what partition points to.
+    cdef bint by_value = partition.job.step.by_value
+    cdef int64_t low = partition.low
+    cdef int shift = partition.shift
+    cdef Py_ssize_t n_chunks = partition.n_chunks
+    cdef Py_ssize_t* end = partition.end + chunk * partition.n_tiles
+    cdef const Py_ssize_t* limit = partition.begin + chunk + 1
+    cdef char* records = partition.records
     cdef Py_ssize_t i, record
     cdef int64_t offset, tile
     cdef word_t payload
     cdef uint32_t position
     cdef uint64_t update_offset
     cdef char* target
-    cdef Py_ssize_t* end = partition.end + chunk * partition.n_tiles
-    cdef const Py_ssize_t* limit = partition.begin + chunk + 1
     for i in range(n):
         if offsets[i] == SKIPPED:
             continue
-        offset = offsets[i] - partition.low
-        tile = offset >> partition.shift
+        offset = offsets[i] - low
+        tile = offset >> shift
         record = end[tile]
         # More than were counted only if another thread changed the indices in between.
-        if record >= limit[tile * partition.n_chunks]:
+        if record >= limit[tile * n_chunks]:
             continue
         end[tile] = record + 1
-        target = partition.records + record * <Py_ssize_t>(sizeof(uint32_t) + sizeof(word_t))
-        position = <uint32_t>(offset - (tile << partition.shift))
+        target = records + record * <Py_ssize_t>(sizeof(uint32_t) + sizeof(word_t))
+        position = <uint32_t>(offset - (tile << shift))
         memcpy(target, &position, sizeof(uint32_t))
-        if partition.job.step.by_value:
+        if by_value:
             memcpy(&payload, updates + i * update_step, sizeof(word_t))
             memcpy(target + sizeof(uint32_t), &payload, sizeof(word_t))
         else:

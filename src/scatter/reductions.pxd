@@ -345,32 +345,34 @@ cdef inline inline_void combine_rows(value_t* kind, ReductionCode code, Py_ssize
             memcpy(target + j * inner_out, &a, sizeof(value_t))
 
 
-cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, const Step* step, char* out,
+cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, bint by_value, const Step* step, char* out,
                                          const int64_t* offsets, const char* updates, const int64_t* update_offsets,
                                          Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """code: a constant, so that the compiler makes loops of their own for each reduction, and vectors of rows."""
-    if step.by_value:
+    if by_value and update_step == sizeof(value_t):
+        combine_elements(kind, code, out, offsets, updates, sizeof(value_t), n)
+    elif by_value:
         combine_elements(kind, code, out, offsets, updates, update_step, n)
     else:
         combine_rows(kind, code, step.row.n_inner, sizeof(value_t), sizeof(value_t), out, offsets, updates,
                      update_offsets, update_step, n)
 
 
-cdef inline inline_void combine_typed(value_t* kind, const Step* step, char* out, const int64_t* offsets,
-                                      const char* updates, const int64_t* update_offsets, Py_ssize_t update_step,
-                                      Py_ssize_t n) noexcept nogil:
+cdef inline inline_void combine_typed(value_t* kind, bint by_value, const Step* step, char* out,
+                                      const int64_t* offsets, const char* updates, const int64_t* update_offsets,
+                                      Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Combine a block of rows with their updates, in order. by_value: no offset is SKIPPED, update_offsets is NULL."""
-    if not step.by_value and (step.row.inner_data != sizeof(value_t) or step.row.inner_other != sizeof(value_t)):
+    if not by_value and (step.row.inner_data != sizeof(value_t) or step.row.inner_other != sizeof(value_t)):
         # Strided rows are memory-bound: one loop for every reduction.
         combine_rows(kind, step.reduction, step.row.n_inner, step.row.inner_data, step.row.inner_other, out, offsets,
                      updates, update_offsets, update_step, n)
     elif step.reduction == ADD:
-        combine_constant(kind, ADD, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_constant(kind, ADD, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.reduction == MUL:
-        combine_constant(kind, MUL, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_constant(kind, MUL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif value_t is complex64 or value_t is complex128:  # which have no order
-        combine_constant(kind, MUL_MARKED, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_constant(kind, MUL_MARKED, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.reduction == MAX:
-        combine_constant(kind, MAX, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_constant(kind, MAX, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     else:
-        combine_constant(kind, MIN, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_constant(kind, MIN, by_value, step, out, offsets, updates, update_offsets, update_step, n)

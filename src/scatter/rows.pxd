@@ -26,7 +26,7 @@ cdef enum:
     MIN_ROWS_BYTES = 1 << 22    # of a result
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
     OWNED = 1024                # updates of which a thread selects its own at a time
-    PREFETCH_DISTANCE = 1 << 11 # bytes of rows
+    PREFETCH_DISTANCE = 1 << 11  # bytes of rows
 
 cdef struct Rows:
     const Job* job

@@ -1,0 +1,217 @@
+"""The compiled modules' own interface: strategies by name, the rule for negative indices, registered reductions."""
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits
+from gatherscatter._kernels import codes, gather, scatter
+from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterStrategy, Status, TypeCode
+
+OK = Status.OK
+
+
+@pytest.fixture
+def force():
+    def both(strategy, n_threads):
+        (gather if isinstance(strategy, GatherStrategy) else scatter).force(strategy, n_threads)
+
+    yield both
+    gather.force(GatherStrategy.AUTO, 0)
+    scatter.force(ScatterStrategy.AUTO, 0)
+
+
+def run_scatter(kind, data, indices, updates, *, axis=0, mode=Mode.RAISE, wrap=True, code=ReductionCode.ASSIGN, **rest):
+    out = np.empty_like(data)
+    type_code = TypeCode[data.dtype.name.upper()] if code else TypeCode.NONE
+    include_self = rest.get("include_self", True)
+    status = scatter.scatter(
+        kind, data, indices, updates, out, axis, 0, mode, wrap, code, type_code, include_self, rest.get("n_threads", 1)
+    )
+    return status, out
+
+
+def test_codes_are_those_of_the_stub():
+    assert [code.name for code in codes.ReductionCode][:5] == ["ASSIGN", "ADD", "MUL", "MAX", "MIN"]
+    assert TypeCode(0) is TypeCode.NONE
+    assert [mode.name for mode in Mode] == ["RAISE", "CLIP", "WRAP", "SKIP"]
+    assert (Status.OK, Status.INDEX_DTYPE, Status.REFERENCES) == (-1, -2, -3)
+
+
+class TestStrategies:
+    @pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+    @pytest.mark.parametrize("strategy", list(GatherStrategy)[1:])
+    def test_every_gather_runs_what_is_forced(self, force, strategy, n_threads):
+        rng = np.random.default_rng(0)
+        data = rng.random((30, 70), np.float32)
+        axis = 0 if strategy is GatherStrategy.COLUMNS else 1
+        indices = rng.integers(-30, 30, (30, 70))
+        out = np.empty_like(data)
+        force(strategy, n_threads)
+        assert gather.gather(Kind.ELEMENTS, data, indices, out, axis, 0, Mode.RAISE, True, None, 1) == OK
+        assert gather.last_strategy() == strategy
+        assert_same_bits(out, np.take_along_axis(data, indices, axis))
+        indices[21, 33] = 99
+        status = gather.gather(Kind.ELEMENTS, data, indices, out, axis, 0, Mode.RAISE, True, None, 1)
+        assert status == 21 * 70 + 33
+        assert gather.last_strategy() == GatherStrategy.BLOCKS  # which finds the position
+
+    @pytest.mark.parametrize(
+        ("strategy", "n_threads", "code"),
+        [
+            (strategy, n_threads, code)
+            for strategy in list(ScatterStrategy)[1:]
+            for n_threads in (1, 2, 3, 8)
+            for code in (ReductionCode.ASSIGN, ReductionCode.ADD)
+            # A private copy is of one thread of several, and assignments have an order.
+            if strategy != ScatterStrategy.PRIVATE or (n_threads > 1 and code)
+        ],
+    )
+    def test_every_scatter_runs_what_is_forced(self, force, strategy, n_threads, code):
+        rng = np.random.default_rng(0)
+        private = strategy is ScatterStrategy.PRIVATE
+        shape = (50,) if private else (50, 24)
+        data = rng.integers(0, 99, shape, np.int64)
+        indices, updates = rng.integers(0, 50, 300), rng.integers(0, 99, (300, *shape[1:]), np.int64)
+        expected = data.copy()
+        for i, update in zip(indices, updates, strict=True):
+            expected[i] = update if code == ReductionCode.ASSIGN else expected[i] + update
+        force(strategy, n_threads)
+        status, out = run_scatter(Kind.AXIS, data, indices, updates, code=code)
+        assert (status, scatter.last_strategy()) == (OK, strategy)
+        assert_same_bits(out, expected)
+
+    def test_one_that_cannot_do_the_work_leaves_it_to_the_choice(self, force):
+        data, indices = np.arange(6.0), np.array([[1], [4]])
+        force(ScatterStrategy.PRIVATE, 2)
+        assert run_scatter(Kind.ND, data, indices, np.ones(2), code=ReductionCode.ADD)[0] == OK
+        assert scatter.last_strategy() == ScatterStrategy.SERIAL
+        force(GatherStrategy.COLUMNS, 2)
+        assert gather.gather(Kind.ND, data, indices, np.empty(2), 0, 0, Mode.RAISE, True, None, 1) == OK
+        assert gather.last_strategy() == GatherStrategy.BLOCKS
+
+
+N = 5
+# Where an index leads along an axis of 5: (index, wrap_negative) → by mode.
+RESOLVED = {
+    "clip": lambda i, wrap: min(max(i + N * (wrap and i < 0), 0), N - 1),
+    "wrap": lambda i, wrap: i % N,
+    "skip": lambda i, wrap: i + N * (wrap and i < 0) if (-N if wrap else 0) <= i < N else -1,
+}
+
+
+class TestNegativeIndices:
+    @pytest.mark.parametrize("wrap", [True, False])
+    @pytest.mark.parametrize("mode", ["clip", "wrap", "skip"])
+    @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", ">i4", "u1", "u8"])
+    def test_modes(self, dtype, mode, wrap):
+        values = [N - 1, N, 0, 1, 2 * N + 1, 100] + ([-1, -N, -N - 1, -2 * N - 1, -100] if "u" not in dtype else [])
+        indices, rows = np.array(values, dtype)[:, None], np.empty(len(values), np.int64)
+        row_ids = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (N,), (1,))
+        assert gather.resolve(Kind.ND, row_ids, indices, 0, 0, Mode[mode.upper()], wrap, 0, rows) == OK
+        expected = [RESOLVED[mode](i, wrap) for i in values]
+        assert rows.tolist() == expected
+        counts = np.zeros(N, np.int64)
+        assert scatter.count_rows(Kind.ND, row_ids, indices, 0, 0, Mode[mode.upper()], wrap, 0, counts) == OK
+        assert counts.tolist() == [expected.count(i) for i in range(N)]
+
+    @pytest.mark.parametrize("n", [1, 64, 100, 300])
+    @pytest.mark.parametrize("k", [1, 2, 3])
+    @pytest.mark.parametrize("dtype", ["i1", "i4", "i8"])
+    @pytest.mark.parametrize("strategy", [GatherStrategy.AUTO, GatherStrategy.BLOCKS, GatherStrategy.RUNS])
+    def test_raise(self, force, strategy, dtype, k, n):
+        force(strategy, 2)
+        data = np.arange(4**k, dtype=np.float32).reshape((4,) * k)
+        indices = np.zeros((n, k), dtype)
+        for component in range(k):
+            for value, fine in [(3, True), (4, False), (-1, True), (-4, True), (-5, False)]:
+                indices[n - 1, component] = value
+                for wrap in (True, False):
+                    out = np.empty(n, np.float32)
+                    good = fine and (wrap or value >= 0)
+                    status = gather.gather(Kind.ND, data, indices, out, 0, 0, Mode.RAISE, wrap, None, 0)
+                    assert status == (OK if good else (n - 1) * k + component)
+                    if good:
+                        assert_same_bits(out, data[tuple(indices.T)])
+                    found = gather.try_gather(Kind.ND, wrap, data, indices, 0, 0, "raise", None, 0)
+                    assert (found is not None) == good
+            indices[n - 1] = 0
+
+    @pytest.mark.parametrize("value", [0, 3, 4, -1, -4, -5])
+    @pytest.mark.parametrize("wrap", [True, False])
+    @pytest.mark.parametrize("strategy", list(ScatterStrategy))
+    def test_scatters(self, force, strategy, wrap, value):
+        force(strategy, 2)
+        data, indices = np.arange(4), np.array([1, value, 1])
+        updates = np.array([10, 20, 40])
+        status, out = run_scatter(Kind.AXIS, data, indices, updates, wrap=wrap, code=ReductionCode.ADD)
+        good = 0 <= value < 4 or (wrap and -4 <= value < 0)
+        assert status == (OK if good else 1)
+        if good:
+            expected = data.copy()
+            np.add.at(expected, indices, updates)
+            assert_same_bits(out, expected)
+
+    def test_columns(self, force):
+        force(GatherStrategy.COLUMNS, 1)
+        data, indices = np.arange(40.0).reshape(4, 10), np.zeros((4, 10), int)
+        for value, wrap, good in [(-1, True, True), (-1, False, False), (3, False, True), (-4, True, True)]:
+            indices[2, 7] = value
+            out = np.empty((4, 10))
+            status = gather.gather(Kind.ELEMENTS, data, indices, out, 0, 0, Mode.RAISE, wrap, None, 0)
+            assert status == (OK if good else 27)
+            assert (gather.last_strategy() == GatherStrategy.COLUMNS) == good
+            if good:
+                assert_same_bits(out, np.take_along_axis(data, indices, 0))
+
+
+class TestReductions:
+    @pytest.mark.parametrize("n_threads", [1, 3])
+    @pytest.mark.parametrize(
+        ("dtype", "code"),
+        [
+            (dtype, code)
+            for dtype in ("?", "i1", "u2", "f2", "f4", "f8", "c8", "c16", ">f8", ">c8")
+            for code in list(ReductionCode)[1 : 3 if "c" in dtype else 5]
+        ],
+    )
+    def test_include_self_false_replaces_what_is_named(self, force, code, dtype, n_threads):
+        dtype = np.dtype(dtype)
+        force(ScatterStrategy.AUTO, n_threads)
+        data = np.array([7, 7, 7, 7]).astype(dtype)
+        updates = np.array([3, 5, 1]).astype(dtype)
+        step = {ReductionCode.ADD: np.add, ReductionCode.MUL: np.multiply}.get(
+            code, np.maximum if code == ReductionCode.MAX else np.minimum
+        )
+        indices = np.array([2, 2, 0])
+        status, out = run_scatter(Kind.AXIS, data, indices, updates, code=code, include_self=False)
+        assert status == OK
+        assert_same_bits(out, np.array([updates[2], data[1], step(updates[0], updates[1]), data[3]], dtype))
+
+    def test_a_bad_index_is_reported_with_include_self_false_too(self):
+        call = Kind.AXIS, np.zeros(3), np.array([1, 3]), np.ones(2)
+        assert run_scatter(*call, code=ReductionCode.ADD, include_self=False)[0] == 1
+
+    def test_only_registered_names_and_types_take_the_short_way(self):
+        data, indices, updates = np.zeros(3), np.array([1]), np.ones(1)
+
+        def call(data=data, updates=updates, reduction="add", mode="raise", include_self=True, out=None):
+            return scatter.try_scatter(1, True, data, indices, updates, 0, 0, reduction, mode, include_self, out, 1)
+
+        assert call().tolist() == [0, 1, 0]
+        for refused in ("mean", "xor", None, ["add"], np.str_("add"), 1):
+            assert call(reduction=refused) is None
+        assert call(mode="clip") is None
+        assert call(mode=np.array(["raise", "clip"])) is None
+        assert call(include_self=1) is None
+        assert call(out=data) is None
+        assert call(data=data.view(np.recarray)) is None
+        assert call(data=data + 0j, updates=updates + 0j, reduction="max") is None
+        assert call(data=data.astype("M8[s]"), updates=updates.astype("M8[s]")) is None
+        assert call(data=data.astype("M8[s]"), updates=updates.astype("M8[s]"), reduction="none") is not None
+
+    def test_what_cannot_be_registered(self):
+        with pytest.raises(ValueError, match="code is 0 to 31, not 32"):
+            scatter.register("xor", 32, 0, 0, False, {})
+        with pytest.raises(ValueError, match="no identity of type code 16"):
+            scatter.register("xor", 30, 0, 0, False, {16: b"0"})
+        with pytest.raises(ValueError, match="no identity of type code 1"):
+            scatter.register("xor", 30, 0, 0, False, {1: b""})

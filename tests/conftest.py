@@ -9,6 +9,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+# The tests use more threads than there are cores: those that wait sleep. Read when the kernels are imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import gatherscatter as gs
 import pytest
 from gatherscatter.backends import kernels

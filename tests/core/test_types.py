@@ -60,10 +60,8 @@ def test_stubs_fit_the_modules(tmp_path):
         sys.executable,
         "-m",
         "mypy.stubtest",
-        "gatherscatter._kernels.gather",
-        "gatherscatter._kernels.scatter",
-        "gatherscatter._kernels.threads",
-        *(f"gatherscatter.{name}" for name in ("ops", "onnx", "openvino", "tensorflow")),
+        *(f"gatherscatter._kernels.{name}" for name in ("codes", "gather", "memory", "scatter", "threads")),
+        *(f"gatherscatter.{name}" for name in ("gathers", "onnx.functions", "openvino", "scatters", "tensorflow")),
     ]
     run = subprocess.run(
         [*command, "--allowlist", str(allowed), "--ignore-unused-allowlist"],

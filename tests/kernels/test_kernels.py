@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import assert_same_bits
+from assertions import assert_same_bits
 from gatherscatter._kernels import codes, gather, scatter
 from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterStrategy, Status, TypeCode
 

@@ -1,4 +1,4 @@
-"""The compiled kernels, called with a plan. They report a status; `explain` makes an error of it."""
+"""The compiled kernels, called with a plan. They report a status; `check` makes an error of it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from gatherscatter import errors, threads
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterStrategy, Status, TypeCode
-from gatherscatter.plan import Plan, Shape, unravel
-from gatherscatter.plan import explain as _explain_at
+from gatherscatter.plan import Plan, Shape, explain, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
 
 Array = NDArray[Any]
@@ -113,7 +112,7 @@ def check(status: int, indices: Array, plan: Plan) -> None:
     if plan.depth == 0:
         raise errors.changed_meanwhile(plan.operator)
     position = unravel(status // plan.depth, plan.tuples)
-    raise _explain_at(plan, indices, plan.index_position(position))
+    raise explain(plan, indices, plan.index_position(position))
 
 
 def check_indices(plan: Plan, data: Array, indices: Array) -> None:

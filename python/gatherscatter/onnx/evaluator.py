@@ -5,16 +5,16 @@ from typing import Any
 
 from onnx.reference.op_run import OpRun
 
-from gatherscatter import onnx as dialect
+from gatherscatter.onnx import functions
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "Gather": dialect.gather,
-    "GatherElements": dialect.gather_elements,
-    "GatherND": dialect.gather_nd,
-    "Scatter": dialect.scatter,
-    "ScatterElements": dialect.scatter_elements,
-    "ScatterND": dialect.scatter_nd,
-    "TensorScatter": dialect.tensor_scatter,
+    "Gather": functions.gather,
+    "GatherElements": functions.gather_elements,
+    "GatherND": functions.gather_nd,
+    "Scatter": functions.scatter,
+    "ScatterElements": functions.scatter_elements,
+    "ScatterND": functions.scatter_nd,
+    "TensorScatter": functions.tensor_scatter,
 }
 
 

@@ -21,7 +21,6 @@ __all__ = [
     "gather",
     "gather_elements",
     "gather_nd",
-    "reference_ops",
     "scatter",
     "scatter_elements",
     "scatter_nd",
@@ -291,4 +290,3 @@ def tensor_scatter(
     mode: Literal["linear", "circular"] = "linear",
     opset: IntLike | None = None,
 ) -> ArrayT: ...
-def reference_ops(opset: int | None = None) -> list[type]: ...

@@ -1,0 +1,76 @@
+"""The package's structure: imports in one direction, private names private, files that can be read in one go."""
+
+import ast
+import graphlib
+from pathlib import Path
+
+import gatherscatter
+import pytest
+
+PACKAGE = Path(gatherscatter.__file__).parent
+FILES = sorted(path for path in PACKAGE.rglob("*.py"))
+MAX_LINES = 500
+
+
+def module_of(path):
+    parts = ("gatherscatter", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+def imports_of(tree):
+    """Modules of the package that are imported, inside of functions too, and the names that they are imported by."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gatherscatter"):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                is_module = whole in MODULES or "._kernels." in f"{whole}."
+                yield (whole if is_module else node.module), alias.asname or alias.name, is_module
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("gatherscatter"):
+                    yield alias.name, alias.asname or alias.name, True
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_imports_go_in_one_direction():
+    graph = {
+        name: {found for found, _, _ in imports_of(tree) if found in MODULES and found != name}
+        for name, tree in MODULES.items()
+    }
+    assert graph["gatherscatter.core"]
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_private_name_of_another_file_is_used(name):
+    tree = MODULES[name]
+    modules = {}
+    for module, local, is_module in imports_of(tree):
+        if is_module:
+            modules[local] = module
+        elif "._kernels" not in module:
+            assert not is_private(local), f"{module}.{local}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            assert not is_private(node.attr), f"{modules[node.value.id]}.{node.attr}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_files_are_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_overloads_are_in_stubs(name):
+    overloads = [
+        node.name
+        for node in ast.walk(MODULES[name])
+        if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "overload" for d in node.decorator_list)
+    ]
+    assert set(overloads) <= {"show_config"}

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from common.codes cimport OK
-from common.items cimport bytes16, cloned_void, inline_void, word_t
+from common.items cimport bytes16, cloned_v3_void, cloned_void, inline_void, word_t
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, seek
@@ -162,8 +162,8 @@ cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py
             memcpy(target + sizeof(uint32_t), &update_offset, 8)
 
 
-cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chunk,
-                                      Py_ssize_t* status) noexcept nogil:
+cdef inline cloned_v3_void write_records(const Partition* partition, Py_ssize_t chunk,
+                                         Py_ssize_t* status) noexcept nogil:
     """The records of a chunk, for each tile in update order."""
     cdef const Job* job = partition.job
     cdef int64_t offsets[BLOCK]

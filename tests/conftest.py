@@ -66,6 +66,12 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item, reason in zip(items, reasons, strict=True) if not reason]
 
 
+def pytest_collection_finish():
+    """Spare what was imported and collected, millions of objects, to the collections of garbage that tests ask for."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter, config):
     found = config.stash[ABSENT]
     if found:

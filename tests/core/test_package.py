@@ -14,7 +14,7 @@ from libraries import needs
 
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
 # The modules that import more than NumPy.
-IMPORTS = {"gatherscatter.onnx.backend": "onnx"} | {
+IMPORTS = {"gatherscatter.onnx": "onnx"} | {
     f"gatherscatter.backends.{name}": name for name in ("torch", "jax", "cupy", "dask")
 }
 

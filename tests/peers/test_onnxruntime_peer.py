@@ -1,16 +1,20 @@
 """gatherscatter.onnx against onnxruntime: values, shapes, and whether a call is an error."""
 
+import warnings
 from functools import cache
 
 import gatherscatter as gs
 import numpy as np
-import onnxruntime as ort
 import pytest
 from assertions import assert_same_bits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from strategies import index_values, sides, values
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import onnxruntime as ort
 
 pytestmark = pytest.mark.peers
 

@@ -6,15 +6,19 @@ the range of ScatterElementsUpdate, and reads and writes foreign memory instead.
 
 import subprocess
 import sys
+import warnings
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-import openvino
 import pytest
 from gatherscatter import openvino as ours
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # it forks, of which JAX warns
+    import openvino
 
 pytestmark = pytest.mark.peers
 

@@ -29,7 +29,7 @@ from tqdm import tqdm
 LEAST_SECONDS = 1e-3  # a sample lasts so long at least
 CLIFF = 1.5
 BY_HAND = "## Explanations"
-# Sizes of a result at which the library changes its ways: src/small.pxd, src/memory.pyx.
+# Sizes of a result at which the library changes its ways: src/common/small_calls.pxd, src/common/memory.pyx.
 RESULT_PASSES = {
     1 << 20: "the result passes 1 MiB: the short way of small calls ends",
     4 << 20: "the result passes 4 MiB: from there its memory is kept for the next",

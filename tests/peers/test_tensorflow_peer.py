@@ -447,7 +447,7 @@ def test_index_dtypes_are_those_of_the_definitions():
         "GatherNd": gtf._INDICES,
         "GatherV2": gtf._INDICES,
         "ScatterNd": gtf._INDICES,
-        "TensorScatterUpdate": gtf._UPDATE_INDICES,
+        "TensorScatterUpdate": gtf._UPDATE.index_dtypes,
         **{f"TensorScatter{what.title()}": gtf._COMBINE_INDICES for what in COMBINES},
     }
     for operator, accepted in operators.items():

@@ -6,7 +6,7 @@ from common.codes cimport (
     ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16,
     UINT32, UINT64,
 )
-from common.items cimport bytes16, cloned_v3_void, inline_void, is_word, word_t
+from common.items cimport bytes16, cloned_v3_void, cloned_void, inline_void, is_word, word_t
 from common.resolve cimport SKIPPED
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.reductions cimport (
@@ -57,7 +57,7 @@ cdef inline inline_void combine_any(bint by_value, const Step* step, char* out, 
 
 # The two functions with every reduction of every dtype: apart, as one function would leave no registers to its loops.
 
-cdef inline cloned_v3_void combine_elements_block(const Step* step, char* out, const int64_t* offsets,
+cdef inline cloned_void combine_elements_block(const Step* step, char* out, const int64_t* offsets,
                                                   const char* updates, Py_ssize_t update_step,
                                                   Py_ssize_t n) noexcept nogil:
     combine_any(True, step, out, offsets, updates, NULL, update_step, n)
@@ -92,7 +92,7 @@ cdef inline inline_void assign_typed(word_t* kind, char* out, const int64_t* off
         assign_elements(kind, out, offsets, updates, update_step, n)
 
 
-cdef inline cloned_v3_void assign(Py_ssize_t item_bytes, char* out, const int64_t* offsets, const char* updates,
+cdef inline cloned_void assign(Py_ssize_t item_bytes, char* out, const int64_t* offsets, const char* updates,
                                   Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Assign a block of elements: the one dispatch on their width."""
     if item_bytes == 4:

@@ -10,12 +10,28 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from common.codes cimport OK
-from common.items cimport bytes16, cloned_v3_void, cloned_void, inline_void, word_t
+from common.items cimport bytes16, cloned_void, inline_void, word_t
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, seek
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.job cimport SCRATCH_BYTES, Job, copy_data, row_items
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+    /* Two neighbours in one store, for which the compiler would make two. */
+    static inline void gs_store_pair(char *target, uint32_t first, uint32_t second) {
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        uint64_t both = (uint64_t)first << 32 | second;
+    #else
+        uint64_t both = first | (uint64_t)second << 32;
+    #endif
+        memcpy(target, &both, 8);
+    }
+    """
+    void store_pair "gs_store_pair" (char* target, uint32_t first, uint32_t second) noexcept nogil
 
 cdef enum:
     TILE_SHIFT = 18             # log2 of a tile's bytes: L2 holds it together with its records
@@ -153,6 +169,11 @@ cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py
         end[tile] = record + 1
         target = records + record * <Py_ssize_t>(sizeof(uint32_t) + sizeof(word_t))
         position = <uint32_t>(offset - (tile << shift))
+        if word_t is uint32_t:
+            if by_value:
+                memcpy(&payload, updates + i * update_step, sizeof(word_t))
+                store_pair(target, position, payload)
+                continue
         memcpy(target, &position, sizeof(uint32_t))
         if by_value:
             memcpy(&payload, updates + i * update_step, sizeof(word_t))
@@ -162,7 +183,7 @@ cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py
             memcpy(target + sizeof(uint32_t), &update_offset, 8)
 
 
-cdef inline cloned_v3_void write_records(const Partition* partition, Py_ssize_t chunk,
+cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chunk,
                                          Py_ssize_t* status) noexcept nogil:
     """The records of a chunk, for each tile in update order."""
     cdef const Job* job = partition.job

@@ -17,7 +17,7 @@ from common.rows cimport Row
 from common.stream cimport STREAM_ROW, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
-from scatter.apply cimport combine_row
+from scatter.apply cimport combine_rows_block
 from scatter.job cimport SCRATCH_BYTES, Job
 
 cdef enum:
@@ -27,6 +27,7 @@ cdef enum:
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
     OWNED = 1024                # updates of which a thread selects its own at a time
     PREFETCH_DISTANCE = 1 << 11  # bytes of rows
+    MAX_BATCH = 64              # updates that are combined in one call
 
 cdef struct Rows:
     const Job* job
@@ -159,57 +160,66 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
         row += n
 
 
-cdef inline Py_ssize_t prefetch_rows(Py_ssize_t row_bytes) noexcept nogil:
-    return max(<Py_ssize_t>PREFETCH_DISTANCE // row_bytes, <Py_ssize_t>1)
-
-
 cdef inline void prefetch_row(const char* row, Py_ssize_t row_bytes) noexcept nogil:
     cdef Py_ssize_t line
     for line in range(row_bytes // CACHE_LINE):
         prefetch_l1(row + line * CACHE_LINE)
 
 
-cdef inline void combine_ordered(const Rows* rows, char* target, const char* updates, Py_ssize_t first,
-                                 Py_ssize_t stop) noexcept nogil:
-    """Combine one row with its updates in order."""
-    cdef Py_ssize_t i, distance = prefetch_rows(rows.job.row_bytes)
-    for i in range(first, stop):
-        if i + distance < rows.n:
-            prefetch_row(updates + rows.order[i + distance] * rows.update_step, rows.job.row_bytes)
-        combine_row(&rows.job.step, target, updates + rows.order[i] * rows.update_step)
+cdef inline void combine_ordered(const Rows* rows, char* target, const char* updates, Py_ssize_t row, Py_ssize_t first,
+                                 Py_ssize_t stop, Py_ssize_t batch) noexcept nogil:
+    """Combine the rows at target, the first of which is `row`, with updates first to stop of the order.
+
+    In batches: while one is combined, the next one's updates are prefetched.
+    """
+    cdef int64_t offsets[MAX_BATCH]
+    cdef int64_t update_offsets[MAX_BATCH]
+    cdef Py_ssize_t row_bytes = rows.job.row_bytes, at = row, n, i
+    while first < stop:
+        n = min(batch, stop - first)
+        for i in range(n):
+            while rows.end[at] <= first + i:
+                at += 1
+            offsets[i] = (at - row) * row_bytes
+            update_offsets[i] = rows.order[first + i] * rows.update_step
+            if first + i + batch < rows.n:
+                prefetch_row(updates + rows.order[first + i + batch] * rows.update_step, row_bytes)
+        combine_rows_block(&rows.job.step, target, offsets, updates, update_offsets, 0, n)
+        first += n
 
 
 cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
-    """Rows from data, combined with the updates of each."""
+    """Rows from data, combined with the updates of each, some rows at a time."""
     cdef const Job* job = rows.job
     cdef char scratch_memory[MAX_COMBINED_ROW + CACHE_LINE]
     cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
     cdef const char* updates = job.updates + rows.start * rows.update_step
-    cdef char* out
+    cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, MAX_COMBINED_ROW // job.row_bytes), <Py_ssize_t>MAX_BATCH)
     cdef Py_ssize_t first = rows.end[row - 1] if row else 0
-    cdef Py_ssize_t last, untouched = row
+    cdef Py_ssize_t last, n, n_bytes
+    cdef const char* data
+    cdef char* out
+    cdef char* target
     cdef int64_t zero = 0
     while row < stop:
-        last = rows.end[row]
-        if first < last:
-            out = job.out + row * job.row_bytes
-            if rows.fresh and untouched < row:
-                copy_rows(rows, job.out + untouched * job.row_bytes, job.data + untouched * job.row_bytes, &zero, 1,
-                          (row - untouched) * job.row_bytes)
-            untouched = row + 1
-            if rows.fresh and rows.streams:
-                memcpy(scratch, job.data + row * job.row_bytes, job.row_bytes)
-                combine_ordered(rows, scratch, updates, first, last)
-                stream_rows(out, 0, scratch, &zero, 1, job.row_bytes)
+        n = min(batch, stop - row)
+        n_bytes = n * job.row_bytes
+        last = rows.end[row + n - 1]
+        out = job.out + row * job.row_bytes
+        target = out
+        if rows.fresh:
+            data = job.data + row * job.row_bytes
+            if first == last:
+                copy_rows(rows, out, data, &zero, 1, n_bytes)
             else:
-                if rows.fresh:
-                    memcpy(out, job.data + row * job.row_bytes, job.row_bytes)
-                combine_ordered(rows, out, updates, first, last)
+                if rows.streams:
+                    target = scratch
+                memcpy(target, data, n_bytes)
+        combine_ordered(rows, target, updates, row, first, last, batch)
+        if target == scratch:
+            stream_rows(out, 0, scratch, &zero, 1, n_bytes)
         first = last
-        row += 1
-    if rows.fresh and untouched < stop:
-        copy_rows(rows, job.out + untouched * job.row_bytes, job.data + untouched * job.row_bytes, &zero, 1,
-                  (stop - untouched) * job.row_bytes)
+        row += n
 
 
 cdef inline Py_ssize_t first_row_of(const Rows* rows, Py_ssize_t task) noexcept nogil:
@@ -243,19 +253,26 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
     cdef const Job* job = rows.job
     cdef const char* updates = job.updates + rows.start * rows.update_step
     cdef uint32_t owned[OWNED]
-    cdef Py_ssize_t block, i, j, n, distance = prefetch_rows(job.row_bytes)
+    cdef int64_t offsets[MAX_BATCH]
+    cdef int64_t update_offsets[MAX_BATCH]
+    cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, PREFETCH_DISTANCE // job.row_bytes), <Py_ssize_t>MAX_BATCH)
+    cdef Py_ssize_t block, i, j, n, m
     for block in range((rows.n + OWNED - 1) // OWNED):
         n = 0
         for i in range(block * OWNED, min((block + 1) * OWNED, rows.n)):
             owned[n] = <uint32_t>i
             n += <uint32_t>rows.row[i] - <uint32_t>low < <uint32_t>width
-        for j in range(n):
-            if j + distance < n:
-                i = owned[j + distance]
-                prefetch_row(job.out + rows.row[i] * job.row_bytes, job.row_bytes)
-                prefetch_row(updates + i * rows.update_step, job.row_bytes)
-            i = owned[j]
-            combine_row(&job.step, job.out + rows.row[i] * job.row_bytes, updates + i * rows.update_step)
+        j = 0
+        while j < n:
+            m = min(batch, n - j)
+            for i in range(m):
+                offsets[i] = rows.row[owned[j + i]] * job.row_bytes
+                update_offsets[i] = owned[j + i] * rows.update_step
+                if j + i + batch < n:
+                    prefetch_row(job.out + rows.row[owned[j + i + batch]] * job.row_bytes, job.row_bytes)
+                    prefetch_row(updates + owned[j + i + batch] * rows.update_step, job.row_bytes)
+            combine_rows_block(&job.step, job.out, offsets, updates, update_offsets, 0, m)
+            j += m
 
 
 cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:

@@ -11,5 +11,6 @@ FUNCTIONS = GATHERS + SCATTERS
 OPERATORS = {name: getattr(operators, name.upper()) for name in FUNCTIONS}
 GATHER_MODES, SCATTER_MODES = operators.GATHER_MODES, operators.SCATTER_MODES
 REDUCTIONS = tuple(reductions.REDUCTIONS)
+FLOAT_REDUCTIONS = tuple(name for name in REDUCTIONS if reduces(name, "float64"))
 DTYPES = reductions.DTYPES  # the names of those that some reduction takes
 ND, AXIS, ELEMENTS = operators.ND, operators.AXIS, operators.ELEMENTS  # the kinds of indices

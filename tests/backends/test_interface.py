@@ -47,4 +47,4 @@ def test_what_has_no_default_is_defined(backend):
 @pytest.mark.parametrize("base", [Backend, TableBackend])
 def test_every_method_is_documented(base):
     for name, function in methods(base).items():
-        assert function.__doc__, name
+        assert inspect.getdoc(function), name

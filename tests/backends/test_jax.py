@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from constants import GATHER_MODES, REDUCTIONS
+from constants import FLOAT_REDUCTIONS, GATHER_MODES
 from jax.test_util import check_grads
 from libraries import on_devices
 
@@ -71,7 +71,7 @@ def test_gathers_trace(function, mode):
         for i, (function, mode) in enumerate(
             [("scatter", "raise"), ("scatter_nd", "raise"), ("scatter_nd", "drop"), ("scatter_elements", "raise")]
         )
-        for j, reduction in enumerate(REDUCTIONS)
+        for j, reduction in enumerate(FLOAT_REDUCTIONS)
         for n in range(2)
     ],
 )
@@ -98,7 +98,7 @@ def test_scatters_trace(function, mode, reduction, include_self):
 def test_scatters_map():
     data, updates = distinct((3, 4, 2), 0), distinct((3, 5, 2), 1)
     indices = jnp.asarray([[1, 1, 0, -1, 9], [0, 0, 0, 2, 1], [3, 2, 1, 9, 9]])
-    for reduction in REDUCTIONS:
+    for reduction in FLOAT_REDUCTIONS:
 
         def call(data, indices, updates, reduction=reduction):
             return gs.scatter(data, indices, updates, reduction=reduction, mode="drop")

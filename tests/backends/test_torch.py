@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 from assertions import assert_same_numbers
-from constants import REDUCTIONS
+from constants import FLOAT_REDUCTIONS
 from libraries import from_torch
 from torch_cases import each_device
 
 # Shapes without numbers
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 def test_meta_tensors_have_shapes(reduction):
     data, indices = torch.empty(4, 3, device="meta"), torch.empty(5, 1, dtype=torch.int64, device="meta")
     result = gs.gather_nd(data, indices)
@@ -24,7 +24,7 @@ def test_meta_tensors_have_shapes(reduction):
     assert result.shape == (4, 3)
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 def test_fake_tensors_have_shapes(reduction):
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
@@ -203,7 +203,7 @@ def test_float8_moves():
     assert gs.scatter(data, torch.tensor([2]), data[:1]).float().tolist() == [1, 2, 1]
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 def test_bfloat16_without_ml_dtypes(reduction, monkeypatch):
     """PyTorch does not bring ml_dtypes: then bfloat16 goes by primitives, to the same result."""
     from gatherscatter.backends.torch import memory as backend

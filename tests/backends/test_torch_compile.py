@@ -9,7 +9,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 import torch
-from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES
+from constants import FLOAT_REDUCTIONS, GATHER_MODES, SCATTER_MODES
 from libraries import needs
 from strategies import numbers
 from torch_cases import GEOMETRIES, distinct, each_device, geometry, updates_for
@@ -52,7 +52,7 @@ def test_gathers_compile(function, mode, backend, device):
     [
         pytest.param(mode, reduction, marks=[] if (i - j) % 3 == 0 else pytest.mark.slow)
         for i, mode in enumerate(SCATTER_MODES)
-        for j, reduction in enumerate(REDUCTIONS)
+        for j, reduction in enumerate(FLOAT_REDUCTIONS)
     ],
 )
 def test_scatters_compile(mode, reduction, device):

@@ -3,7 +3,7 @@
 import gatherscatter as gs
 import pytest
 import torch
-from constants import GATHER_MODES, REDUCTIONS
+from constants import FLOAT_REDUCTIONS, GATHER_MODES
 from torch.autograd import gradcheck, gradgradcheck
 from torch.func import grad, jacfwd, jacrev, jvp, vmap
 from torch_cases import GEOMETRIES, distinct, each_device, geometry, updates_for
@@ -33,7 +33,7 @@ def test_gradients_of_gathers(function, mode, device):
 @each_device
 @pytest.mark.parametrize("mode", ["raise", "drop"])
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 @pytest.mark.parametrize("function", ["scatter", "scatter_nd", "scatter_elements"])
 def test_gradients_of_scatters(function, reduction, include_self, mode, device):
     shape, indices, options = geometry(function, mode, device)
@@ -121,7 +121,7 @@ def test_vmap_of_gathers(function, mode, device):
 
 
 @each_device
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 @pytest.mark.parametrize("include_self", [True, False])
 def test_vmap_of_scatters(reduction, include_self, device):
     data, updates = distinct(3, 4, 2, device=device), distinct(3, 5, 2, seed=1, device=device)

@@ -87,9 +87,9 @@ def test_names_of_options_are_those_that_the_functions_take():
     assert names(_typing.ScatterMode) == SCATTER_MODES
     assert names(_typing.Reduction) == REDUCTIONS
     assert names(_typing.ONNXReduction) == tuple(versions.REDUCTIONS)
-    assert names(_typing.OpenVINONDReduction) == tuple(gov._ND_REDUCTIONS)
-    assert names(_typing.OpenVINOElementsReduction) == tuple(gov._ELEMENTS_REDUCTIONS)
-    assert names(_typing.TensorFlowPolicy) == tuple(gtf._POLICIES)
+    assert names(_typing.OpenVINONDReduction) == tuple(gov.ND_REDUCTIONS)
+    assert names(_typing.OpenVINOElementsReduction) == tuple(gov.ELEMENTS_REDUCTIONS)
+    assert names(_typing.TensorFlowPolicy) == tuple(gtf.POLICIES)
 
 
 def test_a_signature_is_readable():

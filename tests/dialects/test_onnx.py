@@ -180,6 +180,12 @@ class TestTensorScatter:
                     expected[b, (starts[b] + s) % 4] = self.update[b, s]
             assert_same_bits(gs.onnx.tensor_scatter(self.cache, self.update, starts, mode=mode), expected)
 
+    def test_update_may_be_a_list(self):
+        expected = gs.onnx.tensor_scatter(self.cache, self.update, [1, 2])
+        assert_same_bits(gs.onnx.tensor_scatter(self.cache, self.update.tolist(), [1, 2]), expected)
+        with pytest.raises(TypeError, match=r"^tensor_scatter: update is a list of <U1 values"):
+            gs.onnx.tensor_scatter(self.cache, [[["a"] * 3]] * 2)
+
     def test_without_write_indices(self):
         assert gs.onnx.tensor_scatter(self.cache, self.update)[:, :2].tolist() == self.update.tolist()
 
@@ -187,9 +193,16 @@ class TestTensorScatter:
         ("call", "kind", "message"),
         [
             (
+                lambda c, u: gs.onnx.tensor_scatter(c, u, [-1, 0]),
+                IndexError,
+                "tensor_scatter: write_indices[0, 0] = -1 is out of bounds for past_cache of shape (2, 4, 3): "
+                "axis 1 has size 4, and ONNX's write_indices are not negative",
+            ),
+            (
                 lambda c, u: gs.onnx.tensor_scatter(c, u, [3, 0]),
                 IndexError,
-                "tensor_scatter: write_indices[0, 1] = 4 is out of bounds for past_cache of shape (2, 4, 3): axis 1 has size 4",
+                "tensor_scatter: write_indices[0, 1] = 4 is out of bounds for past_cache of shape (2, 4, 3): "
+                "axis 1 has size 4",
             ),
             (
                 lambda c, u: gs.onnx.tensor_scatter(c, u, axis=0),

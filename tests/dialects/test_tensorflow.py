@@ -132,7 +132,8 @@ def test_gather_axis_is_batch_dims():
         ),
         (
             {"axis": 3},
-            "gather: axis=3 is not in [-3, 2] for params of shape (2, 3, 4); pass 0 for its first axis, -1 for its last",
+            "gather: axis=3 is not in [-3, 2] for params of shape (2, 3, 4); pass 0 for its first axis, "
+            "-1 for its last",
         ),
     ],
 )

@@ -8,14 +8,14 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
-from constants import REDUCTIONS
+from constants import FLOAT_REDUCTIONS
 from gatherscatter import reference
 from scatters import FLAT, along, every
 
 
 class TestOverlap:
     @every
-    @pytest.mark.parametrize("reduction", REDUCTIONS)
+    @pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
     def test_out_with_updates(self, flat, reduction, forced_threads):
         for store_slice in (slice(0, 5000), slice(1, 5001), slice(None, None, 2), slice(9999, 4999, -1)):
             store = np.random.default_rng(0).standard_normal(10_000)

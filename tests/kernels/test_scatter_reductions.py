@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
-from constants import REDUCTIONS, reduces
+from constants import FLOAT_REDUCTIONS, reduces
 from gatherscatter import reference
 from scatters import FLAT, FUNCTIONS, LOOPS, every
 from strategies import numbers
@@ -119,7 +119,7 @@ class TestReductions:
 
     @every
     def test_include_self_false_with_only_dropped_updates_leaves_data(self, flat):
-        for reduction in REDUCTIONS:
+        for reduction in FLOAT_REDUCTIONS:
             result = flat(np.array([1.5, 2.5]), np.array([7, -9]), np.array([1.0, 2.0]), reduction=reduction,
                           mode="drop", include_self=False)  # fmt: skip
             assert result.tolist() == [1.5, 2.5]
@@ -135,7 +135,7 @@ class TestScalarUpdates:
     def test_is_broadcast(self, dtype, scalar, forced_threads):
         data = numbers((6,), np.dtype(dtype), 0)
         indices = np.array([5, 0, 5, -1, 2])
-        for reduction, name in itertools.product(REDUCTIONS, FUNCTIONS):
+        for reduction, name in itertools.product(FLOAT_REDUCTIONS, FUNCTIONS):
             if reduces(reduction, data.dtype.name):
                 places = indices[:, None] if name == "scatter_nd" else indices
                 result = FUNCTIONS[name](data, places, scalar, reduction=reduction)

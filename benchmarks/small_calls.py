@@ -1,4 +1,5 @@
-"""What a small call costs on PyTorch's CPU tensors, beside the primitive called directly.
+"""What a small call costs: on PyTorch's CPU tensors, next to the primitive called directly; in the dialects, next to
+the core.
 
     python benchmarks/small_calls.py
 
@@ -8,6 +9,7 @@ prints microseconds a call: the least of many rounds in turns, on one thread.
 import time
 
 import gatherscatter as gs
+import numpy as np
 import torch
 
 N, ROUNDS = 2000, 40
@@ -22,6 +24,35 @@ def least(calls):
                 call()
             best[name] = min(best[name], (time.perf_counter() - start) / N * 1e6)
     return best
+
+
+def dialects():
+    rng = np.random.default_rng(0)
+    square, pairs = rng.random((8, 8), np.float32), rng.integers(0, 8, (10, 2))
+    rows, ten = rng.integers(0, 8, 10), rng.random(10, np.float32)
+    tf = gs.tensorflow
+    workloads = {
+        "tensorflow.gather_nd": (lambda: tf.gather_nd(square, pairs), lambda: gs.gather_nd(square, pairs)),
+        "tensorflow.gather": (lambda: tf.gather(square, rows), lambda: gs.gather(square, rows)),
+        "tensorflow.scatter_nd": (
+            lambda: tf.scatter_nd(pairs, ten, (8, 8)),
+            lambda: gs.scatter_nd(np.zeros((8, 8), np.float32), pairs, ten, reduction="add"),
+        ),
+        "tensorflow.tensor_scatter_nd_add": (
+            lambda: tf.tensor_scatter_nd_add(square, pairs, ten),
+            lambda: gs.scatter_nd(square, pairs, ten, reduction="add"),
+        ),
+        "tensorflow.tensor_scatter_nd_sub": (
+            lambda: tf.tensor_scatter_nd_sub(square, pairs, ten),
+            lambda: gs.scatter_nd(square, pairs, -ten, reduction="add"),
+        ),
+        "onnx.gather_nd": (lambda: gs.onnx.gather_nd(square, pairs), lambda: gs.gather_nd(square, pairs)),
+        "openvino.gather_nd": (lambda: gs.openvino.gather_nd(square, pairs), lambda: gs.gather_nd(square, pairs)),
+    }
+    print(f"\nNumPy {np.__version__}\n\n| call | dialect, µs | core, µs |\n|---|--:|--:|")
+    for name, (dialect, core) in workloads.items():
+        best = least({"dialect": dialect, "core": core})
+        print(f"| {name}, 10 of (8, 8) | {best['dialect']:.2f} | {best['core']:.2f} |")
 
 
 def main():
@@ -60,6 +91,7 @@ def main():
     for name, (theirs, ours) in workloads.items():
         best = least({"theirs": theirs, "ours": ours})
         print(f"| {name} | {best['theirs']:.2f} | {best['ours']:.2f} | {best['ours'] - best['theirs']:+.2f} |")
+    dialects()
 
 
 if __name__ == "__main__":

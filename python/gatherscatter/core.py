@@ -98,7 +98,9 @@ def scatter(
 
 def arrays(op: Operator, *, convert_updates: bool = False, **arguments: Any) -> tuple[Backend, list[Any]]:
     """The arguments ("data", "indices", "updates") as arrays of one library, and its backend; as `dispatch.route`."""
-    return dispatch.route(op, arguments, convert_updates=convert_updates)
+    given = list(arguments.values())
+    backend = _known.get(tuple(map(type, given)))
+    return dispatch.route(op, arguments, convert_updates=convert_updates) if backend is None else (backend, given)
 
 
 def check_source(op: Operator, backend: Backend, **arguments: Any) -> None:
@@ -116,10 +118,11 @@ def scatter_negative(
 
     It takes the memory of the updates beside the result.
     """
-    backend, (data, indices, updates) = dispatch.route(op, {"data": data, "indices": indices, "updates": updates})
+    backend, (data, indices, updates) = arrays(op, data=data, indices=indices, updates=updates)
     check_source(op, backend, data=data, indices=indices)
-    plan = plans.scatter(op, data.shape, indices.shape, axis, batch_dims, mode, "add", True)
     if isinstance(updates, TYPES):
+        plan = plans.scatter(op, data.shape, indices.shape, axis, batch_dims, mode, "add", True)
         updates = backend.as_updates(plan, updates, data)
-    backend.check_updates(plan, updates, data)
-    return backend.scatter(data, indices, backend.negative(updates), plan, None)
+    elif updates.dtype != data.dtype:
+        raise errors.updates_dtype(op, updates.dtype, data.dtype)
+    return scatter(op, data, indices, backend.negative(updates), axis, batch_dims, "add", True, mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -101,8 +102,7 @@ class NumPyBackend(Backend):
         return values.updates(plan.operator, updates, plan.shape, data.dtype)
 
     def dtype_name(self, array: Any) -> str:
-        dtype = array.dtype
-        return "str" if dtype.kind in "USOT" else str(dtype.name)
+        return _name(array.dtype)
 
     def check_out(self, plan: Plan, out: Any, data: Array, shape: tuple[int, ...]) -> None:
         if isinstance(out, np.ma.MaskedArray):
@@ -113,6 +113,11 @@ class NumPyBackend(Backend):
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
         """NumPy has one device."""
+
+
+@lru_cache(maxsize=256)  # NumPy makes the name anew each time, which takes as long as a small call
+def _name(dtype: np.dtype[Any]) -> str:
+    return "str" if dtype.kind in "USOT" else str(dtype.name)
 
 
 def _gather(data: Array, indices: Array, plan: Plan, fill: Array | None) -> Array:

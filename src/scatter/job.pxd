@@ -12,7 +12,7 @@ from scatter.apply cimport apply_elements, apply_rows
 from scatter.reductions cimport Step
 
 cdef enum:
-    N_TYPES = 16
+    N_TYPES = 32  # bits of a mask of type codes
     # Scratch memory of a strategy. glibc maps more than 32 MiB anew for each call, and the page faults then take as
     # long as the scatter.
     SCRATCH_BYTES = 31 << 20

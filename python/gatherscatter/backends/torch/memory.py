@@ -12,7 +12,7 @@ from torch.autograd import forward_ad
 from gatherscatter.reductions import DTYPES
 
 NUMPY_DTYPES: dict[torch.dtype, np.dtype[Any]] = {
-    getattr(torch, name): np.dtype(name) for name in DTYPES if name != "bfloat16"
+    getattr(torch, name): np.dtype(name) for name in DTYPES if name != "bfloat16" and hasattr(torch, name)
 }
 # Dtypes that NumPy has only from ml_dtypes, where that is installed: the dtype, and one that Tensor.numpy() knows.
 _CARRIED: dict[torch.dtype, tuple[np.dtype[Any], torch.dtype]] = {}

@@ -211,7 +211,7 @@ class TestReductions:
     def test_what_cannot_be_registered(self):
         with pytest.raises(ValueError, match="code is 0 to 31, not 32"):
             scatter.register("xor", 32, 0, 0, False, {})
-        with pytest.raises(ValueError, match="no identity of type code 16"):
-            scatter.register("xor", 30, 0, 0, False, {16: b"0"})
+        with pytest.raises(ValueError, match="no identity of type code 32"):
+            scatter.register("xor", 30, 0, 0, False, {32: b"0"})
         with pytest.raises(ValueError, match="no identity of type code 1"):
             scatter.register("xor", 30, 0, 0, False, {1: b""})

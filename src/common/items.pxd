@@ -12,7 +12,7 @@ cdef extern from *:
       #define GS_INLINE_VOID void
     #endif
     /* Function multiversioning: the loader selects the version for the CPU. GCC before 12 lacks the x86-64 levels.
-       AVX-512 (v4) makes resolving faster by up to 40 %, but combining short rows slower: V3 stops at AVX2. */
+       AVX-512 (v4) makes resolving faster by up to 40 %, but combining short rows slower, which thus uses AVX2 (v3). */
     #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
         && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
       #define GS_CLONED_VOID \

@@ -269,7 +269,7 @@ def longer(op: Operator, data: Sequence[int], indices: Sequence[int], axis: int,
     return ValueError(
         f"{op.name}: {op.indices} of shape {tuple(indices)} is longer than {op.data} of shape {tuple(data)} "
         f"along axis {other}, "
-        f"which only axis={axis} may be; pass shorter {op.indices}, or axis={other}"
+        f"but only axis={axis} may be longer; pass shorter {op.indices}, or axis={other}"
     )
 
 
@@ -283,17 +283,16 @@ def unknown_size(op: Operator, argument: str, axis: int) -> ValueError:
 
 def unknown_chunks(op: Operator, axis: int, indices: int, updates: int) -> ValueError:
     return ValueError(
-        f"{op.name}: chunks of unknown sizes meet one by one, "
-        f"but along axis {axis} of {op.indices} there are {indices} of "
-        f"{op.indices} and {updates} of {op.updates}; call compute_chunk_sizes() on both first"
+        f"{op.name}: along axis {axis} {op.indices} has {indices} chunks but {op.updates} has {updates}, "
+        "and chunks of unknown sizes cannot be rechunked; call compute_chunk_sizes() on both first"
     )
 
 
 def chunk_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
     return ValueError(
-        f"{op.name}: a chunk of {op.updates} has shape {tuple(found)} "
-        f"where that of {op.indices} has {tuple(expected)}; "
-        f"make {op.updates} for the same places"
+        f"{op.name}: a chunk of {op.updates} has shape {tuple(found)}, "
+        f"but the chunk of {op.indices} has {tuple(expected)}; "
+        f"pass {op.updates} with chunks of the same sizes"
     )
 
 

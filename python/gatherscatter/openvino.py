@@ -243,8 +243,8 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
         for d, (n, size) in enumerate(zip(found, shape, strict=True)):
             if d != axis % len(shape) and n != size:
                 rule = (
-                    f"indices of shape {found} and data of shape {shape} differ along axis {d}; only along "
-                    f"axis={axis} they may (gatherscatter.gather_elements takes indices that are smaller)"
+                    f"indices of shape {found} and data of shape {shape} differ along axis {d}, but may differ only "
+                    f"along axis={axis} (gatherscatter.gather_elements takes smaller indices)"
                 )
                 raise errors.shape_rule(op, rule)
     return core.gather(op, data, indices, axis)

@@ -83,6 +83,7 @@ class TableBackend(Backend):
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
+        """Check the arguments, then `read`."""
         self.check_indices(plan, data, indices)
         if out is not None:
             self.check_out(plan, out, data, plan.shape)
@@ -90,6 +91,7 @@ class TableBackend(Backend):
         return self.deliver(self.read(data, indices, fill, plan), out)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """Check the arguments, then `resolve` and `write`."""
         self.check_reduction(plan, data)
         self.check_indices(plan, data, indices)
         if not self.owns(updates):
@@ -291,7 +293,7 @@ class TableBackend(Backend):
             return self.floor_divide(sums, counts)
         if name.startswith("complex"):
             if not self.makes_complex:
-                reason = "the standard makes no complex number of two parts; scatter those by themselves"
+                reason = "the standard cannot make complex numbers from their parts; scatter the parts separately"
                 raise errors.cannot(self.name, plan.operator, f"reduction='mean' of {dtype}", reason)
             real, imag = xp.real(sums), xp.imag(sums)
             counts = xp.astype(counts, real.dtype)

@@ -356,8 +356,8 @@ def tensor_scatter(
     if len(written) != rank or not 0 <= written[along] <= shape[along]:
         raise errors.shape_rule(
             op,
-            f"update of shape {written} does not fit past_cache of shape {shape}: along axis {along} it may be "
-            "shorter, else it is alike",
+            f"update of shape {written} does not fit past_cache of shape {shape}; "
+            f"pass that shape, or a shorter one along axis {along}",
         )
     xp, device = backend.namespace(starts), backend.device(starts)
     if write_indices is None:

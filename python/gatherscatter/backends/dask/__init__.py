@@ -97,7 +97,7 @@ class DaskBackend(Backend):
                 self.name, plan.operator, "out=", "a Dask array is computed later; use what is returned"
             )
         if hasattr(data, "expr") or hasattr(indices, "expr"):
-            reason = "their graphs are not there yet; set it to False before dask.array is imported"
+            reason = "they have no graph yet; set the option to False before dask.array is imported"
             raise errors.cannot(self.name, plan.operator, "arrays of Dask's option array.query-planning", reason)
         for argument, array in (("data", data), ("indices", indices)):
             if isinstance(getattr(array, "_meta", None), np.ma.MaskedArray):

@@ -1,15 +1,15 @@
 """Gather and scatter for every array.
 
-One exact meaning for the operators that every framework has and each defines a little differently. The
-functions take arrays of one library and give back an array of that library::
+Every framework has these operators, and each defines them a little differently. Here they have one exact meaning.
+The functions take arrays of one library and return an array of the same library::
 
     import gatherscatter as gs
 
     gs.gather_nd(data, indices)
     gs.scatter_nd(data, indices, updates, reduction="add")
 
-``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` have them in those systems' own names and versions.
-``gs.set_num_threads`` bounds the CPU kernels, ``gs.show_config`` says how they were built.
+``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` have them with the names and versions of those systems.
+``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.show_config`` shows how they were built.
 """
 
 from gatherscatter import onnx, openvino, tensorflow

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found: dict[str, Any] = {"configuration": show_config("dicts")}
     failed = False
     if not options.no_check:
-        from gatherscatter import self_check  # which few need
+        from gatherscatter import self_check  # imported only if needed
 
         if text:
             print(f"\nself-check, seed {self_check.SEED}")
@@ -47,7 +47,7 @@ def _plain(checks: Sequence[Any], name: str) -> Sequence[Any]:
 
 
 def _bar(checks: Sequence[Any], name: str) -> Any:
-    """A progress bar, where someone looks at it and tqdm is installed."""
+    """A progress bar, if the output is a terminal and tqdm is installed."""
     if not sys.stdout.isatty():
         return checks
     try:

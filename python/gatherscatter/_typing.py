@@ -1,7 +1,8 @@
-"""Types of the public functions: what they take, and the names of their options.
+"""Types of the public functions: arguments and the words of their options.
 
-The array that comes in says what goes out, in overloads of three kinds: NumPy's arrays, which carry their dtype and
-keep it; lists, which become NumPy's; and the arrays of every other library, by a protocol, so that none is imported.
+The type of the arguments determines the type of the result, by three kinds of overloads: NumPy arrays, which keep
+their dtype; lists, which become NumPy arrays; and arrays of other libraries, described by a protocol so that none is
+imported.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ OpenVINONDReduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "m
 OpenVINOElementsReduction: TypeAlias = Literal["none", "sum", "prod", "min", "max", "mean"]
 TensorFlowPolicy: TypeAlias = Literal["", "DEFAULT", "ERROR", "IGNORE"]
 
-# What has __index__; help() shows it by the usual case.
+# Anything with __index__; int is spelled out for help().
 IntLike: TypeAlias = int | SupportsIndex
 
 _Item_co = TypeVar("_Item_co", covariant=True)
 
 
 class Nested(Protocol[_Item_co]):
-    """A list or a tuple, as deep as it goes."""
+    """A list or a tuple, nested to any depth."""
 
     def __reversed__(self) -> Iterator[_Item_co | Nested[_Item_co]]: ...
-    def __contains__(self, item: object, /) -> bool: ...  # not str and bytes, which hold nothing else
-    def __mul__(self, times: SupportsIndex, /) -> Any: ...  # not range, nor arrays
+    def __contains__(self, item: object, /) -> bool: ...  # excludes str and bytes, which take no other object
+    def __mul__(self, times: SupportsIndex, /) -> Any: ...  # excludes range and arrays
 
 
 class _WithoutDtype(Protocol):
@@ -41,11 +42,10 @@ class _WithoutDtype(Protocol):
 
 
 class Array(Protocol):
-    """An array of a library whose types do not carry dtypes, as PyTorch's, JAX's, CuPy's, Dask's and TensorFlow's.
+    """An array of a library whose static types have no dtype: PyTorch, JAX, CuPy, Dask, TensorFlow.
 
-    There a comparison is of the array's own type, and one more than it too. Not so NumPy's: `a < 0` is an array of
-    bool, and `(a < 0) + 1` one of integers. So this takes no NumPy array, and the overloads for those alone say which
-    indices they take.
+    The protocol excludes NumPy arrays, so that only the overloads for NumPy apply to them. In the other libraries
+    ``a < 0`` and ``(a < 0) + 1`` have one static type; in NumPy they are arrays of bool and of int.
     """
 
     @property
@@ -57,7 +57,7 @@ class Array(Protocol):
 
 
 class LazyArray(Array, Protocol):
-    """A Dask array, which has NumPy's beside it."""
+    """A Dask array, which may be mixed with NumPy arrays in one call."""
 
     def __dask_graph__(self) -> Any: ...
 
@@ -66,12 +66,12 @@ ArrayT = TypeVar("ArrayT", bound=Array)
 LazyT = TypeVar("LazyT", bound=LazyArray)
 ScalarT = TypeVar("ScalarT", bound=np.generic)
 
-# What stands beside arrays (neutral.TYPES).
+# Arguments that are not arrays (values.TYPES).
 Scalar: TypeAlias = bool | int | float | complex | str | bytes | np.generic
 Values: TypeAlias = Nested[Any] | Scalar
 
-# Indices: NumPy's arrays, and lists; along an axis, one integer too.
+# Indices: NumPy arrays and lists; along an axis also a single integer.
 Integer: TypeAlias = int | np.integer[Any]
 IntegerArray: TypeAlias = NDArray[np.integer[Any]]
-# What is declared to be a Sequence is a list or a tuple at run time, most likely.
+# Sequence is included for annotations: at run time such a value is most likely a list or a tuple.
 Integers: TypeAlias = Nested[Integer | IntegerArray] | Sequence[Integer] | Sequence[Sequence[Integer]]

@@ -1,4 +1,4 @@
-"""What this installation is made of."""
+"""The configuration of this installation, for bug reports."""
 
 import importlib.metadata
 import os
@@ -17,7 +17,7 @@ __all__ = ["show_config"]
 # Distributions whose arrays the functions take. Looked up, never imported.
 _ARRAY_LIBRARIES = ("torch", "jax", "cupy", "cupy-cuda12x", "cupy-cuda13x", "dask", "array-api-strict")
 
-# What in the environment changes how the kernels run.
+# Environment variables that change how the kernels run.
 _VARIABLES = (
     "GATHERSCATTER_KEEP_MIB",
     "GATHERSCATTER_STREAM",
@@ -37,7 +37,7 @@ def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
 @overload
 def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
 def show_config(mode: str = "stdout") -> dict[str, Any] | None:
-    """Print or return the version, how the kernels were built, and the array libraries that are installed.
+    """Print or return the version, the build of the kernels, and the array libraries that are installed.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     Raises
     ------
     ValueError
-        If `mode` is another.
+        If `mode` is another value.
 
     Examples
     --------
@@ -86,9 +86,9 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
 
 
 def _cpu() -> str:
-    """The CPU's name, how many of it there are, and its level of vector instructions as NumPy found it."""
+    """The CPU's name, the number of CPUs, and the SIMD extensions that NumPy found."""
     name = platform.processor() or platform.machine()
-    try:  # Linux keeps the name there
+    try:  # on Linux
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
     except OSError:

@@ -1,7 +1,7 @@
-"""The one way that every public function takes: arguments → backend → plan → result.
+"""The path of every call: arguments → backend → plan → result.
 
-The functions of the package and those of its dialects call `gather` and `scatter`, with the record of their operator
-and all other arguments as the user passed them.
+The public functions and the dialects call `gather` and `scatter` with the record of their operator. All other
+arguments are as the user passed them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gatherscatter.backends.base import Backend
 from gatherscatter.operators import Operator
 from gatherscatter.values import TYPES
 
-# Backends by the types of (data, indices) or (data, indices, updates), where nothing is to be converted.
+# Cache: backends by the types of (data, indices) or (data, indices, updates), if no argument needs a conversion.
 _known = dispatch.known
 
 
@@ -28,7 +28,7 @@ def gather(
     fill_value: Any = 0,
     out: Any = None,
 ) -> Any:
-    """A gather. An operator on tuples takes no axis (0), one on elements no batch_dims (0)."""
+    """A gather. For kind ND `axis` is 0; for kind ELEMENTS `batch_dims` is 0."""
     backend = _known.get((type(data), type(indices)))
     if backend is None:
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
@@ -46,7 +46,7 @@ def gather(
         mode = plans.string(op, "mode", mode)
     try:
         plan = plans.gather(op, data.shape, indices.shape, axis, batch_dims, mode)
-    except ValueError:  # a mask has the wrong shape too, but what is wrong with it is its dtype
+    except ValueError:  # a boolean mask has a wrong shape too, but its dtype is the better explanation
         dispatch.check_index_dtype(op, data, indices)
         raise
     return backend.gather(data, indices, plan, fill_value, out)
@@ -64,7 +64,7 @@ def scatter(
     mode: Any = "raise",
     out: Any = None,
 ) -> Any:
-    """A scatter; as `gather`."""
+    """A scatter; the arguments are as in `gather`."""
     backend = _known.get((type(data), type(indices), type(updates)))
     if backend is None:
         arguments = {"data": data, "indices": indices, "updates": updates}
@@ -93,18 +93,18 @@ def scatter(
     return backend.scatter(data, indices, updates, plan, out)
 
 
-# What dialects need besides
+# For dialects
 
 
 def arrays(op: Operator, *, convert_updates: bool = False, **arguments: Any) -> tuple[Backend, list[Any]]:
-    """The arguments ("data", "indices", "updates") as arrays of one library, and its backend; as `dispatch.route`."""
+    """The backend, and the arguments ("data", "indices", "updates") as arrays of its library: see `dispatch.route`."""
     given = list(arguments.values())
     backend = _known.get(tuple(map(type, given)))
     return dispatch.route(op, arguments, convert_updates=convert_updates) if backend is None else (backend, given)
 
 
 def check_source(op: Operator, backend: Backend, **arguments: Any) -> None:
-    """Check that the dtypes of "data" and "indices" are in the document of the dialect's operator."""
+    """Check that the source document of the operator allows the dtypes of "data" and "indices"."""
     for argument, array in arguments.items():
         accepted = op.index_dtypes if argument == "indices" else op.data_dtypes
         if accepted and backend.dtype_name(array) not in accepted:
@@ -114,9 +114,9 @@ def check_source(op: Operator, backend: Backend, **arguments: Any) -> None:
 def scatter_negative(
     op: Operator, data: Any, indices: Any, updates: Any, axis: Any = 0, batch_dims: Any = 0, mode: Any = "raise"
 ) -> Any:
-    """A scatter that subtracts: it adds the updates with their sign changed, which is the same to the bit.
+    """A scatter that subtracts, by adding the negated updates: the result is the same bit for bit.
 
-    It takes the memory of the updates beside the result.
+    The negated updates take memory in addition to the result.
     """
     backend, (data, indices, updates) = arrays(op, data=data, indices=indices, updates=updates)
     check_source(op, backend, data=data, indices=indices)

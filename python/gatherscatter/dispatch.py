@@ -1,6 +1,6 @@
-"""Which backend takes a call: the only place where types are told apart.
+"""Dispatch: the backend for a call, by the types of its arguments.
 
-A library is recognised without being imported: an array of a library that was not imported cannot exist.
+Array libraries are recognised without importing them: an array exists only if its library is already imported.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from gatherscatter.backends.base import Backend
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.operators import ND, Operator
 
-# Backends of this package but PyTorch's, by the package that the arrays' class is of; and that of any other library.
+# Backends by the top-level package of the array's class. PyTorch is in `_of_package`; ANY_NAMESPACE is the fallback.
 MODULES = {
     "jax": "gatherscatter.backends.jax",
     "jaxlib": "gatherscatter.backends.jax",
@@ -24,19 +24,18 @@ MODULES = {
 }
 ANY_NAMESPACE = "gatherscatter.backends.array_api"
 
-# Other distributions add backends here (backends/base.py says how).
+# The entry-point group for backends of other distributions (see backends/base.py).
 GROUP = "gatherscatter.backends"
 
-# Types of (data, indices), or (data, indices, updates), that are arrays of one library: nothing is to be converted.
-# Filled by route().
+# Cache, filled by route(): types of (data, indices) or (data, indices, updates) that need no conversion.
 known: dict[tuple[type, ...], Backend] = {(np.ndarray,) * n: NUMPY for n in (2, 3)}
 
 
 def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool = False) -> tuple[Backend, list[Any]]:
-    """The backend of the arguments, and each of them as an array of its library.
+    """The backend of the arguments, and each argument as an array of its library.
 
-    Updates that are no array stay what they are, since they take data's dtype and the plan's shape; with
-    `convert_updates` they become an array by themselves.
+    Updates that are a list or a scalar are converted later, to data's dtype and the plan's shape; with
+    `convert_updates` they are converted now, to their own.
     """
     backend, owner = _owner(op, arguments)
     like = owner[1] if owner else None
@@ -55,7 +54,7 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
 
 
 def _owner(op: Operator, arguments: Mapping[str, Any]) -> tuple[Backend, tuple[str, Any] | None]:
-    """The backend of the arguments that are arrays, and one of these."""
+    """The backend of the arguments that are arrays, and the name and value of one such argument."""
     owner: tuple[str, Any] | None = None
     backend: Backend = NUMPY
     for argument, value in arguments.items():
@@ -72,18 +71,18 @@ def _owner(op: Operator, arguments: Mapping[str, Any]) -> tuple[Backend, tuple[s
 
 
 def _check_index_list(op: Operator, value: Any, array: Any, data: Any) -> None:
-    """Check indices that came as a list or a scalar."""
-    dtype = getattr(array, "dtype", np.dtype(int))  # which another distribution's arrays may lack
+    """Check indices that were passed as a list or a scalar."""
+    dtype = getattr(array, "dtype", np.dtype(int))  # arrays of an external backend may have no dtype
     if errors.kind_of(dtype) not in ("int", "bool"):
         raise errors.index_values(op, dtype)
-    # As an array, [] is one empty tuple, which names all of data; but it is what a search that found nothing gives.
+    # An array of shape (0,) is one empty tuple, which names all of data; a list [] more likely means "no tuples".
     n_axes = len(np.shape(data) if isinstance(data, (list, tuple)) else getattr(data, "shape", ()))
     if op.kind == ND and isinstance(value, (list, tuple)) and not value and n_axes:
         raise errors.no_tuple_length(op, n_axes)
 
 
 def check_index_dtype(op: Operator, data: Any, indices: Any) -> None:
-    """Refuse what no library takes for an index; what else one refuses is for its backend."""
+    """Refuse index dtypes that no library supports; the backend checks the rest."""
     if errors.kind_of(indices.dtype) in ("bool", "float", "complex"):
         raise errors.index_dtype(op, indices.dtype, data.dtype) from None
 
@@ -93,13 +92,13 @@ def backend_of(op: Operator, argument: str, value: Any) -> Backend:
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray):
             raise errors.masked(op, argument)
-        # memmap, recarray and matrix are views of plain data. A class with an __array_function__ of its own
-        # (a quantity with a unit, say) gives its numbers a meaning that we would drop.
+        # memmap, recarray and matrix are views of plain data. A class with a custom __array_function__ (such as a
+        # quantity with a unit) adds a meaning to its numbers, which the result would lose.
         if type(value).__array_function__ is not np.ndarray.__array_function__:
             raise errors.meaningful_subclass(op, argument, value)
         return NUMPY
-    # The packages that define its class and the bases of it; one after the other, since torch.compile cannot follow
-    # every version of PyTorch into the bases of its tensors.
+    # The class may be a subclass, so its bases count too. Check each in turn, without collecting them first:
+    # torch.compile cannot trace all bases of a tensor in every version of PyTorch.
     for base in type(value).__mro__:
         backend = _of_package(base.__module__.partition(".")[0])
         if backend is not None and backend.owns(value):
@@ -111,7 +110,7 @@ def backend_of(op: Operator, argument: str, value: Any) -> Backend:
 
 
 def _of_package(package: str) -> Backend | None:
-    if package == "torch":  # a statement, which torch.compile can trace where a compiled function makes the first call
+    if package == "torch":  # torch.compile can trace an import statement, but not import_module
         from gatherscatter.backends.torch import BACKEND
 
         return BACKEND

@@ -1,4 +1,4 @@
-"""Every message, built in one place: each names the operator, the argument, what was found, and the fix."""
+"""All error messages. Each has the operator, the argument, its value, and a fix."""
 
 import difflib
 import re
@@ -7,20 +7,20 @@ from collections.abc import Iterable, Sequence
 from gatherscatter.operators import ELEMENTS, ND, Operator
 from gatherscatter.reductions import REDUCTIONS
 
-# Classes that live elsewhere than where a user meets them.
+# Classes whose public name differs from the one built from their module.
 _PUBLIC_NAMES = {
     "numpy.MaskedArray": "numpy.ma.MaskedArray",
     "dask.Array": "dask.array.Array",
     "tensorflow.EagerTensor": "tensorflow.Tensor",
 }
 
-# How each library makes its arrays of another's.
+# How to convert an array of another library to one of this library.
 _MAKERS = {
     "numpy": "numpy.asarray",
     "torch": "torch.asarray",
     "jax": "jax.numpy.asarray",
     "cupy": "cupy.asarray",
-    "dask": "numpy.asarray",  # NumPy arrays may stand beside Dask's
+    "dask": "numpy.asarray",  # a Dask call accepts NumPy arrays
     "array_api_strict": "array_api_strict.asarray",
 }
 
@@ -29,7 +29,7 @@ _KINDS = re.compile("(bool)|u?(int)|b?(float)|(complex)")
 
 
 def type_name(value: object) -> str:
-    """Name a value's type as a user would import it: torch.Tensor, numpy.ndarray, list."""
+    """The public name of a value's type: torch.Tensor, numpy.ndarray, list."""
     kind = type(value)
     module = kind.__module__.partition(".")[0]
     if module in ("jax", "jaxlib"):  # tracers too
@@ -51,7 +51,7 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as it is written, on one line and not too long."""
+    """The repr of a value on one line, shortened."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -63,11 +63,11 @@ def kind_of(dtype: object) -> str:
 
 
 def _cast(argument: str, dtype: object, to: str) -> str:
-    """How an array whose dtype is written like this is made one of another; `to` is data.dtype or an integer dtype."""
+    """The expression that casts an array of this dtype in its own library. `to`: data.dtype or an integer dtype."""
     library, dot, _ = str(dtype).rpartition(".")
     if library == "torch":
         return f"{argument}.to({to if '.' in to else f'torch.{to}'})"
-    if dot:  # a library that has what the array API standard has
+    if dot:  # a library that follows the array API standard
         return f"astype({argument}, {to})"
     return f"{argument}.astype({to if '.' in to else repr(to)})"
 
@@ -80,7 +80,7 @@ def out_of_bounds(
     axis: int,
     index: int,
 ) -> IndexError:
-    """`found`: the tuple at that position of the indices, or the one index; `index`: the bad one of it."""
+    """`found`: the tuple, or single index, at that position of the indices. `index`: the bad index in it."""
     place = f"{op.indices}[{', '.join(map(str, position))}]" if position else op.indices
     reason = f", and {op.negatives}" if index < 0 and op.negatives else ""
     return IndexError(
@@ -93,30 +93,30 @@ def changed_meanwhile(op: Operator) -> RuntimeError:
     return RuntimeError(f"{op.name}: {op.indices} changed while they were read; do not write to them during the call")
 
 
-# Words for one thing: ours, and those of other libraries.
+# Synonyms of the words that options accept, from other libraries.
 _SYNONYMS = (
     *((record.name, *record.synonyms) for record in REDUCTIONS.values()),
     ("sub", "subtract", "-"),
     ("raise", "error", "strict", "check"),
     ("clip", "clamp", "nearest", "edge", "border"),
     ("wrap", "modulo", "mod", "periodic", "circular"),
-    ("fill", "drop", "constant", "zero", "zeros", "nan", "ignore", "skip"),  # either gathers or scatters take each
+    ("fill", "drop", "constant", "zero", "zeros", "nan", "ignore", "skip"),  # fill: gathers; drop: scatters
     ("promise_in_bounds", "promise", "unchecked", "unsafe"),
 )
 
 
 def _nearest(word: str, accepted: Sequence[str]) -> str | None:
-    """The accepted word that another was likely meant to be."""
+    """The accepted word that the user most likely meant, or None."""
     word = word.strip().lower()
     lowered = {ours.lower(): ours for ours in accepted}
     known = [same for same in _SYNONYMS if word in same]
-    near = [ours for ours in lowered if ours in known[0]] if known else difflib.get_close_matches(word, lowered, n=1)
-    return lowered[near[0]] if near else None
+    found = [ours for ours in lowered if ours in known[0]] if known else difflib.get_close_matches(word, lowered, n=1)
+    return lowered[found[0]] if found else None
 
 
 def unknown_word(op: Operator, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
-    near = _nearest(str(word), accepted)
-    hint = f"; did you mean {near!r}?" if near else ""
+    meant = _nearest(str(word), accepted)
+    hint = f"; did you mean {meant!r}?" if meant else ""
     return ValueError(f"{op.name}: {argument}={_shown(word)} is not one of {_listed(accepted)}{hint}")
 
 
@@ -143,9 +143,12 @@ def updates_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -
 def updates_dtype(op: Operator, found: object, expected: object) -> TypeError:
     kinds = ("bool", "int", "float", "complex")
     ours, theirs = kind_of(expected), kind_of(found)
-    # Whichever of the two can hold the other's values is the dtype to convert to.
-    loses = ours in kinds and theirs in kinds and kinds.index(ours) < kinds.index(theirs)
-    fix = _cast(op.data, expected, f"{op.updates}.dtype") if loses else _cast(op.updates, found, f"{op.data}.dtype")
+    # Suggest a cast to the wider kind, which loses no values.
+    data_is_narrower = ours in kinds and theirs in kinds and kinds.index(ours) < kinds.index(theirs)
+    if data_is_narrower:
+        fix = _cast(op.data, expected, f"{op.updates}.dtype")
+    else:
+        fix = _cast(op.updates, found, f"{op.data}.dtype")
     return TypeError(f"{op.name}: {op.updates} has dtype {found}, but {op.data} has {expected}; pass {fix}")
 
 
@@ -178,9 +181,9 @@ def not_bool(op: Operator, argument: str, value: object) -> TypeError:
 
 
 def not_string(op: Operator, argument: str, value: object, accepted: Sequence[str] = ()) -> TypeError:
-    # None, and functions such as max and numpy.add, by their names.
-    near = _nearest(str(getattr(value, "__name__", value)), accepted)
-    fix = f"did you mean {near!r}?" if near else f"pass one of {_listed(accepted)}" if accepted else "pass a str"
+    # None by its repr, functions such as max and numpy.add by their names.
+    meant = _nearest(str(getattr(value, "__name__", value)), accepted)
+    fix = f"did you mean {meant!r}?" if meant else f"pass one of {_listed(accepted)}" if accepted else "pass a str"
     return TypeError(f"{op.name}: {argument}={_shown(value)} is not a string; {fix}")
 
 
@@ -242,7 +245,7 @@ def long_tuples(op: Operator, data: Sequence[int], indices: Sequence[int], batch
     beyond = f" beyond batch_dims={batch_dims}" if batch_dims else ""
     if left == 0:
         fix = "pass a smaller batch_dims" if batch_dims else f"pass reshape({op.data}, (1,))"
-    elif not batch_dims and len(indices) > 1 and 1 < indices[0] <= left:  # as numpy.nonzero gives them
+    elif not batch_dims and len(indices) > 1 and 1 < indices[0] <= left:  # as returned by numpy.nonzero
         fix = f"tuples stand along the last axis: pass moveaxis({op.indices}, 0, -1)"
     else:
         fix = f"for tuples of 1 index pass {op.indices}[{':' if len(indices) == 1 else '...'}, None]"
@@ -266,7 +269,7 @@ def longer(op: Operator, data: Sequence[int], indices: Sequence[int], axis: int,
     return ValueError(
         f"{op.name}: {op.indices} of shape {tuple(indices)} is longer than {op.data} of shape {tuple(data)} "
         f"along axis {other}, "
-        f"which only axis={axis} may be; pass shorter {op.indices}, or axis={other}"
+        f"but only axis={axis} may be longer; pass shorter {op.indices}, or axis={other}"
     )
 
 
@@ -280,22 +283,21 @@ def unknown_size(op: Operator, argument: str, axis: int) -> ValueError:
 
 def unknown_chunks(op: Operator, axis: int, indices: int, updates: int) -> ValueError:
     return ValueError(
-        f"{op.name}: chunks of unknown sizes meet one by one, "
-        f"but along axis {axis} of {op.indices} there are {indices} of "
-        f"{op.indices} and {updates} of {op.updates}; call compute_chunk_sizes() on both first"
+        f"{op.name}: along axis {axis} {op.indices} has {indices} chunks but {op.updates} has {updates}, "
+        "and chunks of unknown sizes cannot be rechunked; call compute_chunk_sizes() on both first"
     )
 
 
 def chunk_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
     return ValueError(
-        f"{op.name}: a chunk of {op.updates} has shape {tuple(found)} "
-        f"where that of {op.indices} has {tuple(expected)}; "
-        f"make {op.updates} for the same places"
+        f"{op.name}: a chunk of {op.updates} has shape {tuple(found)}, "
+        f"but the chunk of {op.indices} has {tuple(expected)}; "
+        f"pass {op.updates} with chunks of the same sizes"
     )
 
 
 def index_dtype(op: Operator, dtype: object, data: object = None) -> TypeError:
-    """`data` is data's dtype, where it is known."""
+    """`data`: data's dtype, if known."""
     kind = kind_of(dtype)
     if kind == "bool":
         if op.kind == ND:
@@ -376,7 +378,7 @@ def meaningful_subclass(op: Operator, argument: str, value: object) -> TypeError
 def not_convertible(op: Operator, argument: str, reason: object) -> ValueError:
     argument = op.argument(argument)
     text = " ".join(str(reason).split())
-    if "inhomogeneous" in text or "expected sequence of length" in text:  # NumPy's words and PyTorch's
+    if "inhomogeneous" in text or "expected sequence of length" in text:  # NumPy's and PyTorch's messages
         return ValueError(f"{op.name}: {argument} is a ragged list; pass lists of equal lengths, padded where need be")
     return ValueError(f"{op.name}: {argument} cannot be made an array ({text.rstrip('.')[:120]}); pass numbers")
 
@@ -406,7 +408,7 @@ def not_scalar(op: Operator, argument: str, shape: Sequence[int]) -> ValueError:
 
 
 def value_dtype(op: Operator, argument: str, value: object, dtype: object, without: str = "") -> TypeError:
-    """`without`: Python's type whose numbers, which have no dtype of their own, hold the value of a NumPy scalar."""
+    """`without`: for a NumPy scalar, the Python type (without a dtype) in which its value would be accepted."""
     argument = op.argument(argument)
     fix = f"pass {without}({argument}), without a dtype of its own" if without else "pass a value of that dtype"
     return TypeError(
@@ -435,7 +437,7 @@ def cannot(backend: str, op: Operator, argument: str, reason: str) -> NotImpleme
 
 
 def source_dtype(op: Operator, argument: str, dtype: object, accepted: Iterable[str]) -> TypeError:
-    """A dtype that the source's document does not have."""
+    """A dtype that the source's document does not allow."""
     return TypeError(
         f"{op.name}: {op.argument(argument)} has dtype {dtype}, but {op.source} takes {', '.join(accepted)}: "
         "convert it to one of these"
@@ -443,5 +445,5 @@ def source_dtype(op: Operator, argument: str, dtype: object, accepted: Iterable[
 
 
 def since_version(op: Operator, what: str, version: str) -> ValueError:
-    """Something that a version lacks, and the version that has it."""
+    """A feature that this version lacks. `version`: the one that introduced it."""
     return ValueError(f"{op.name}: {what}; it comes with {version}")

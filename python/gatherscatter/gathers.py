@@ -1,6 +1,6 @@
-"""The public gathers: signature, documentation, and the record of the operator, which `core` carries out.
+"""The public gather functions: signatures and docstrings. `core` carries them out.
 
-``gathers.pyi`` has their overloads for type checkers.
+``gathers.pyi`` has the overloads for type checkers.
 """
 
 from typing import Any
@@ -14,8 +14,8 @@ from gatherscatter.operators import AXIS, ELEMENTS, GATHER, GATHER_ELEMENTS, GAT
 
 __all__ = ["gather", "gather_elements", "gather_nd"]
 
-# Small calls on NumPy arrays have no time for a plan: each function tries them first, and the kernel answers None to
-# what a plan has to explain, or what has to be done in another way.
+# Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
+# The kernel returns None if the call breaks a rule or needs a plan.
 
 
 def gather(
@@ -28,34 +28,34 @@ def gather(
     fill_value: Any = 0,
     out: Any = None,
 ) -> Any:
-    """Gather the slices of `data` along one axis that `indices` name.
+    """Gather slices of `data` along one axis.
 
-    With ``b = batch_dims``, for positions ``p`` in front of the axis (the first ``b`` of them shared with
-    `indices`) and ``t`` in ``indices.shape[b:]``::
+    With ``b = batch_dims``, for every ``p`` in ``data.shape[:axis]`` (its first ``b`` axes are shared with
+    `indices`) and every ``t`` in ``indices.shape[b:]``::
 
         result[p + t] = data[p + (indices[p[:b] + t],)]
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        Any dtype, any strides, r ≥ 1; it is never copied.
+        Any dtype and strides, r ≥ 1. Never copied.
     indices : array of integers
         Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
     axis : int, default 0
-        The axis of `data` that is indexed; negative counts from the back.
+        The axis of `data` to index. A negative axis counts from the end.
     batch_dims : int, default 0
         Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(axis, indices.ndim)``, with equal sizes.
     mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
-        What an index does that is outside ``[0, size)`` after the rule for negatives: see `gather_nd`.
+        How to treat an index that is out of bounds: see `gather_nd`.
     fill_value : scalar, default 0
-        For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero.
+        Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype.
     out : array, optional
-        Where to put the result: of its shape and dtype, with any strides; it may overlap the inputs.
+        Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
 
     Returns
     -------
     array, shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]``
-        Of data's library, dtype and device; `out` itself where it was given.
+        Of data's library, dtype and device; `out` itself if it is given.
 
     Raises
     ------
@@ -64,8 +64,8 @@ def gather(
 
     See Also
     --------
-    gather_nd : By tuples of indices along the leading axes.
-    gather_elements : By an index for each element.
+    gather_nd : Gather by tuples of indices into the leading axes.
+    gather_elements : Gather by one index per element.
     scatter : The inverse.
 
     Notes
@@ -103,58 +103,58 @@ def gather(
 def gather_nd(
     data: Any, indices: Any, *, batch_dims: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
 ) -> Any:
-    """Gather the elements or slices of `data` that the index tuples along the last axis of `indices` name.
+    """Gather elements or slices of `data` by tuples of indices.
 
-    With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position ``t`` in
-    ``indices.shape[:-1]``::
+    The tuples are along the last axis of `indices`. With ``k = indices.shape[-1]`` and ``b = batch_dims``, for
+    every position ``t`` in ``indices.shape[:-1]``::
 
         result[t] = data[t[:b] + tuple(indices[t])]
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        Any dtype, any strides; it is never copied.
+        Any dtype and strides. Never copied.
     indices : array of integers, shape (…, k)
         Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. ``i < 0`` means ``i + size``. With ``k = 0`` each
         (empty) tuple names the whole batch item.
     batch_dims : int, default 0
         Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
     mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
-        What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
-        take the nearest end; take it modulo the size; make the slice `fill_value`. With "promise_in_bounds" the
-        caller guarantees that there is none, and a backend may skip its check; the NumPy backend checks and raises.
+        How to treat an index outside ``[−size, size)``: raise an `IndexError`; clip it to the nearest end; take it
+        modulo the size; or set the slice to `fill_value`. With "promise_in_bounds" the caller guarantees that there
+        is none, so a backend may skip the check; the NumPy backend checks and raises.
     fill_value : scalar, default 0
-        For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero (an empty
-        string, the epoch).
+        Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype (an empty string,
+        the epoch).
     out : array, optional
-        Where to put the result: of its shape and dtype, with any strides; it may overlap the inputs.
+        Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
 
     Returns
     -------
     array, shape ``indices.shape[:-1] + data.shape[b + k:]``
-        Of data's library, dtype and device; `out` itself where it was given.
+        Of data's library, dtype and device; `out` itself if it is given.
 
     Raises
     ------
     IndexError
-        If an index is out of bounds and the mode raises, or if an axis of size 0 is to be clipped or wrapped
-        into. The message names the first such tuple. `out` is then left as it was.
+        If an index is out of bounds and the mode raises, or if the mode clips or wraps into an axis of size 0. The
+        message shows the first such tuple. `out` is unchanged.
     ValueError
         If the shapes, `mode`, `batch_dims` or `out` break a rule above.
     TypeError
-        If `indices` is not of integers, if arrays of two libraries meet, if `data` is a masked array, or if
-        `fill_value` or `out` has another dtype.
+        If `indices` does not hold integers, if the arrays are of different libraries, if `data` is a masked array,
+        or if `fill_value` or `out` has another dtype.
 
     See Also
     --------
-    gather : Slices along one axis.
-    gather_elements : By an index for each element, along one axis.
+    gather : Gather slices along one axis.
+    gather_elements : Gather by one index per element, along one axis.
     scatter_nd : The inverse.
 
     Notes
     -----
-    This is GatherND of ONNX [1]_ and OpenVINO [2]_ and ``tf.gather_nd`` [3]_; where they differ (``k = 0``,
-    negative indices, fused batch axes), this function takes the widest of them.
+    This is GatherND of ONNX [1]_ and OpenVINO [2]_ and ``tf.gather_nd`` [3]_. Where they differ, this function
+    accepts what any of them accepts: ``k = 0`` and negative indices. It does not fuse batch axes.
 
     References
     ----------
@@ -190,30 +190,30 @@ def gather_elements(
 ) -> Any:
     """Gather one element of `data` for each element of `indices`, along one axis.
 
-    For every position ``t`` in ``indices.shape``, with ``t'`` the same but for ``t'[axis] = indices[t]``::
+    For every position ``t`` in ``indices.shape``, where ``t'`` is ``t`` with ``t'[axis] = indices[t]``::
 
         result[t] = data[t']
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        Any dtype, any strides, r ≥ 1; it is never copied.
+        Any dtype and strides, r ≥ 1. Never copied.
     indices : array of integers, rank r
-        Signed or unsigned, 8 to 64 bits. Off the axis it may be smaller than `data`, not larger.
+        Signed or unsigned, 8 to 64 bits. Along the other axes it may be smaller than `data`, not larger.
         ``i < 0`` means ``i + size``.
     axis : int, default 0
-        The axis of `data` that is indexed; negative counts from the back.
+        The axis of `data` to index. A negative axis counts from the end.
     mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
-        What an index does that is outside ``[0, size)`` after the rule for negatives: see `gather_nd`.
+        How to treat an index that is out of bounds: see `gather_nd`.
     fill_value : scalar, default 0
-        For ``mode="fill"``. It must fit data's dtype unchanged; 0 stands for any dtype's zero.
+        Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype.
     out : array, optional
-        Where to put the result: of its shape and dtype, with any strides; it may overlap the inputs.
+        Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
 
     Returns
     -------
     array, shape ``indices.shape``
-        Of data's library, dtype and device; `out` itself where it was given.
+        Of data's library, dtype and device; `out` itself if it is given.
 
     Raises
     ------
@@ -222,13 +222,13 @@ def gather_elements(
 
     See Also
     --------
-    gather : Slices along one axis.
-    gather_nd : By tuples of indices along the leading axes.
+    gather : Gather slices along one axis.
+    gather_nd : Gather by tuples of indices into the leading axes.
     scatter_elements : The inverse.
 
     Notes
     -----
-    This is GatherElements of ONNX [1]_, ``torch.gather`` and, with equal sizes off the axis,
+    This is GatherElements of ONNX [1]_ and ``torch.gather``. With equal sizes along the other axes it is
     ``numpy.take_along_axis``.
 
     References

@@ -1,4 +1,4 @@
-"""How much memory of freed results is kept for the next ones (src/memory.pyx)."""
+"""The free list of memory for large results, and its limit (src/common/memory.pyx)."""
 
 import os
 import warnings
@@ -19,12 +19,12 @@ empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]] = _kernel.empty
 
 
 def keep(mebibytes: int) -> None:
-    """Keep at most so much, for the whole process; 0 keeps nothing."""
+    """Set the limit in MiB, for the whole process; 0 keeps nothing."""
     _kernel.set_limit(mebibytes << 20)
 
 
 def keep_less() -> None:
-    """Keep nothing from now on, unless the user said how much."""
+    """Keep nothing from now on, unless the user set a limit."""
     global limit
     if _VARIABLE not in os.environ:
         limit = 0
@@ -32,11 +32,11 @@ def keep_less() -> None:
 
 
 def kept() -> int:
-    """How many bytes are kept now."""
+    """Bytes on the free list now."""
     return _kernel.kept_bytes()
 
 
-def _wanted() -> int:
+def _initial_limit() -> int:
     given = os.environ.get(_VARIABLE)
     if given is None:
         return _DEFAULT
@@ -50,5 +50,5 @@ def _wanted() -> int:
     return _DEFAULT
 
 
-limit: int = _wanted() if _kernel.keeps else 0
+limit: int = _initial_limit() if _kernel.keeps else 0
 keep(limit)

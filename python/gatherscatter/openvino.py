@@ -1,12 +1,11 @@
-"""OpenVINO's operators, name for name and version for version, for arrays of every library.
+"""The gather and scatter operators of OpenVINO, with OpenVINO's names and versions, for arrays of every library.
 
-Each function is an operator of OpenVINO's operation sets over the functions of `gatherscatter`; `version` chooses
-among the documents that the operator has had. OpenVINO is not needed, and is never imported. Names of arguments are
-those of ``openvino.opset15``; what is an input of one element there (`axis`) may be a scalar or a list or array of one
-element here.
+Arguments have the names of ``openvino.opset15``. `version` selects the version of the operator, each of which has its
+own document. `axis` is an input of one element in OpenVINO; here it may be a scalar, or a list or array of one element.
+OpenVINO is never imported.
 
-Negative indices count from the end where the version's document says so. Where it does not, they are out of its range
-as indices past the end are: `gather` gives zeros for either, every other operator raises an `IndexError`.
+Negative indices count from the end if the version's document says so. Otherwise they are out of range, as indices past
+the end are: `gather` returns zeros for both, and every other operator raises an `IndexError`.
 
 ``openvino.pyi`` has the overloads for type checkers.
 """
@@ -24,17 +23,17 @@ from gatherscatter.operators import GATHER, GATHER_ELEMENTS, GATHER_ND, SCATTER_
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter_elements_update", "scatter_nd_update"]
 
-# The types T_IND of the documents.
+# The index types (T_IND) in the documents.
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _INT32_OR_INT64 = ("int32", "int64")
 
-# Their reductions, by the core's names; "sub" adds minus the updates.
+# OpenVINO's reductions → the core's; "sub" adds the negated updates.
 ND_REDUCTIONS = {"none": "none", "sum": "add", "sub": "add", "prod": "mul", "min": "min", "max": "max"}
 ELEMENTS_REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "mean"}
 
 
 def _operator(like: Operator, name: str, source: str, index_dtypes: tuple[str, ...], positive: str = "") -> Operator:
-    """The operator of a document. positive: what to do instead, where it takes no negative indices."""
+    """The record of an operator. positive: if it takes no negative indices, the advice in the error message."""
     return like.replace(
         name=f"openvino.{name}",
         source=source,
@@ -72,21 +71,22 @@ _SCATTER_ELEMENTS = {
 
 
 def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
-    """Gather slices of `data` along one axis, as Gather-8 or Gather-7; zeros for an index that is out of range.
+    """Gather-8 or Gather-7: slices of `data` along one axis, and zeros for indices out of range.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Any dtype, r ≥ 1.
     indices : array of integers
-        Signed or unsigned, 8 to 64 bits, of any rank q. Version 8 takes ``[−s, s − 1]``, s being the size along the
-        axis, and version 7 ``[0, s − 1]``; what lies outside gives zeros.
+        Signed or unsigned, 8 to 64 bits, of any rank q. The range for an axis of size s is ``[−s, s − 1]`` in
+        version 8 and ``[0, s − 1]`` in version 7. An index out of range gives zeros.
     axis : int, or a list or array of one
-        The axis of `data` that is indexed; negative counts from the back.
+        The axis of `data` to index. A negative axis counts from the end.
     batch_dims : int, default 0
-        Leading axes that `data` and `indices` share; negative stands for ``q + batch_dims``. At most the axis.
+        Number of leading axes that `data` and `indices` share, at most `axis`. A negative number means
+        ``q + batch_dims``.
     version : {7, 8}, default 8
-        Whose rule holds for negative indices.
+        Version of the operator: the range of indices depends on it.
 
     Returns
     -------
@@ -98,12 +98,12 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
     ValueError
         If the shapes, `axis`, `batch_dims` or `version` break a rule above.
     TypeError
-        If `indices` is not of integers, or if arrays of two libraries meet.
+        As `gatherscatter.gather_nd`.
 
     Notes
     -----
-    The document of Gather-7 does not say what an index outside of its range does. OpenVINO gives zeros, and so does
-    this function.
+    The document of Gather-7 does not specify indices out of range. OpenVINO returns zeros for them, and so does this
+    function.
 
     References
     ----------
@@ -136,34 +136,34 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
 
 
 def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
-    """Gather the elements or slices of `data` that tuples of indices name, as GatherND-8 or GatherND-5.
+    """GatherND-8 or GatherND-5: elements or slices of `data` by tuples of indices.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Any dtype, r ≥ 1.
     indices : array of integers, shape (…, k)
-        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. Version 8 takes ``[−s, s − 1]``, s being the size along the
-        axis that an index is for, and version 5 ``[0, s − 1]``.
+        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. The range for an axis of size s is ``[−s, s − 1]`` in
+        version 8 and ``[0, s − 1]`` in version 5.
     batch_dims : int, default 0
         The number b of leading axes that `data` and `indices` share, with equal sizes.
     version : {5, 8}, default 8
-        Version 5 makes one axis of the batch axes, and takes no negative indices.
+        Version of the operator. Version 5 fuses the batch axes of the result to one, and takes no negative indices.
 
     Returns
     -------
     array, shape ``indices.shape[:-1] + data.shape[b + k:]``
-        Of data's library, dtype and device. Of version 5 with b ≥ 1 the shape is
+        Of data's library, dtype and device. In version 5 with b ≥ 1 the shape is
         ``(prod(indices.shape[:b]),) + indices.shape[b:-1] + data.shape[b + k:]``.
 
     Raises
     ------
     IndexError
-        If an index is out of the version's range.
+        If an index is out of range.
     ValueError
         If the shapes, `batch_dims` or `version` break a rule above.
     TypeError
-        If `indices` is not of integers, or if arrays of two libraries meet.
+        As `gatherscatter.gather_nd`.
 
     References
     ----------
@@ -197,16 +197,17 @@ def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8
 
 
 def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
-    """Gather one element of `data` for each element of `indices`, along one axis, as GatherElements-6.
+    """GatherElements-6: one element of `data` for each element of `indices`, along one axis.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Any dtype, r ≥ 1.
     indices : array of int32 or int64
-        Of data's shape, but for the size along the axis. The range is ``[0, s − 1]``, s being data's size along it.
+        Of data's shape, except for the size along `axis`; the core also accepts smaller sizes along other axes. The
+        range for an axis of size s is ``[0, s − 1]``.
     axis : int
-        The axis of `data` that is indexed; negative counts from the back.
+        The axis of `data` to index. A negative axis counts from the end.
 
     Returns
     -------
@@ -220,7 +221,7 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
     ValueError
         If the shapes or `axis` break a rule above.
     TypeError
-        If `indices` is not of int32 or int64, or if arrays of two libraries meet.
+        If `indices` is not int32 or int64, or as `gatherscatter.gather_elements`.
 
     References
     ----------
@@ -242,30 +243,30 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
         for d, (n, size) in enumerate(zip(found, shape, strict=True)):
             if d != axis % len(shape) and n != size:
                 rule = (
-                    f"indices of shape {found} and data of shape {shape} differ along axis {d}; only along "
-                    f"axis={axis} they may (gatherscatter.gather_elements takes indices that are smaller)"
+                    f"indices of shape {found} and data of shape {shape} differ along axis {d}, but may differ only "
+                    f"along axis={axis} (gatherscatter.gather_elements takes smaller indices)"
                 )
                 raise errors.shape_rule(op, rule)
     return core.gather(op, data, indices, axis)
 
 
 def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "none", version: int = 15) -> Any:
-    """Scatter `updates` into a copy of `data`, where tuples of indices say, as ScatterNDUpdate-15 or -3.
+    """ScatterNDUpdate-15 or -3: updates into a copy of `data`, by tuples of indices.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        What the result starts from, r ≥ 1. "none" takes any dtype; the others take those of the core's reductions.
+        Initial values of the result, r ≥ 1. Dtypes are as in `gatherscatter.scatter_nd`.
     indices : array of int32 or int64, shape (…, k)
-        ``k ≤ r``. Version 15 takes ``[−s, s − 1]``, s being the size along the axis that an index is for, and
-        version 3 ``[0, s − 1]``.
+        ``k ≤ r``. The range for an axis of size s is ``[−s, s − 1]`` in version 15 and ``[0, s − 1]`` in version 3.
     updates : array, list or scalar
-        Of shape ``indices.shape[:-1] + data.shape[k:]`` and of data's dtype. Where that shape is (), any shape of
-        one element will do. A scalar goes to every place.
+        Of shape ``indices.shape[:-1] + data.shape[k:]`` and of data's dtype. If that shape is (), any shape with one
+        element is accepted. A scalar is used for every destination.
     reduction : {"none", "sum", "sub", "prod", "min", "max"}, default "none"
-        How an update meets what is there. Of bools, "sum" and "max" are OR, "prod" and "min" AND, "sub" is XOR.
+        How to combine an update with the element at its destination. For bools, "sum" and "max" are OR, "prod" and
+        "min" are AND, and "sub" is XOR.
     version : {3, 15}, default 15
-        Version 3 has no reductions, and takes no negative indices.
+        Version of the operator. Version 3 has no reductions, and takes no negative indices.
 
     Returns
     -------
@@ -275,17 +276,16 @@ def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "n
     Raises
     ------
     IndexError
-        If an index is out of the version's range.
+        If an index is out of range.
     ValueError
         If the shapes, `reduction` or `version` break a rule above.
     TypeError
-        If `indices` is not of int32 or int64, if updates' dtype is not data's, if the dtype has no such reduction, or
-        if arrays of two libraries meet.
+        If `indices` is not int32 or int64, or as `gatherscatter.scatter_nd`.
 
     Notes
     -----
-    The documents leave the order of updates at one place undefined; here it is row-major, so that of duplicates the
-    last one wins, and float sums have the same bits every time.
+    The documents do not specify the order of updates with the same destination. Here it is row-major, so that the last
+    of duplicates wins and float sums have the same bits every time.
 
     References
     ----------
@@ -324,27 +324,26 @@ def scatter_elements_update(
     use_init_val: bool | np.bool = True,
     version: int = 12,
 ) -> Any:
-    """Scatter one update into a copy of `data` for each element of `indices`, as ScatterElementsUpdate-12 or -3.
+    """ScatterElementsUpdate-12 or -3: one update into a copy of `data` for each element of `indices`, along one axis.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        What the result starts from, r ≥ 1. "none" takes any dtype; the others take those of the core's reductions.
+        Initial values of the result, r ≥ 1. Dtypes are as in `gatherscatter.scatter_nd`.
     indices : array of integers, rank r
-        Signed or unsigned, 8 to 64 bits. Off the axis it may be smaller than `data`, not larger. Version 12 takes
-        ``[−s, s − 1]``, s being data's size along the axis, and version 3 ``[0, s − 1]``.
+        Signed or unsigned, 8 to 64 bits. Along the other axes it may be smaller than `data`, not larger. The range
+        for an axis of size s is ``[−s, s − 1]`` in version 12 and ``[0, s − 1]`` in version 3.
     updates : array, list or scalar
-        Of indices' shape and data's dtype. A scalar goes to every place.
+        Of indices' shape and data's dtype. A scalar is used for every destination.
     axis : int, or a list or array of one
-        The axis of `data` that is indexed; negative counts from the back.
+        The axis of `data` to index. A negative axis counts from the end.
     reduction : {"none", "sum", "prod", "min", "max", "mean"}, default "none"
-        How an update meets what is there. Of bools, "sum" and "max" are OR, "prod" and "min" AND, and there is no
-        mean. A mean of integers floors.
+        How to combine an update with the element at its destination. For bools, "sum" and "max" are OR, "prod" and
+        "min" are AND, and "mean" is not supported. A mean of integers is floored.
     use_init_val : bool, default True
-        Whether a place starts from its element of `data`. If not, one that is named at least once starts from its
-        first update; the others keep data's element. "none" does not ask.
+        Whether a destination starts from its element of `data`: `include_self` of the core. Ignored for "none".
     version : {3, 12}, default 12
-        Version 3 has neither `reduction` nor `use_init_val`, and takes no negative indices.
+        Version of the operator. Version 3 has neither `reduction` nor `use_init_val`, and takes no negative indices.
 
     Returns
     -------
@@ -354,17 +353,16 @@ def scatter_elements_update(
     Raises
     ------
     IndexError
-        If an index is out of the version's range.
+        If an index is out of range.
     ValueError
         If the shapes, `axis`, `reduction`, `use_init_val` or `version` break a rule above.
     TypeError
-        If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
-        arrays of two libraries meet.
+        As `gatherscatter.scatter_elements`.
 
     Notes
     -----
-    The documents leave the order of updates at one place undefined; here it is row-major, so that of duplicates the
-    last one wins, and float sums have the same bits every time.
+    The documents do not specify the order of updates with the same destination. Here it is row-major, so that the last
+    of duplicates wins and float sums have the same bits every time.
 
     References
     ----------
@@ -391,7 +389,7 @@ def scatter_elements_update(
 
 
 def _of_version(operators: dict[int, Operator], version: object) -> Operator:
-    """The operator of a version."""
+    """The record of a version of an operator."""
     for number, op in operators.items():
         if version == number:
             return op
@@ -406,17 +404,17 @@ def _check_reduction(op: Operator, version: int, reduction: object, accepted: di
 
 
 def _axis(op: Operator, axis: Any) -> int:
-    """An axis that is an input of the operator: a scalar, or a list or array of one element."""
+    """Convert an axis that is a scalar, or a list or array of one element."""
     one: Any = axis
     if (isinstance(axis, (list, tuple)) and len(axis) == 1) or tuple(getattr(axis, "shape", ())) == (1,):
         one = axis[0]
-    if not isinstance(one, int) and hasattr(one, "item"):  # not every library's array is an index
+    if not isinstance(one, int) and hasattr(one, "item"):  # arrays of some libraries have no __index__
         one = one.item()
     return plans.integer(op, "axis", one)
 
 
 def _one_element(backend: Backend, updates: Any) -> Any:
-    """Updates of one element and any shape, as a scalar."""
+    """Updates of one element, of any shape, as a scalar; others unchanged."""
     while isinstance(updates, (list, tuple)) and len(updates) == 1:
         updates = updates[0]
     if isinstance(updates, values.TYPES) or prod(updates.shape) != 1:
@@ -425,7 +423,7 @@ def _one_element(backend: Backend, updates: Any) -> Any:
 
 
 def _exclusive_or(op: Operator, backend: Backend, data: Any, indices: Any, updates: Any) -> Any:
-    """A subtraction of bools: whether a count is odd, which a count that wraps around tells as well."""
+    """Subtraction of bools: the parity of a count, which is correct even if the uint8 count wraps around."""
     xp = backend.namespace(data)
     if isinstance(updates, values.TYPES):
         plan = plans.scatter(op, data.shape, indices.shape, 0, 0, "raise", "none", True)

@@ -1,4 +1,4 @@
-"""Overloads of the functions: the array that comes in says what goes out."""
+"""Overloads of the functions: the types of the arguments determine the type of the result."""
 
 from typing import Any, Literal, TypeAlias, overload
 

@@ -1,6 +1,6 @@
-"""One record per operator: what its indices name, and the words of its messages.
+"""One record per operator: the kind of its indices, and the words for its messages.
 
-A dialect makes records of its own from these, with the names and the rules of its source.
+A dialect derives its records from these, with the names and rules of its source.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 from gatherscatter._kernels.codes import Kind
 from gatherscatter.reductions import REDUCTIONS
 
-# How indices name elements of data. Plain integers, which torch.compile reads too.
+# How indices name elements of data. Plain integers, since torch.compile cannot trace the enum.
 ND = int(Kind.ND)  # tuples along the last axis of indices
-AXIS = int(Kind.AXIS)  # along one axis; a slice beyond it is a row
+AXIS = int(Kind.AXIS)  # along one axis; the axes after it are the row
 ELEMENTS = int(Kind.ELEMENTS)  # one index for each element of the result
 
 MODES = ("raise", "clip", "wrap", "fill", "drop", "promise_in_bounds")
@@ -23,26 +23,26 @@ SCATTER_MODES = tuple(mode for mode in MODES if mode != "fill")
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """An operator, as its messages name it and its arguments.
+    """An operator, with the names and rules of its source.
 
     Attributes
     ----------
     name : str
-        As messages name the function.
+        The function's name in messages.
     kind : int
         ND, AXIS or ELEMENTS.
     scatters : bool
-        Whether it writes updates; else it reads.
+        Whether it is a scatter; otherwise it is a gather.
     data, indices, updates : str
-        What the source calls these arguments.
+        The source's names of these arguments.
     wrap_negative_indices : bool
         Whether ``i < 0`` means ``i + size``. Otherwise a negative index is out of bounds.
     negatives : str
-        Why a negative index is out of bounds; the end of a sentence.
+        Why a negative index is out of bounds, as the end of a message.
     index_dtypes, data_dtypes : tuple of str
-        What the source's document takes, by NumPy's names; empty for all that the core takes.
+        The dtypes in the source's document, by NumPy's names; empty: all dtypes that the core supports.
     source : str
-        The document of those, as messages name it.
+        The name of that document in messages.
     """
 
     name: str
@@ -58,20 +58,20 @@ class Operator:
     source: str = ""
 
     def argument(self, role: str) -> str:
-        """What the source calls an argument: "data", "indices" and "updates" may have names of its own."""
+        """The source's name of an argument."""
         return {"data": self.data, "indices": self.indices, "updates": self.updates}.get(role, role)
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The modes that it takes."""
+        """The modes of this operator."""
         return SCATTER_MODES if self.scatters else GATHER_MODES
 
     def accepted(self, option: str) -> tuple[str, ...]:
-        """The words that an option takes; empty if it takes no words."""
+        """The words that an option accepts; empty if its value is not a word."""
         return {"mode": self.modes, "reduction": tuple(REDUCTIONS)}.get(option, ())
 
     def replace(self, **fields: Any) -> Operator:
-        """The same with other fields, for a dialect."""
+        """A copy with some fields replaced, for a dialect."""
         return replace(self, **fields)
 
 

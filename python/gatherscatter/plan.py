@@ -1,6 +1,6 @@
 """Step 1 of every operator: shapes and options become a validated, frozen plan. No array library is needed.
 
-Plans are cached by what they are made from, so that a small call does not validate twice.
+Plans are cached by shapes and options, so that a repeated call is not validated again.
 """
 
 import math
@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 class Plan(NamedTuple):
-    """What a call does: at each of the positions of `tuples`, indices name one row of data."""
+    """A validated call: the indices at each position of `tuples` name one row of data."""
 
     operator: Operator  # for messages
     kind: int  # ND, AXIS or ELEMENTS
@@ -24,10 +24,10 @@ class Plan(NamedTuple):
     wrap_negative_indices: bool
     axis: int  # the first axis of data that is indexed
     depth: int  # how many axes are indexed: k for ND, else 1
-    batch_dims: int  # b
-    tuples: Shape
-    row: Shape
-    data: Shape  # a scatter's result has it
+    batch_dims: int
+    tuples: Shape  # the shape of the positions
+    row: Shape  # the shape of one row
+    data: Shape  # the shape of data, and of a scatter's result
     reduction: str = "none"
     include_self: bool = True
 
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
     @property
     def leading(self) -> Shape:
-        """The axes of data that a position and its indices name together; the others are the row."""
+        """Sizes of the axes of data in front of the row's; a position and its tuple index all of them."""
         return self.data[: len(self.data) - len(self.row)]
 
     @property
@@ -55,7 +55,7 @@ class Plan(NamedTuple):
         return self.data[self.axis : self.axis + self.depth]
 
     def index_position(self, position: Shape) -> Shape:
-        """Where in indices (for ND, in front of its last axis) the indices of a position of `tuples` are."""
+        """Convert a position in `tuples` to the position in indices (for ND, without the last axis) of its tuple."""
         return position[: self.batch_dims] + position[self.axis :] if self.kind == AXIS else position
 
 
@@ -65,7 +65,7 @@ class Plan(NamedTuple):
 def integer(operator: Operator, option: str, value: object) -> int:
     try:
         return value.__index__()  # type: ignore[attr-defined,no-any-return]
-    except (AttributeError, TypeError):  # arrays have the method, and refuse unless they are a single integer
+    except (AttributeError, TypeError):  # arrays have the method, but raise unless they are a single integer
         raise errors.not_integer(operator, option, value) from None
 
 
@@ -84,7 +84,7 @@ def string(operator: Operator, option: str, value: object, accepted: tuple[str, 
 
 
 def word(operator: Operator, option: str, value: object, accepted: tuple[str, ...]) -> str:
-    """One of the words that an option takes."""
+    """Check that the value of an option is one of the accepted words."""
     found = string(operator, option, value, accepted)
     if found not in accepted:
         raise errors.unknown_word(operator, option, found, accepted)
@@ -103,7 +103,7 @@ def _check_mode(operator: Operator, mode: str) -> None:
 
 
 def _check_batch(operator: Operator, data: Shape, indices: Shape, batch_dims: int, axis: int | None = None) -> None:
-    """Check batch_dims, for indices of tuples or along an axis."""
+    """Check batch_dims. axis: for kind AXIS; None for kind ND."""
     r, q = len(data), len(indices)
     highest = min(q - 1, r) if axis is None else min(q, axis)
     if not 0 <= batch_dims <= highest:
@@ -115,7 +115,7 @@ def _check_batch(operator: Operator, data: Shape, indices: Shape, batch_dims: in
 
 
 def _check_known(operator: Operator, argument: str, shape: Shape, axes: Iterable[int]) -> None:
-    """Refuse unknown sizes (NaN, as Dask has them) where a rule depends on them."""
+    """Refuse unknown sizes (Dask's NaN) along axes whose sizes a rule needs."""
     for axis in axes:
         if isinstance(shape[axis], float):
             raise errors.unknown_size(operator, argument, axis)
@@ -170,7 +170,7 @@ _PLANNERS = {ND: _plan_nd, AXIS: _plan_axis, ELEMENTS: _plan_elements}
 def _cached(make: Callable[..., Plan]) -> Callable[..., Plan]:
     cached = lru_cache(maxsize=4096)(make)
 
-    @wraps(make)  # a function, since torch.compile can be told how to follow one
+    @wraps(make)  # torch.compile accepts a substitute for a function, but not for an lru_cache object
     def plan(*arguments: Any) -> Plan:
         return cached(*arguments)
 
@@ -179,9 +179,9 @@ def _cached(make: Callable[..., Plan]) -> Callable[..., Plan]:
 
 @_cached
 def gather(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
-    """The plan of a gather; `axis` is not read for ND, nor `batch_dims` for ELEMENTS."""
+    """The plan of a gather. `axis` is ignored for ND, `batch_dims` for ELEMENTS."""
     _check_mode(operator, mode)
-    # A library may have a class of its own for shapes.
+    # Shapes become tuples, since some libraries have a custom class for them.
     return _PLANNERS[operator.kind](operator, tuple(data), tuple(indices), axis, batch_dims, mode)
 
 
@@ -196,7 +196,7 @@ def scatter(
     reduction: str,
     include_self: bool,
 ) -> Plan:
-    """The plan of a scatter; as `gather`."""
+    """The plan of a scatter; arguments are as in `gather`."""
     _check_mode(operator, mode)
     plan = _PLANNERS[operator.kind](operator, tuple(data), tuple(indices), axis, batch_dims, mode)
     if reduction not in REDUCTIONS:
@@ -208,9 +208,9 @@ def scatter(
 
 
 def explain(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Exception:
-    """The error for the tuple at a position of `indices`, an array of any library, that holds a bad index.
+    """The error for a tuple with a bad index. `position`: of the tuple in `indices`, an array of any library.
 
-    `offset`: where a chunk of the indices starts in all of them.
+    `offset`: if `indices` is a chunk of a larger array, the position where the chunk starts.
     """
     if plan.kind == ND:
         found = tuple(_value(indices[(*position, component)]) for component in range(plan.depth))
@@ -226,7 +226,7 @@ def explain(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Ex
 
 
 def unravel(number: int, shape: Shape) -> Shape:
-    """The position of an element by its number in row-major order."""
+    """Convert a row-major number to a position, as ``numpy.unravel_index``."""
     position: list[int] = []
     for n in reversed(shape):
         number, i = divmod(number, n)
@@ -235,5 +235,5 @@ def unravel(number: int, shape: Shape) -> Shape:
 
 
 def _value(index: Any) -> int:
-    # PyTorch's __int__ overflows for uint64, its item() does not; the standard has no item().
+    # PyTorch's __int__ overflows for uint64, its item() does not; the array API standard has no item().
     return int(index.item() if hasattr(index, "item") else index)

@@ -1,6 +1,6 @@
-"""One record per reduction: everything that the plan, the reference, the messages and the backends know of it.
+"""One record per reduction, used by the plan, the reference, the messages and the backends.
 
-What a reduction does to one element of a dtype is compiled from ``src/scatter/reductions.pxd``.
+The compiled steps on elements are in ``src/scatter/reductions.pxd``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from gatherscatter._kernels.codes import ReductionCode, TypeCode
 
-# The dtypes that have arithmetic, by NumPy's names, in the order of their type codes.
+# The dtypes that the kernels reduce, by NumPy's names, in the order of their type codes.
 DTYPES: tuple[str, ...] = tuple(code.name.lower() for code in TypeCode if code != TypeCode.NONE)
 COMPLEX = ("complex64", "complex128")
 
@@ -31,30 +31,31 @@ class Reduction:
     Attributes
     ----------
     name : str
-        As users write it.
+        The value of the option `reduction`.
     code : int
-        What the kernels call the step.
+        The kernels' code of the step.
     dtypes : tuple of str
-        The dtypes that it takes; empty for "none", which takes any.
+        The supported dtypes; empty for "none", which supports any.
     associative : str
-        Kinds of dtypes for which grouping the updates, in order, cannot change a bit of the result. For other kinds
-        each destination has to meet its updates one after the other.
+        Kinds of dtypes for which regrouping the updates cannot change a bit of the result. For other kinds the
+        updates of a destination must be applied one after the other.
     idempotent : bool
         Whether ``step(step(a, u), u)`` is ``step(a, u)``.
     identity : callable
-        By the name of a dtype, the number e for which ``step(e, u)`` is u to the bit; None where there is none.
+        Maps the name of a dtype to the number e for which ``step(e, u)`` is u bit for bit; None if there is none.
     step : callable or None
-        One update combined with one element, as NumPy scalars of one dtype. None: the update replaces the element.
+        Combines an element with an update: ``step(element, update)``, NumPy scalars of one dtype. None: the update
+        replaces the element.
     array_step : callable or None
-        The same on arrays of an array-API namespace: ``array_step(xp, elements, updates)``.
+        The same for arrays of an array-API namespace: ``array_step(xp, elements, updates)``.
     on_bool : str
-        The reduction that does the same to bools, where libraries have no arithmetic for them.
+        The equivalent reduction for bools, for libraries without arithmetic on them.
     finish : callable or None
-        Applied to each element that met updates, with their number; None: nothing is left to do.
+        Applied at the end to each element that has updates: ``finish(element, number of terms)``. None: no last step.
     step_of : str
-        The reduction whose step it takes, where it differs in `finish` alone.
+        For a reduction that differs only in `finish`: the reduction with the same step.
     synonyms : tuple of str
-        What other libraries call it, for messages.
+        Names in other libraries, for messages.
     """
 
     name: str
@@ -71,7 +72,7 @@ class Reduction:
     synonyms: tuple[str, ...] = ()
 
     def identity_bytes(self, dtype: str) -> bytes | None:
-        """The identity as it lies in memory, in the machine's byte order."""
+        """The bytes of the identity, in native byte order; None if there is none."""
         value = self.identity(dtype)
         if value is None:
             return None
@@ -85,19 +86,19 @@ class Reduction:
 
 
 def _add(a: Any, b: Any) -> Any:
-    return a + b  # of two bools: or
+    return a + b  # for bools: or
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    if isinstance(a, np.complexfloating):  # each product rounds, whatever the machine could fuse
+    if isinstance(a, np.complexfloating):  # written out, so that no product is fused with the sum
         real = a.real * b.real - a.imag * b.imag
         imag = a.real * b.imag + a.imag * b.real
         return type(a)(complex(real, imag))
-    return a * b  # of two bools: and
+    return a * b  # for bools: and
 
 
 def _maximum(a: Any, b: Any) -> Any:
-    return a if a >= b or a != a else b  # a NaN stays; of equals the destination stays
+    return a if a >= b or a != a else b  # NaN propagates; if equal (0.0 and -0.0), the destination is kept
 
 
 def _minimum(a: Any, b: Any) -> Any:
@@ -130,7 +131,7 @@ def _array_multiply(xp: Any, a: Any, b: Any) -> Any:
 def _array_maximum(xp: Any, a: Any, b: Any) -> Any:
     if xp.isdtype(a.dtype, "bool"):
         return xp.logical_or(a, b)
-    stays = a >= b  # the standard leaves it open what its own maximum makes of NaN
+    stays = a >= b  # not xp.maximum: the standard does not specify it for NaN
     return xp.where(stays | xp.isnan(a) if xp.isdtype(a.dtype, "real floating") else stays, a, b)
 
 
@@ -145,12 +146,12 @@ def _array_minimum(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _zero(dtype: str) -> Any:
-    # -0.0 + u is u to the bit; 0.0 + -0.0 is not.
+    # -0.0 + u is u bit for bit; 0.0 + -0.0 is 0.0.
     return {"f": -0.0, "c": complex(-0.0, -0.0)}.get(kind_of(dtype), 0)
 
 
 def _one(dtype: str) -> Any:
-    return None if kind_of(dtype) == "c" else 1  # 1 + 0j is none: (0 + 0j) times infinity is NaN
+    return None if kind_of(dtype) == "c" else 1  # 1 + 0j is no identity: its 0 times infinity is NaN
 
 
 def _lowest(dtype: str) -> Any:
@@ -237,6 +238,6 @@ REDUCTIONS: dict[str, Reduction] = {record.name: record for record in (_NONE, _A
 
 
 def takes(reduction: str, dtype: str) -> bool:
-    """Whether a reduction takes a dtype, by their names."""
+    """Whether a reduction supports a dtype, both by name."""
     record = REDUCTIONS[reduction]
     return not record.dtypes or dtype in record.dtypes

@@ -1,9 +1,9 @@
-"""The operators as scalar loops: slow, plain, and the one meaning that every backend is held to.
+"""The reference implementation: every operator as a scalar loop. All backends must give the same results.
 
-Tests and ``python -m gatherscatter`` compare with them.
+Tests and ``python -m gatherscatter`` compare with it.
 
-Nothing but NumPy's basic indexing (integers, one element or slice at a time) is used, and arithmetic on single
-elements of data's own dtype, each step of which rounds, or wraps around, as that dtype does.
+It uses only basic indexing (integers, one element or slice at a time) and arithmetic on single elements of data's
+dtype, so that each step rounds or wraps around as that dtype does.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 
 from gatherscatter.reductions import REDUCTIONS
 
-Array = Any  # NumPy's; its stubs know too little of indexing by tuples
+Array = Any  # a NumPy array, whose stubs do not cover indexing by tuples
 Position = tuple[Any, ...]
 Pairs = Iterable[tuple[Position, Position | None]]
 
 
 def resolve(index: int, size: int, mode: str) -> int | None:
-    """Where an index lands on an axis: a position, or None for none (fill, drop)."""
+    """The element of an axis that an index refers to in a mode; None if out of bounds with "fill" or "drop"."""
     index = operator.index(index)
     if index < 0:
         index += size
@@ -47,16 +47,16 @@ def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, mode: str = "
     result = np.zeros(indices.shape[:-1] + data.shape[b + k :], data.dtype)
     for t in positions(indices.shape[:-1]):
         where = [resolve(indices[(*t, j)], data.shape[b + j], mode) for j in range(k)]
-        # The Ellipsis makes 0-d arrays of elements, so that nothing is converted on the way.
+        # With the Ellipsis an element is a 0-d array, not a scalar, so that it is not converted.
         if None not in where:
             result[(*t, ...)] = data[(*t[:b], *where, ...)]
-        elif not (type(fill_value) is int and fill_value == 0):  # 0 is any dtype's zero, which is there already
+        elif not (type(fill_value) is int and fill_value == 0):  # result is initialised with the zero of its dtype
             result[(*t, ...)] = fill_value
     return result
 
 
 def gather_pairs(data: Array, indices: Array, axis: int, batch_dims: int, mode: str) -> Pairs:
-    """For every element of gather's result, or of scatter's updates: its position, and that of its partner in data."""
+    """Pairs (position in gather's result or scatter's updates, position in data or None), for every element."""
     b, axis, size = batch_dims, axis % data.ndim, data.shape[axis]
     resolved = {t: resolve(indices[t], size, mode) for t in positions(indices.shape)}
     last = axis + indices.ndim - b
@@ -103,11 +103,11 @@ def gather_elements(data: Array, indices: Array, *, axis: int = 0, mode: str = "
 
 
 def combine(data: Array, updates: Any, pairs: Pairs, reduction: str, include_self: bool) -> Array:
-    """The loop of all scatters: `pairs` are positions in updates, in order, and those in data that they go to."""
+    """The loop of all scatters. `pairs`: (position in updates, position in data or None), in row-major order."""
     result = np.array(data, data.dtype, order="C")
     record = REDUCTIONS[reduction]
     if not isinstance(updates, np.ndarray):
-        updates = np.array(updates, data.dtype)  # a scalar, for every position
+        updates = np.array(updates, data.dtype)  # a scalar, used at every position
     counts: dict[Position, int] = {}
     with np.errstate(all="ignore"):
         for t, where in pairs:

@@ -1,6 +1,6 @@
-"""The public scatters: signature, documentation, and the record of the operator, which `core` carries out.
+"""The public scatter functions: signatures and docstrings. `core` carries them out.
 
-``scatters.pyi`` has their overloads for type checkers.
+``scatters.pyi`` has the overloads for type checkers.
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, SCATTER_ELEMENT
 
 __all__ = ["scatter", "scatter_elements", "scatter_nd"]
 
-# Small calls on NumPy arrays have no time for a plan: each function tries them first, and the kernel answers None to
-# what a plan has to explain, or what has to be done in another way.
+# Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
+# The kernel returns None if the call breaks a rule or needs a plan.
 
 
 def scatter(
@@ -31,39 +31,39 @@ def scatter(
     mode: str = "raise",
     out: Any = None,
 ) -> Any:
-    """Scatter `updates` into a copy of `data`, at the slices along one axis that `indices` name.
+    """Scatter `updates` into a copy of `data`, at slices along one axis.
 
-    With ``b = batch_dims``, for positions ``p`` in front of the axis (the first ``b`` of them shared with
-    `indices`) and ``t`` in ``indices.shape[b:]``, in row-major order::
+    With ``b = batch_dims``, for every ``p`` in ``data.shape[:axis]`` (its first ``b`` axes are shared with
+    `indices`) and every ``t`` in ``indices.shape[b:]``, in row-major order::
 
         result[p + (indices[p[:b] + t],)] = f(result[p + (indices[p[:b] + t],)], updates[p + t])
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        What the result starts from; of a dtype that the reduction takes, as for `scatter_nd`.
+        Initial values of the result. The reduction must support its dtype: see `scatter_nd`.
     indices : array of integers
         Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
     updates : array or Python scalar
         Of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` and of data's
-        dtype; a scalar goes to every destination.
+        dtype. A scalar is used for every destination.
     axis : int, default 0
-        The axis of `data` that is indexed; negative counts from the back.
+        The axis of `data` to index. A negative axis counts from the end.
     batch_dims : int, default 0
         Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(axis, indices.ndim)``, with equal sizes.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
-        What an update does to the element at its destination: see `scatter_nd`.
+        How to combine an update with the element at its destination: see `scatter_nd`.
     include_self : bool, default True
-        Whether a destination starts from its element of `data`, or else from its first update.
+        Whether a destination starts from its element of `data`; if False, from its first update.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
-        What an index does that is outside ``[0, size)`` after the rule for negatives: see `scatter_nd`.
+        How to treat an index that is out of bounds: see `scatter_nd`.
     out : array, optional
-        Where to put the result: see `scatter_nd`. ``out=data`` scatters in place.
+        Array for the result: see `scatter_nd`. ``out=data`` scatters in place.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library, dtype and device; `out` itself where it was given.
+        Of data's library, dtype and device; `out` itself if it is given.
 
     Raises
     ------
@@ -72,15 +72,15 @@ def scatter(
 
     See Also
     --------
-    scatter_nd : By tuples of indices along the leading axes.
-    scatter_elements : By an index for each element.
+    scatter_nd : Scatter by tuples of indices into the leading axes.
+    scatter_elements : Scatter by one index per element.
     gather : The inverse.
 
     Notes
     -----
     The result is bit for bit that of the sequential loop, at every thread count: see `scatter_nd`.
 
-    This is the counterpart of `gather`; ``torch.index_add`` and ``jax.ops.segment_sum`` [1]_ are of its kind.
+    ``torch.index_add`` and ``jax.ops.segment_sum`` [1]_ are special cases of it.
 
     References
     ----------
@@ -117,69 +117,72 @@ def scatter_nd(
     mode: str = "raise",
     out: Any = None,
 ) -> Any:
-    """Scatter `updates` into a copy of `data`, where index tuples say.
+    """Scatter `updates` into a copy of `data` by tuples of indices.
 
-    With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position ``t`` in ``indices.shape[:-1]`` in
-    row-major order::
+    The tuples are along the last axis of `indices`. With ``k = indices.shape[-1]`` and ``b = batch_dims``, for
+    every position ``t`` in ``indices.shape[:-1]`` in row-major order::
 
         result[t[:b] + tuple(indices[t])] = f(result[t[:b] + tuple(indices[t])], updates[t])
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        What the result starts from. Reductions: bool, all integers, float16/32/64, bfloat16, complex64/128 (no
-        max and min); "none": any dtype.
+        Initial values of the result. "none" supports any dtype; the other reductions support bool, integers,
+        float16/32/64, bfloat16 and complex64/128, except that complex numbers have no "max" and "min", and bools
+        no "mean".
     indices : array of integers, shape (…, k)
         Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. ``i < 0`` means ``i + size``. With ``k = 0`` each
         (empty) tuple names the whole batch item.
     updates : array or Python scalar
-        Of shape ``indices.shape[:-1] + data.shape[b + k:]`` and of data's dtype; a scalar goes to every destination.
+        Of shape ``indices.shape[:-1] + data.shape[b + k:]`` and of data's dtype. A scalar is used for every
+        destination.
     batch_dims : int, default 0
         Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
-        What an update does to the element at its destination, one after the other in row-major order: it replaces
-        it, is added, is multiplied, is compared (NaN wins), or is averaged (the sum over the count; integers are
-        floored).
+        How to combine an update with the element at its destination: replace it, add, multiply, take the maximum or
+        minimum (NaN propagates), or average (the sum divided by the count; integers are floored). Updates are
+        applied one after the other, in row-major order.
     include_self : bool, default True
-        Whether a destination starts from its element of `data`. If not, one that is named at least once starts
-        from its first update; the others keep data's element.
+        Whether a destination starts from its element of `data`. If False, it starts from its first update;
+        elements of `data` without an update are kept.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
-        What an index does that is outside ``[0, size)`` after the rule for negatives: raise an `IndexError`;
-        take the nearest end; take it modulo the size; skip that update. With "promise_in_bounds" the caller
-        guarantees that there is none, and a backend may skip its check; the NumPy backend checks and raises.
+        How to treat an index outside ``[−size, size)``: raise an `IndexError`; clip it to the nearest end; take it
+        modulo the size; or skip the update. With "promise_in_bounds" the caller guarantees that there is none, so a
+        backend may skip the check; the NumPy backend checks and raises.
     out : array, optional
-        Where to put the result: of data's shape and dtype, with any strides; it may overlap the inputs.
-        ``out=data`` scatters in place.
+        Array for the result, of data's shape and dtype. Any strides; it may overlap the inputs. ``out=data``
+        scatters in place.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library, dtype and device; `out` itself where it was given.
+        Of data's library, dtype and device; `out` itself if it is given.
 
     Raises
     ------
     IndexError
-        If an index is out of bounds and the mode raises. `out` then holds every byte it held before.
+        If an index is out of bounds and the mode raises, or if the mode clips or wraps into an axis of size 0.
+        `out` is unchanged.
     ValueError
         If the shapes, `reduction`, `mode` or another option break a rule above.
     TypeError
-        If `indices` is not of integers, if updates' dtype is not data's, if the dtype has no such reduction, or if
-        arrays of two libraries meet.
+        If `indices` does not hold integers, if `updates` has another dtype than `data`, if the reduction does not
+        support the dtype, or if the arrays are of different libraries.
 
     See Also
     --------
-    scatter : Slices along one axis.
-    scatter_elements : By an index for each element, along one axis.
+    scatter : Scatter slices along one axis.
+    scatter_elements : Scatter by one index per element, along one axis.
     gather_nd : The inverse.
 
     Notes
     -----
     The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
     "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
-    round after every step, integers wrap around, bool is added and maximised as "or", multiplied and
-    minimised as "and". A scatter takes at most 64 MiB of memory beside its result.
+    round after every step and integers wrap around. For bools, "add" and "max" are OR, "mul" and "min" are AND.
+    A scatter uses at most 64 MiB of memory in addition to its result.
 
-    This is ScatterND of ONNX [1]_ and ``tf.tensor_scatter_nd_update`` [2]_ and related functions.
+    This is ScatterND of ONNX [1]_, and ``tf.tensor_scatter_nd_update`` [2]_ and its related functions.
 
     References
     ----------
@@ -218,7 +221,7 @@ def scatter_elements(
 ) -> Any:
     """Scatter one update into a copy of `data` for each element of `indices`, along one axis.
 
-    For every position ``t`` in ``indices.shape`` in row-major order, with ``t'`` the same but for
+    For every position ``t`` in ``indices.shape`` in row-major order, where ``t'`` is ``t`` with
     ``t'[axis] = indices[t]``::
 
         result[t'] = f(result[t'], updates[t])
@@ -226,27 +229,27 @@ def scatter_elements(
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        What the result starts from; of a dtype that the reduction takes, as for `scatter_nd`.
+        Initial values of the result. The reduction must support its dtype: see `scatter_nd`.
     indices : array of integers, rank r
-        Signed or unsigned, 8 to 64 bits. Off the axis it may be smaller than `data`, not larger.
+        Signed or unsigned, 8 to 64 bits. Along the other axes it may be smaller than `data`, not larger.
         ``i < 0`` means ``i + size``.
     updates : array or Python scalar
-        Of shape ``indices.shape`` and of data's dtype; a scalar goes to every destination.
+        Of shape ``indices.shape`` and of data's dtype. A scalar is used for every destination.
     axis : int, default 0
-        The axis of `data` that is indexed; negative counts from the back.
+        The axis of `data` to index. A negative axis counts from the end.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
-        What an update does to the element at its destination: see `scatter_nd`.
+        How to combine an update with the element at its destination: see `scatter_nd`.
     include_self : bool, default True
-        Whether a destination starts from its element of `data`, or else from its first update.
+        Whether a destination starts from its element of `data`; if False, from its first update.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
-        What an index does that is outside ``[0, size)`` after the rule for negatives: see `scatter_nd`.
+        How to treat an index that is out of bounds: see `scatter_nd`.
     out : array, optional
-        Where to put the result: see `scatter_nd`. ``out=data`` scatters in place.
+        Array for the result: see `scatter_nd`. ``out=data`` scatters in place.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library, dtype and device; `out` itself where it was given.
+        Of data's library, dtype and device; `out` itself if it is given.
 
     Raises
     ------
@@ -255,15 +258,15 @@ def scatter_elements(
 
     See Also
     --------
-    scatter : Slices along one axis.
-    scatter_nd : By tuples of indices along the leading axes.
+    scatter : Scatter slices along one axis.
+    scatter_nd : Scatter by tuples of indices into the leading axes.
     gather_elements : The inverse.
 
     Notes
     -----
     The result is bit for bit that of the sequential loop, at every thread count: see `scatter_nd`.
 
-    This is ScatterElements of ONNX [1]_ and ``torch.scatter_reduce``; ``numpy.put_along_axis`` is a case of it.
+    This is ScatterElements of ONNX [1]_ and ``torch.scatter_reduce``. ``numpy.put_along_axis`` is a special case.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Overloads of the public functions: the array that comes in says what goes out."""
+"""Overloads of the public scatter functions: the types of the arguments determine the type of the result."""
 
 from typing import Any, overload
 

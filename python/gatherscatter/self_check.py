@@ -1,6 +1,6 @@
-"""What `python -m gatherscatter` runs: every function against the scalar loops of `reference`, on each array library.
+"""The self-check of `python -m gatherscatter`: every function is compared with `reference`, on each array library.
 
-The work is fixed and the seed is too, so that a failure is the same failure for whoever reads the report.
+The calls and the seed are fixed, so that a reported failure can be reproduced.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from gatherscatter.reductions import REDUCTIONS, takes
 
 SEED = 2026
 
-# Fewer dtypes and options where a call takes long: Dask makes a graph for each, JAX compiles a program.
+# Fewer dtypes and options for libraries with slow calls: Dask builds a graph for each, JAX compiles a program.
 _DTYPES = ("bool", "int8", "uint64", "float16", "float32", "float64", "complex64", "U3")
 _FEW_DTYPES = ("bool", "int32", "float32")
 
-# Shapes of data and indices, and options: batch axes, an axis in the middle, rows behind it, repeated indices.
+# Shapes of data and indices, options, and the sizes of the indexed axes. They cover batch axes, an axis in the middle,
+# rows, and repeated indices.
 _GEOMETRIES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, int], tuple[int, ...]]] = {
     "gather": ((2, 4, 2), (2, 5), {"axis": 1, "batch_dims": 1}, (4,)),
     "gather_nd": ((2, 3, 2, 2), (2, 4, 2), {"batch_dims": 1}, (3, 2)),
@@ -52,8 +53,8 @@ class Call(NamedTuple):
 class Check(NamedTuple):
     function: str
     library: str
-    how: object  # what to run to see it, as str() writes it
-    wrong: Callable[[], str | None]  # says what is wrong; what it raises is wrong too
+    how: object  # str() of it is the code that reproduces the check
+    wrong: Callable[[], str | None]  # returns what is wrong, or None; an exception is a failure too
 
 
 class Failure(NamedTuple):
@@ -77,15 +78,15 @@ class Part(NamedTuple):
 
     name: str
     checks: Sequence[Check]
-    note: str = ""  # why there are none
+    note: str = ""  # why there are no checks
 
 
 def calls(few: bool) -> Iterator[Call]:
-    """Every function with every mode, reduction and dtype; or, if few, each of these in some call."""
+    """Calls of every function with all combinations of mode, reduction and dtype. few: a sample with each of these."""
     rng = np.random.default_rng(SEED)
     dtypes = _FEW_DTYPES if few else _DTYPES
     for function in ("gather", "gather_nd", "gather_elements"):
-        # A step that divides none of the numbers of choices meets all of them.
+        # The step has no common divisor with the numbers of choices, so that the sample has every mode and dtype.
         for mode, dtype in list(product(GATHER_MODES, dtypes))[:: 2 if few else 1]:
             yield _call(rng, function, mode, "", True, dtype)
     for function in ("scatter", "scatter_nd", "scatter_elements"):
@@ -103,7 +104,7 @@ def _call(rng: np.random.Generator, function: str, mode: str, reduction: str, in
     indices = rng.integers(
         -limits - beyond, limits + beyond, (*places[:-1], limits.size) if limits.size > 1 else places
     )
-    indices = indices.astype(np.int32)  # which every library has
+    indices = indices.astype(np.int32)  # supported by every library
     data = _numbers(rng, shape, dtype)
     if not reduction:
         return Call(function, (data, indices), {**options, "mode": mode})
@@ -113,7 +114,7 @@ def _call(rng: np.random.Generator, function: str, mode: str, reduction: str, in
 
 
 def _numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:
-    """Quarters, whose sums and products are exact in any order, so that every device has to agree."""
+    """Multiples of 1/4: their sums and products are exact in any order, so results are equal on every device."""
     numbers = rng.integers(0, 9, shape)
     if dtype == "bool":
         return numbers > 4
@@ -125,14 +126,14 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> An
 
 
 def libraries() -> Iterator[Library | Part]:
-    """The array libraries that are installed; a part with a note for one that cannot be used."""
+    """The installed array libraries; for one that cannot be used, a part that reports why."""
     yield Library("NumPy", "numpy", np.__version__, "cpu", lambda array: array, lambda array: array)
     for name, make in _LIBRARIES.items():
         if importlib.util.find_spec(name) is None:
             continue
         try:
             yield from make(importlib.import_module(name))
-        except Exception as error:  # a broken installation is a finding, whatever it raises
+        except Exception as error:  # a broken installation may raise anything, and is reported
             what = _one_line(error)
             yield Part(name, [Check(f"import {name}", name, f"import {name}", partial(str, what))])
 
@@ -184,7 +185,7 @@ _LIBRARIES: dict[str, Callable[[Any], Iterator[Library | Part]]] = {
 
 
 def parts() -> Iterator[Part]:
-    """All checks, by what they are of."""
+    """All checks, grouped by library or subject."""
     n_threads = threads.get_num_threads()
     for library in libraries():
         if isinstance(library, Part):
@@ -192,7 +193,7 @@ def parts() -> Iterator[Part]:
         elif library.package == "numpy":
             drawn = list(calls(few=False))
             yield Part(f"NumPy {library.version}", [_checked(library, call) for call in drawn])
-            # Small work, cut as large work is.
+            # Force the thread team, which such small calls would not use.
             forced = max(n_threads, 2)
             cut = [_checked(library, call, forced) for call in drawn]
             yield Part(f"NumPy, {forced} threads", [*cut, *map(_same_bits, REDUCTIONS)])
@@ -226,7 +227,7 @@ def _checked(library: Library, call: Call, n_threads: int = 0) -> Check:
 
 
 def _same_bits(reduction: Any) -> Check:
-    """Sums that round, of a size that threads share: the same bits on one thread and on all."""
+    """A reduction large enough for several threads, with rounding: compare the bits with those of one thread."""
 
     def wrong() -> str | None:
         rng = np.random.default_rng(SEED)
@@ -244,7 +245,7 @@ def _same_bits(reduction: Any) -> Check:
 
 
 def _not_refused(call: Call) -> str | None:
-    """An index out of bounds has to raise, and to leave `out` as it was."""
+    """An index out of bounds must raise and leave `out` unchanged."""
     data, indices, *updates = call.arrays
     out = np.zeros(getattr(reference, call.function)(*call.arrays, **call.options).shape, data.dtype)
     options = {**call.options, "mode": "raise"}
@@ -255,7 +256,7 @@ def _not_refused(call: Call) -> str | None:
     return f"indices that are all {max(data.shape)}, out of bounds, did not raise IndexError with mode='raise'"
 
 
-# Examples of the documents themselves.
+# Examples from the documents of the source systems.
 _ANSWERS: tuple[tuple[Any, tuple[Any, ...], dict[str, Any], Any], ...] = (
     (onnx.gather_nd, ([[0, 1], [2, 3]], [[0, 0], [1, 1]]), {}, [0, 3]),
     (onnx.gather, ([[1.0, 1.2], [2.3, 3.4], [4.5, 5.7]], [[0, 1], [1, 2]]), {},
@@ -288,7 +289,7 @@ def _answer(function: Any, arguments: tuple[Any, ...], options: dict[str, Any], 
 
 @contextlib.contextmanager
 def _at_most(limit: int) -> Iterator[None]:
-    """Bound the kernels' threads."""
+    """Limit the kernels' threads."""
     before = threads.limit
     threads.limit = limit
     try:
@@ -315,7 +316,7 @@ class Outcome(NamedTuple):
 
 
 def run(report: Callable[[str], None], progress: Callable[[Sequence[Any], str], Any]) -> Outcome:
-    """Run all checks, with a line to `report` for each part; `progress` wraps the checks of a part in its bar."""
+    """Run all checks. `report` gets a line for each part; `progress` wraps the checks of a part in a progress bar."""
     start = time.perf_counter()
     n_checks, failures = 0, list[Failure]()
     for part in parts():

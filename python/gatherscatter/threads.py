@@ -1,4 +1,4 @@
-"""How many threads the CPU kernels may use."""
+"""The number of threads that the CPU kernels use."""
 
 import os
 import warnings
@@ -8,22 +8,21 @@ from gatherscatter._typing import IntLike
 
 __all__ = ["get_num_threads", "set_num_threads"]
 
-# What the kernels are given: the most threads to use; 0 asks OpenMP at each call (src/threads.pxd).
+# The maximum number of threads, passed to the kernels; 0: OpenMP's choice at each call (src/common/threads.pxd).
 limit: int = 0
 _forked = False
 
 
 def set_num_threads(n: IntLike | None) -> None:
-    """Set the most threads that a CPU kernel uses, for the whole process.
+    """Set the maximum number of threads that a CPU kernel uses, for the whole process.
 
-    Results do not depend on it: they are the same bit for bit at every thread count. A call with little work
-    uses fewer threads, or one.
+    Results are the same bit for bit at every thread count. A call with little work uses fewer threads, or one.
 
     Parameters
     ----------
     n : int or None
-        At least 1. None gives the choice back to OpenMP, which is the start: the CPUs that the process may
-        run on, or what ``OMP_NUM_THREADS`` says.
+        At least 1. None, the initial setting, leaves the choice to OpenMP: ``OMP_NUM_THREADS`` if set, else the
+        number of CPUs that the process may run on.
 
     Raises
     ------
@@ -35,8 +34,8 @@ def set_num_threads(n: IntLike | None) -> None:
     Warns
     -----
     RuntimeWarning
-        In a forked child process, where the kernels stay on one thread: OpenMP's team does not survive a fork,
-        and waiting for it would hang. Start workers with "spawn" or "forkserver" instead.
+        In a forked child process, where the kernels always use one thread: OpenMP's threads do not survive a fork,
+        and waiting for them would hang. Start workers with "spawn" or "forkserver" instead.
 
     Examples
     --------
@@ -66,13 +65,13 @@ def set_num_threads(n: IntLike | None) -> None:
 
 
 def get_num_threads() -> int:
-    """Return the most threads that a CPU kernel uses.
+    """Return the maximum number of threads that a CPU kernel uses.
 
     Returns
     -------
     int
-        What :func:`set_num_threads` set, else OpenMP's choice for the calling thread. 1 in a build without
-        OpenMP and in a forked child process.
+        The number set by :func:`set_num_threads`, else OpenMP's choice for the calling thread. 1 in a build
+        without OpenMP and in a forked child process.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Values without a library of their own (Python's scalars, lists) as arrays of a NumPy dtype.
+"""Conversion of Python scalars and lists to arrays of a NumPy dtype.
 
-Every backend goes through here, so that one rule says what fits a dtype unchanged.
+All backends convert here, so that one rule decides which values a dtype holds unchanged.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from gatherscatter.operators import Operator
 
 Array = NDArray[Any]
 
-# What a call may hold beside arrays.
+# Types of arguments that are accepted in addition to arrays.
 TYPES = (bool, int, float, complex, str, bytes, list, tuple, np.generic)
 
 
 def as_array(op: Operator, argument: str, value: Any) -> Array:
-    """A list or scalar as NumPy makes an array of it."""
+    """A list or scalar as a NumPy array."""
     try:
         return np.asarray(value)
     except ValueError as reason:  # a ragged list
@@ -33,7 +33,7 @@ def shape_of(op: Operator, argument: str, value: Any) -> tuple[int, ...]:
 
 
 def updates(op: Operator, value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Updates that came as a scalar or a list, as an array of that shape and dtype."""
+    """Updates passed as a scalar or a list, as an array of that shape and dtype."""
     if not isinstance(value, (list, tuple)):
         return np.broadcast_to(element(op, "updates", value, dtype), shape)
     array = cast(as_array(op, "updates", value), dtype)
@@ -45,7 +45,7 @@ def updates(op: Operator, value: Any, shape: tuple[int, ...], dtype: np.dtype[An
 
 
 def cast(array: Array, dtype: np.dtype[Any]) -> Array:
-    """A list's values in data's dtype, if that holds them; rounding to a float's precision is no loss."""
+    """The array cast to a dtype that holds its values, else unchanged. Rounding to a float's precision is allowed."""
     if array.size == 0:
         return array.astype(dtype)
     kind, target = array.dtype.kind, _kind(dtype)
@@ -63,14 +63,14 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
         else:
             try:
                 held = np.result_type(array.dtype, dtype) == np.result_type(dtype, dtype)
-            except TypeError:  # they have no dtype in common
+            except TypeError:  # no common dtype
                 held = False
             cast = array.astype(dtype) if held else array
     return cast if held else array
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """NumPy's letter for the kind, which for the dtypes of ml_dtypes is "V" too: here they are integers or floats."""
+    """NumPy's letter for the kind; "f" or "i" for the dtypes of ml_dtypes, which NumPy reports as "V"."""
     if dtype.kind != "V" or issubclass(dtype.type, np.void):
         return dtype.kind
     return "f" if np.array(0.5, dtype) == 0.5 else "i"
@@ -81,7 +81,7 @@ def _finite(array: Array) -> bool:
 
 
 def element(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> Array:
-    """One element of data's dtype, with the value unchanged."""
+    """A value as an array of rank 0 and data's dtype. An error if the dtype does not hold it unchanged."""
     if type(given) is int and given == 0:
         return np.zeros((), dtype)
     element: Array = np.empty((), dtype)
@@ -94,14 +94,14 @@ def element(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> Ar
     try:
         with np.errstate(over="raise", invalid="raise"):
             element[()] = given
-            # Python's numbers have no dtype of their own: they fit a dtype of their kind or a wider one.
+            # Weak promotion, as in NEP 50: a Python number fits a dtype of its kind or a wider kind.
             python_number = type(given) in (int, float, complex)
-            if python_number and dtype.kind == "V":  # an ml_dtypes one, which NumPy knows no kind of
+            if python_number and dtype.kind == "V":  # a dtype of ml_dtypes, for which NumPy has no promotion rule
                 rounded = type(given) is float and _kind(dtype) == "f"
                 fits = (_finite(element) or not np.isfinite(given)) if rounded else element == given
             else:
                 common = np.result_type(dtype, given if python_number else array.dtype)
-                fits = common == np.result_type(dtype, dtype)  # in the machine's byte order, as the left side
+                fits = common == np.result_type(dtype, dtype)  # in native byte order, as `common`
     except (TypeError, ValueError, OverflowError, FloatingPointError):
         fits = False
     if not fits:
@@ -110,7 +110,7 @@ def element(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> Ar
 
 
 def _without_dtype(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> str:
-    """Python's type that a NumPy scalar fits by, whose own dtype does not."""
+    """For a NumPy scalar of too wide a dtype: the Python type in which its value would fit, or ""."""
     number = given.item() if isinstance(given, np.generic) else None
     if type(number) not in (int, float, complex):
         return ""

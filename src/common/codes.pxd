@@ -1,21 +1,21 @@
-# Codes that the kernels and Python share: the one home of each number. codes.pyx makes Python enums of them.
+# Codes shared by the kernels and Python; codes.pyx exports them as Python enums.
 
 cpdef enum Kind:
     ND = 0        # tuples along the last axis of indices
-    AXIS = 1      # single indices into one axis; the axes behind it are the row
+    AXIS = 1      # single indices into one axis; the axes after it are the row
     ELEMENTS = 2  # one index for each element of the result
 
 cpdef enum Mode:
     RAISE = 0
     CLIP = 1
     WRAP = 2
-    SKIP = 3  # gathers fill, scatters drop
+    SKIP = 3  # "fill" for gathers, "drop" for scatters
 
-# What a kernel returns; any other value is the position of the first bad index, tuple × k + component.
+# Return values of kernels. Any other value is the position of the first bad index: tuple × k + component.
 cpdef enum Status:
     OK = -1
-    INDEX_DTYPE = -2  # the dtype of indices is no integer
-    REFERENCES = -3   # items own references, which the kernels do not count
+    INDEX_DTYPE = -2  # indices are not integers
+    REFERENCES = -3   # items own references, for which the kernels keep no counts
 
 cpdef enum ReductionCode:
     ASSIGN = 0

@@ -1,7 +1,7 @@
 # Item types, and the attributes that kernels are compiled with.
 #
 # Movement is compiled per item width, whatever the dtype: float32, int32 and a 4-byte string share one kernel.
-# Items are copied with memcpy of a constant size, which is one instruction or two and needs no alignment.
+# Items are copied by memcpy of a constant size, which compiles to one or two instructions and needs no alignment.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from *:
@@ -11,8 +11,8 @@ cdef extern from *:
     #else
       #define GS_INLINE_VOID void
     #endif
-    /* Function multiversioning: the loader picks the widest vectors that the CPU has. GCC 11 has no levels to name.
-       AVX-512 (v4) makes resolving faster by up to 40 %, and combining short rows slower: that ends at AVX2 (v3). */
+    /* Function multiversioning: the loader selects the version for the CPU. GCC before 12 lacks the x86-64 levels.
+       AVX-512 (v4) makes resolving faster by up to 40 %, but combining short rows slower, which thus uses AVX2 (v3). */
     #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
         && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
       #define GS_CLONED_VOID \
@@ -22,7 +22,7 @@ cdef extern from *:
       #define GS_CLONED_VOID void
       #define GS_CLONED_V3_VOID void
     #endif
-    /* Software prefetch. Into L2, which has more outstanding misses than L1; into L1 for what is used within a row. */
+    /* Software prefetch: into L2, which allows more outstanding misses than L1; into L1 for rows that are used next. */
     #if defined(__GNUC__) || defined(__clang__)
       #define GS_PREFETCH_L2(p) __builtin_prefetch((p), 0, 2)
       #define GS_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3)
@@ -58,7 +58,7 @@ cdef extern from *:
     ctypedef struct bytes64 "gs_bytes64":
         pass
 
-# 3 and 12 bytes are pixels and points, 6 and 24 those of twice the width, 64 is a cache line.
+# 3, 6, 12 and 24 bytes: pixels and points of 3 components. 64 bytes: a cache line.
 ctypedef fused item_t:
     uint8_t
     uint16_t
@@ -72,7 +72,7 @@ ctypedef fused item_t:
     bytes32
     bytes64
 
-# Items that one register holds: the widths of single elements.
+# Items that fit a register: the widths of single elements.
 ctypedef fused word_t:
     uint8_t
     uint16_t
@@ -83,7 +83,7 @@ ctypedef fused word_t:
 cdef enum:
     MAX_ITEM_BYTES = 64  # of the widest item_t
     MAX_WORD_BYTES = 16  # of the widest word_t
-    CACHE_LINE = 64      # bytes, or half of one on some CPUs
+    CACHE_LINE = 64      # bytes (128 on some CPUs)
 
 
 cdef inline bint is_word(Py_ssize_t n_bytes) noexcept nogil:

@@ -1,12 +1,12 @@
 # cython: language_level=3, freethreading_compatible=True
 """A free list of memory for large results.
 
-The first touch of a new page costs more than the gather that fills it: a page fault, and the kernel zeroes the page.
-So the pages of a large result that is freed stay here for the next one, up to a limit. They are marked with MADV_FREE:
-under memory pressure the system reclaims them, and until then their next use takes no page fault. NumPy's allocator
-hook (NEP 49) carries this: an array holds the handler that frees it.
+The first touch of a new page costs more than the gather that fills it: a page fault, and the system zeroes the page.
+So the memory of a freed large result is kept for the next one, up to a limit. It is marked with MADV_FREE: the system
+may reclaim it under memory pressure, and until then its next use causes no page fault. Results are allocated through
+NumPy's allocator hook (NEP 49), with which each array holds the handler that frees it.
 
-Linux only; elsewhere NumPy's own allocator is used.
+Linux only; other systems use NumPy's default allocator.
 """
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
@@ -47,7 +47,7 @@ cdef extern from *:
     bint KEEPS "GS_KEEPS"
     void* map_pages "gs_map"(size_t size, size_t alignment) noexcept nogil
     void unmap_pages "gs_unmap"(void* memory) noexcept nogil
-    void mark_free "gs_mark_free"(void* memory, size_t size) noexcept nogil  # which the system may reclaim
+    void mark_free "gs_mark_free"(void* memory, size_t size) noexcept nogil  # allow the system to reclaim it
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef struct PyDataMemAllocator:
@@ -65,9 +65,9 @@ cdef extern from "numpy/arrayobject.h":
     PyObject* PyDataMem_DefaultHandler
 
 cdef enum:
-    LARGE = 1 << 22     # bytes: below, the C library's allocator has free lists of its own
+    LARGE = 1 << 22     # bytes: smaller arrays use NumPy's allocator, since the C library keeps free lists for them
     PAGE = 1 << 21      # a huge page
-    HEADER = 64         # bytes in front of an array, which hold the capacity
+    HEADER = 64         # bytes in front of an array, for the capacity
     MAX_BLOCKS = 16
 
 cdef struct Block:
@@ -89,7 +89,7 @@ kept.limit = 0
 
 
 cdef inline size_t* capacity_of(void* memory) noexcept nogil:
-    """Bytes of the allocation, header included."""
+    """The size of the allocation, header included."""
     return <size_t*>(<char*>memory - HEADER)
 
 
@@ -192,7 +192,7 @@ keeps = bool(KEEPS)
 
 
 def empty(tuple shape, cnp.dtype dtype not None):
-    """As numpy.empty; the memory of a large array comes back to the free list when it is freed."""
+    """As numpy.empty; the memory of a large array is returned to the free list when the array is freed."""
     cdef object before, n
     cdef object size = dtype.itemsize
     for n in shape:
@@ -215,7 +215,7 @@ def kept_bytes():
 
 
 def set_limit(size_t limit):
-    """Keep at most so many bytes; the excess goes back to the system now."""
+    """Keep at most `limit` bytes, and return the excess to the system now."""
     cdef char* dropped[MAX_BLOCKS]
     cdef int i, n_dropped = 0
     PyThread_acquire_lock(lock, 1)

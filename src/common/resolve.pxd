@@ -1,12 +1,12 @@
 # Resolve, step 2 of every operator: a block of index tuples becomes a block of byte offsets into data.
 #
-#   indices ── load ──> values of one component of the tuples, as int64, on the stack
-#                         │ resolve_axis: negatives, mode, bounds; times the axis' stride, added to
+#   indices ── load ──> one component of the tuples, as int64, on the stack
+#                         │ resolve_axis: apply negatives and mode, check bounds, multiply by the axis' stride, add to
 #                         v
-#                       offsets of the block, on the stack, moved while they are in L1
+#                       offsets of the block, on the stack; the block is moved while it is in L1
 #
-# Each index is read from memory once, so another thread that writes to the index array meanwhile can change the
-# result but cannot cause an out-of-bounds access.
+# Each index is read from memory once. So another thread that writes to the index array during the call can change the
+# result, but cannot cause an out-of-bounds access.
 cimport cython
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
@@ -17,7 +17,7 @@ from common.items cimport cloned_void, inline_void
 from common.walk cimport DATA, INDICES, MAX_DIMS, Cursor, Walk, add_axis, advance, finish_walk, start_walk
 
 cdef extern from "<stdint.h>":
-    const int64_t SKIPPED "INT64_MIN"  # the offset of a tuple that mode SKIP leaves out
+    const int64_t SKIPPED "INT64_MIN"  # the offset of a tuple that is out of bounds in mode SKIP
 
 ctypedef fused index_t:
     int8_t
@@ -34,7 +34,7 @@ ctypedef fused trivial_index_t:
     int64_t
 
 cdef enum:
-    BLOCK = 128  # tuples: few enough for out-of-order execution to load the next block while this one is moved
+    BLOCK = 128  # tuples: few enough that out-of-order execution loads the next block while this one is moved
 
 cdef struct Tuples:
     const char* base
@@ -43,16 +43,16 @@ cdef struct Tuples:
     bint swapped     # not in native byte order
     Mode mode
     int k
-    bint trivial     # the common case, which resolve_trivial does in one loop
+    bint trivial     # the common case, for which resolve_trivial loads and resolves in one loop
     int shift        # if trivial: the last stride is 1 << shift
     Py_ssize_t component_stride
     Py_ssize_t size[MAX_DIMS]    # of the k axes of data that the tuple indexes
-    Py_ssize_t wrap[MAX_DIMS]    # what is added to a negative index: size, or 0 if negative indices are out of bounds
+    Py_ssize_t wrap[MAX_DIMS]    # added to a negative index: size, or 0 if negative indices are out of bounds
     Py_ssize_t stride[MAX_DIMS]
 
 
 cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
-    """Single indices or pairs of native int64 or int32, mode RAISE, the last axis' stride a power of two."""
+    """Set trivial and shift. Trivial: 1 or 2 indices of native int64 or int32, mode RAISE, last stride a power of 2."""
     tuples.trivial = (tuples.mode == RAISE and not tuples.swapped and tuples.kind == c'i'
                       and (tuples.width == 8 or tuples.width == 4)
                       and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride == tuples.width)))
@@ -64,18 +64,18 @@ cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
 
 
 cdef inline bint are_trivial(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
-    """Whether the tuples at p, step bytes apart, are contiguous and aligned too."""
+    """Whether the tuples at p, step bytes apart, are trivial: contiguous and aligned in addition to find_trivial."""
     return tuples.trivial and step == tuples.k * tuples.width and <uintptr_t>p % tuples.width == 0
 
 
 cdef inline bint describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray other, int axis,
                           int batch_dims, Mode mode, bint wrap_negative, Tuples* tuples, Walk* walk, int* row_axis,
                           int* other_axis) noexcept:
-    """Describe an operator's tuples and the walk over them. False: the dtype of indices is no integer.
+    """Describe an operator's tuples and the iteration over them. False: indices are not integers.
 
     IN   data: the array that is indexed (a gather's data, a scatter's result); other: a gather's result, a
          scatter's updates, or None; axis: for AXIS and ELEMENTS, not negative
-    OUT  row_axis, other_axis: the first axis of the rows in data, in other
+    OUT  row_axis, other_axis: the first axis of the row in data and in other
     """
     cdef int q = cnp.PyArray_NDIM(indices)
     cdef int n_axes = q - 1 if kind == ND else q + axis - batch_dims if kind == AXIS else q
@@ -99,7 +99,7 @@ cdef inline bint describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.
     find_trivial(tuples)
     start_walk(walk)
     for d in range(n_axes):
-        if kind == AXIS and batch_dims <= d < axis:  # axes that indices lack: the same indices at every position
+        if kind == AXIS and batch_dims <= d < axis:  # indices lack these axes and are broadcast over them
             n = cnp.PyArray_DIM(data, d)
             index_stride = 0
             data_stride = cnp.PyArray_STRIDE(data, d)
@@ -115,7 +115,7 @@ cdef inline bint describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.
     return True
 
 
-# Load: the values of one component, widened to int64 on the stack.
+# Load: one component of the tuples, widened to int64.
 # A parameter `kind` is never read: its type selects the specialisation of a fused type.
 
 cdef inline inline_void load_strided(index_t* kind, const char* p, Py_ssize_t step, Py_ssize_t n,
@@ -142,7 +142,7 @@ cdef inline inline_void load(index_t* kind, const char* p, Py_ssize_t step, Py_s
                              int64_t* values) noexcept nogil:
     if swapped:
         load_swapped(kind, p, step, n, values)
-    # A constant stride lets the compiler vectorise; pairs and triples get theirs for the common dtypes only.
+    # A constant stride lets the compiler vectorise. Pairs and triples have one for the common dtypes only.
     elif step == sizeof(index_t):
         load_strided(kind, p, sizeof(index_t), n, values)
     elif (index_t is int64_t or index_t is int32_t) and step == 2 * sizeof(index_t):
@@ -171,7 +171,7 @@ cdef inline inline_void load_any(const Tuples* tuples, const char* p, Py_ssize_t
         load(<uint64_t*>NULL, p, step, n, tuples.swapped, values)
         for i in range(n):
             value = <uint64_t>values[i]
-            if value > <uint64_t>INT64_MAX:  # past the end of any axis, and not negative
+            if value > <uint64_t>INT64_MAX:  # would be negative as int64; it is past the end of any axis
                 values[i] = <int64_t>(value % <uint64_t>size) if tuples.mode == WRAP and size else INT64_MAX
     elif tuples.width == 4:
         load(<uint32_t*>NULL, p, step, n, tuples.swapped, values)
@@ -185,14 +185,14 @@ cdef inline inline_void load_any(const Tuples* tuples, const char* p, Py_ssize_t
 cdef inline inline_void resolve_axis(Mode mode, const int64_t* values, Py_ssize_t n, int64_t size, int64_t wrap,
                                      int64_t stride, bint is_first, int64_t start, int64_t start_step,
                                      int64_t* offsets, uint64_t* out_of_bounds) noexcept nogil:
-    """Add one axis to the offsets: the one home of what a negative index and each mode mean.
+    """Apply negatives and mode to the indices of one axis, and add them to the offsets.
 
-    is_first: the offsets begin as start + i × start_step; values may then be the memory of the offsets.
+    is_first: initialise the offsets with start + i × start_step; values may then be the same memory as offsets.
     """
     cdef Py_ssize_t i
     cdef int64_t value
     cdef uint64_t outside = 0
-    if mode == RAISE or (size == 0 and mode != SKIP):  # an empty axis has no end to clip or wrap to
+    if mode == RAISE or (size == 0 and mode != SKIP):  # CLIP and WRAP raise on an axis of size 0
         for i in range(n):
             value = values[i]
             value += (value >> 63) & wrap
@@ -211,7 +211,7 @@ cdef inline inline_void resolve_axis(Mode mode, const int64_t* values, Py_ssize_
         for i in range(n):
             value = values[i]
             value += (value >> 63) & wrap
-            if <uint64_t>value >= <uint64_t>size:  # rare, and a division is slow
+            if <uint64_t>value >= <uint64_t>size:  # rarely; avoids the slow division
                 value = value % size
                 value += (value >> 63) & size
             offsets[i] = (start + i * start_step if is_first else offsets[i]) + value * stride
@@ -228,7 +228,7 @@ cdef inline inline_void resolve_axis(Mode mode, const int64_t* values, Py_ssize_
 cdef inline inline_void resolve_trivial(trivial_index_t* kind, int k, const Tuples* tuples, const char* p,
                                         int64_t start, int64_t start_step, Py_ssize_t n, int64_t* offsets,
                                         int64_t* out_of_bounds) noexcept nogil:
-    """Load and resolve trivial tuples in one loop. out_of_bounds: negative once an index is."""
+    """Load and resolve trivial tuples in one loop. out_of_bounds becomes negative if an index is out of bounds."""
     cdef Py_ssize_t i
     cdef const trivial_index_t* index = <const trivial_index_t*>p
     cdef int64_t value, offset, outside = 0
@@ -252,7 +252,7 @@ cdef inline inline_void resolve_trivial(trivial_index_t* kind, int k, const Tupl
 cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
                                         int64_t start_step, Py_ssize_t n, int64_t* offsets,
                                         uint64_t* out_of_bounds) noexcept nogil:
-    """Offsets of n ≤ BLOCK tuples that are step bytes apart, the first of them start bytes into data."""
+    """Offsets of n ≤ BLOCK tuples, step bytes apart at p. Tuple i adds to the offset start + i × start_step."""
     cdef int64_t values[BLOCK]
     cdef int64_t outside = 0
     cdef Py_ssize_t i
@@ -272,7 +272,7 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
             resolve_trivial(<int32_t*>NULL, 2, tuples, p, start, start_step, n, offsets, &outside)
         out_of_bounds[0] |= outside < 0
         return
-    # Loaded into the memory of the offsets: a copy of the indices that no other thread can write to.
+    # Indices are loaded into the offsets' memory: a private copy, which no other thread can change.
     load_any(tuples, p, step, n, tuples.size[0], offsets)
     resolve_axis(tuples.mode, offsets, n, tuples.size[0], tuples.wrap[0], tuples.stride[0], True, start, start_step,
                  offsets, out_of_bounds)
@@ -283,7 +283,7 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
 
 
 cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
-    """Position of the first index out of bounds, tuple × k + component; 0 if the array was changed meanwhile."""
+    """Position of the first index out of bounds, tuple × k + component; 0 if another thread has changed it."""
     cdef Tuples single
     cdef Py_ssize_t i
     cdef int j
@@ -309,10 +309,10 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t
 
 cdef inline void resolve_block(const Tuples* tuples, const Walk* walk, Cursor* cursor, Py_ssize_t n,
                                bint to_run_end, int64_t* offsets, Py_ssize_t* done) noexcept nogil:
-    """Offsets of up to n ≤ BLOCK tuples from the cursor, which advances past them.
+    """Resolve up to n ≤ BLOCK tuples from the cursor on, and advance the cursor.
 
-    to_run_end: stop at the end of the innermost axis. done: how many; or, if a mode that raises met an index that is
-    out of bounds, -1 - (position of the first one, counted from the block's first index).
+    to_run_end: stop at the end of the innermost axis. done: the number of offsets; or, if an index is out of bounds
+    in a mode that raises, -1 - (position of the first such index, relative to the block).
     """
     cdef int inner = walk.n_dims - 1
     cdef Py_ssize_t step = walk.stride[inner][INDICES]

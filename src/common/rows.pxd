@@ -1,10 +1,10 @@
-# The row that one tuple names, described for the two arrays between which it is moved or combined.
+# The strides of a row in the two arrays between which it is moved or combined.
 cimport numpy as cnp
 
 from common.walk cimport DATA, OTHER, Walk, add_axis, copy_walk, finish_walk, start_walk
 
 cdef struct Row:
-    # Pieces over the outer axes; a piece is n_inner items; an item is item_bytes contiguous bytes.
+    # A row is a piece at each position of the outer axes; a piece is n_inner items of item_bytes contiguous bytes.
     Walk outer
     Py_ssize_t n_inner
     Py_ssize_t inner_data
@@ -32,12 +32,12 @@ cdef inline void empty_row(Row* row) noexcept nogil:
 
 cdef inline void describe_row(Row* row, cnp.ndarray data, int first_axis, cnp.ndarray other, int other_axis,
                               Py_ssize_t tuple_stride, bint whole_items) noexcept:
-    """The axes of data from first_axis on, and those of other from other_axis on.
+    """Describe a row: the axes of data from first_axis on, and the axes of other from other_axis on.
 
-    whole_items: the item is one element, and not as many bytes as are contiguous in both arrays.
-    tuple_stride: the smallest stride between two tuples in data. A row axis with a smaller stride is the inner axis
-    of each tuple, one with a larger stride (a transposed array) is an outer axis around the whole block, in the
-    order of memory.
+    whole_items: an item is one element; otherwise, the bytes that are contiguous in both arrays.
+    tuple_stride: the smallest stride of an indexed axis in data. The last axis of the row is the inner loop if its
+    stride is smaller. Otherwise (a transposed array) it is an outer loop around the whole block of tuples, so that
+    memory is accessed in order.
     """
     cdef Walk* walk = &row.outer
     cdef int d, last
@@ -65,7 +65,7 @@ cdef inline void describe_row(Row* row, cnp.ndarray data, int first_axis, cnp.nd
 
 
 cdef inline Py_ssize_t cut_length(const Row* row) noexcept nogil:
-    """Length of what cut_row cuts: the outermost axis, or the bytes of a row without axes."""
+    """The length along which cut_row cuts: of the outermost axis, or the bytes of a row without axes."""
     if row.outer.n > 1:
         return row.outer.shape[0]
     return row.n_inner if row.n_inner > 1 else row.item_bytes
@@ -73,7 +73,7 @@ cdef inline Py_ssize_t cut_length(const Row* row) noexcept nogil:
 
 cdef inline void cut_row(const Row* whole, Py_ssize_t start, Py_ssize_t stop, Row* row, Py_ssize_t* data_shift,
                          Py_ssize_t* other_shift) noexcept nogil:
-    """A piece of the row, start to stop of its cut_length, and how far into the row it begins."""
+    """The piece from start to stop along the cut_length, and the byte offsets of its start in the row."""
     copy_walk(&whole.outer, &row.outer)
     row.n_inner = whole.n_inner
     row.inner_data = whole.inner_data

@@ -1,7 +1,7 @@
-# Small calls, for which a plan in Python would take longer than the kernel: the checks of a plan, and the shape of a
-# gather's result or a scatter's updates.
+# Fast path for small calls, for which a plan in Python would take longer than the kernel: the checks of a plan, and the
+# shape of a gather's result or a scatter's updates.
 #
-# A call that breaks a rule gets no answer here: the plan explains it.
+# A call that breaks a rule is left to the plan, which raises the error.
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
@@ -34,7 +34,7 @@ cdef inline void append(SmallCall* call, cnp.ndarray array, int start, int stop)
 
 
 cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
-    """Describe a call that keeps every rule. False: a rule is broken, or checking it takes a plan."""
+    """Describe a call and check all rules. False: a rule is broken, or the call needs a plan."""
     cdef int r = cnp.PyArray_NDIM(data), q = cnp.PyArray_NDIM(indices)
     cdef int a = 0, b, d
     cdef Py_ssize_t k
@@ -71,7 +71,7 @@ cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cn
                 return False
             b = batch_dims
             for d in range(b, a):
-                if cnp.PyArray_DIM(data, d) == 0:  # indices to be checked, and nothing that they address
+                if cnp.PyArray_DIM(data, d) == 0:  # no position, so the kernel would not check the indices
                     return False
             append(call, data, 0, a)
             append(call, indices, b, q)
@@ -85,7 +85,7 @@ cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cn
 
 
 cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t* shape):
-    """Uninitialised memory of like's dtype; None where NumPy or common/memory.pyx has to allocate."""
+    """An uninitialised array of like's dtype; None if it is large or its items own references."""
     cdef cnp.dtype dtype = like.descr
     cdef Py_ssize_t size = dtype.itemsize
     cdef int d
@@ -98,5 +98,5 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
 
 
 cdef inline bint is_raise(mode) noexcept:
-    """Whether mode is the str "raise". Its type comes first: == of another type may raise, or answer an array."""
+    """Whether mode is the str "raise". The type is checked first: == of other types may raise or return an array."""
     return type(mode) is str and mode == "raise"

@@ -1,15 +1,15 @@
-# Codes of the strategies, apart from codes.pxd: both Python enums have AUTO, which a C namespace can have only once.
+# Codes of the strategies. Not in codes.pxd: both Python enums have AUTO, which can be declared only once in C.
 
 cdef enum:
     AUTO = 0  # the kernel's choice
 
-# The head of gather/gather.pyx says what each is.
+# Described in the docstring of gather/gather.pyx.
 cdef enum GatherStrategy:
     BLOCKS = 1
     RUNS
     COLUMNS
 
-# The head of scatter/scatter.pyx says what each is.
+# Described in the docstring of scatter/scatter.pyx.
 cdef enum ScatterStrategy:
     SERIAL = 1
     UNITS

@@ -1,9 +1,9 @@
 # Non-temporal (streaming) stores, for results that are larger than the caches.
 #
-# An ordinary store first reads the cache line that it writes to: for rows of whole lines a third of what a copy moves,
-# for nothing. Non-temporal stores save it, but their lines have to be written as a whole, and the next reader of the
-# result finds it in memory. Used from STREAM_BYTES on, on Intel's CPUs: on two cores of an AMD EPYC (Zen 4) they took
-# longer than ordinary ones. GATHERSCATTER_STREAM=0 or 1 in the environment overrides that.
+# An ordinary store first reads the cache line that it writes to (a read for ownership): a third of the traffic of a
+# copy. Non-temporal stores avoid this read, but lines must be written whole, and the result is then in memory, not in
+# the caches. They are used for results of STREAM_BYTES or more on Intel CPUs; on two cores of an AMD EPYC (Zen 4) they
+# were slower than ordinary stores. GATHERSCATTER_STREAM=0 or 1 in the environment overrides the choice.
 from libc.stdint cimport int64_t
 
 cdef extern from *:
@@ -69,9 +69,9 @@ cdef extern from *:
                                        Py_ssize_t n, size_t size) noexcept nogil
     # Copy whole cache lines to an aligned address.
     void stream_contiguous "gs_stream_contiguous" (char* out, const char* source, size_t n) noexcept nogil
-    # Orders the stores before what follows: once per task, after the last of them.
+    # Orders non-temporal stores before later stores. Call it once per task, after the last one.
     void stream_fence "gs_stream_fence" () noexcept nogil
 
 cdef enum:
     STREAM_BYTES = 1 << 25  # of a result
-    STREAM_ROW = 256        # of a row; shorter ones are too many partial lines where rows are no multiple of lines
+    STREAM_ROW = 256        # of a row; too much of a shorter row may be partial lines

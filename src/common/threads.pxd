@@ -1,4 +1,4 @@
-# OpenMP, or its absence, behind one shim; and the team size for an amount of work.
+# A shim for OpenMP, which a serial build lacks, and the size of the thread team for an amount of work.
 from common.codes cimport OK
 
 cdef extern from *:
@@ -17,18 +17,18 @@ cdef extern from *:
     int omp_max_threads "gs_max_threads" () nogil
 
 cdef enum:
-    # Waking a thread team costs some 2 µs while its threads still spin and some 50 µs when they sleep. A thread pays
-    # from about 20 µs of work on; below twice that, the call stays on the caller's thread.
+    # Waking a thread team costs about 2 µs if its threads still spin, and 50 µs if they sleep. A thread is worth it
+    # from about 20 µs of work on. With less than twice that, the call stays on the caller's thread.
     THREAD_NS = 20000
     MAX_TASKS = 1024
-    # More tasks than threads: dynamic scheduling evens out threads that were held up.
+    # More tasks than threads, so that dynamic scheduling can balance the load.
     TASKS_PER_THREAD = 4
 
 
 cdef inline int team_size(int limit, int forced, double work_ns) noexcept nogil:
-    """Threads for some nanoseconds of work.
+    """The number of threads for work of this many nanoseconds.
 
-    limit: the most threads; 0: OpenMP's choice. forced: just as many, however little the work; 0: the choice.
+    limit: the maximum; 0: OpenMP's choice. forced: exactly this number, however little the work; 0: not forced.
     """
     cdef double worth = work_ns / THREAD_NS
     if forced:
@@ -55,5 +55,5 @@ cdef inline Py_ssize_t first_error(const Py_ssize_t* status, Py_ssize_t n) noexc
 
 
 cdef inline Py_ssize_t chunk_start(Py_ssize_t n, Py_ssize_t n_chunks, Py_ssize_t chunk) noexcept nogil:
-    """Where a chunk begins if n work items are cut into chunks of equal size."""
+    """The start of a chunk if n work items are cut into n_chunks of equal size (± 1)."""
     return n // n_chunks * chunk + min(n % n_chunks, chunk)

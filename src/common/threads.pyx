@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The build: whether the kernels have OpenMP, and the compiler."""
+"""The build: the version of OpenMP and the compiler."""
 from common.threads cimport OPENMP_VERSION, omp_max_threads
 
 cdef extern from *:
@@ -23,5 +23,5 @@ compiler = COMPILER.decode("ascii", "replace").strip()
 
 
 def max_threads():
-    """OpenMP's own choice for the calling thread: the CPUs it may run on, or OMP_NUM_THREADS."""
+    """OpenMP's choice for the calling thread: OMP_NUM_THREADS, or the number of CPUs that it may run on."""
     return omp_max_threads()

@@ -1,6 +1,6 @@
-# A walk over axes that several arrays share, as NumPy's nditer: strides per operand, and a cursor.
+# A walk: iteration over axes that several arrays share, as NumPy's nditer, with strides per operand and a cursor.
 #
-# Axes are walked outermost first, and adjacent ones are merged where every operand's strides allow it.
+# Axes are added outermost first. Adjacent axes are coalesced if every operand's strides allow it.
 cimport cython
 from libc.string cimport memcpy
 
@@ -15,7 +15,7 @@ cdef enum:
 
 cdef struct Walk:
     int n_dims
-    Py_ssize_t n  # positions in all
+    Py_ssize_t n  # the number of positions
     Py_ssize_t shape[MAX_DIMS]
     Py_ssize_t stride[MAX_DIMS][N_OPERANDS]
 
@@ -48,7 +48,7 @@ cdef inline void add_axis(Walk* walk, Py_ssize_t n, Py_ssize_t s0, Py_ssize_t s1
 
 
 cdef inline void finish_walk(Walk* walk) noexcept nogil:
-    """Leave at least one axis, so that there always is an innermost one."""
+    """Ensure that there is at least one axis, so that there is an innermost one."""
     cdef int operand
     if walk.n_dims == 0:
         walk.n_dims = 1
@@ -66,7 +66,7 @@ cdef inline void copy_walk(const Walk* source, Walk* target) noexcept nogil:
 
 
 cdef inline bint is_linear(const Walk* walk, int operand) noexcept nogil:
-    """Whether the operand advances by one stride over the whole walk."""
+    """Whether the operand's offset advances by one constant stride over the whole walk."""
     cdef int d
     for d in range(walk.n_dims - 1):
         if walk.stride[d][operand] != walk.shape[d + 1] * walk.stride[d + 1][operand]:

@@ -1,4 +1,4 @@
-# BLOCKS: for a block of tuples, resolve all, then move all. Works for every job.
+# BLOCKS: resolve a block of tuples, then move the block. Works for every job.
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
@@ -16,7 +16,7 @@ from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
 
 cdef struct Blocks:
-    # A task: one chunk of the tuples, one piece of their rows.
+    # A task is one chunk of the tuples and one piece of their rows.
     const Job* job
     Py_ssize_t tuples_per_task
     Py_ssize_t row_length       # as cut_row cuts it
@@ -55,7 +55,7 @@ cdef inline inline_void move_items(item_t* kind, const char* data, const int64_t
 
 cdef inline inline_void move_width(item_t* kind, const Row* row, const char* data, const int64_t* offsets,
                                    Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
-    # The common layout gets its strides as constants.
+    # Constant strides for the common layouts, so that the compiler can optimise the loops.
     if row.n_inner == 1 and out_step == sizeof(item_t) and fill == NULL:
         move_items(kind, data, offsets, n, NULL, out, sizeof(item_t), 1, 0, 0)
     elif row.n_inner == 1 and out_step == sizeof(item_t):
@@ -94,7 +94,7 @@ cdef inline void move_contiguous(const char* data, const int64_t* offsets, Py_ss
 
 cdef inline cloned_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
                                    Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
-    """One item each for the tuples of a block. fill: of the item's width if that is at most MAX_ITEM_BYTES."""
+    """Move one piece of the row of each tuple. fill: NULL, or of the item's width if that is ≤ MAX_ITEM_BYTES."""
     if row.item_bytes == 4:
         move_width(<uint32_t*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 8:
@@ -126,7 +126,7 @@ cdef inline cloned_void move_block(const Job* job, const Row* row, const char* d
 
 
 cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
-    """Software prefetch of a block's cache lines: more misses in flight than out-of-order execution reaches."""
+    """Software prefetch of a block's cache lines: more outstanding misses than out-of-order execution achieves."""
     cdef Py_ssize_t i
     for i in range(n):
         prefetch_l2(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i]))
@@ -177,7 +177,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
                 status[0] = start * job.tuples.k - 1 - n_next
                 return
             start += n_next
-            # Offsets that mostly advance (a warped image) are left to the hardware prefetcher.
+            # If offsets advance slowly (as for a warped image), the hardware prefetcher suffices.
             if (job.prefetches and 0 < row.item_bytes <= CACHE_LINE
                     and not -n_next * CACHE_LINE < next_offsets[n_next - 1] - next_offsets[0] < n_next * CACHE_LINE):
                 prefetch_block(data, next_offsets, n_next)
@@ -217,7 +217,7 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
             blocks.tuples_per_task = (n_tuples + wanted - 1) // wanted
             if blocks.tuples_per_task > BLOCK:  # whole blocks
                 blocks.tuples_per_task = (blocks.tuples_per_task + BLOCK - 1) // BLOCK * BLOCK
-        else:  # few tuples, so long rows
+        else:  # few tuples with long rows: cut the rows too
             blocks.tuples_per_task = 1
             # A row without axes is cut at whole elements and whole cache lines.
             whole = 1 if job.row.outer.n > 1 or job.row.n_inner > 1 else job.itemsize * CACHE_LINE

@@ -1,5 +1,5 @@
-# COLUMNS: elements along an axis of long strides. Columns of data are first packed into a tile that fits L2, where
-# otherwise each element would cost a cache line of its own.
+# COLUMNS: elements along an axis with a long stride. Columns of data are first packed into a tile that fits L2.
+# Without packing each element would take a separate cache line.
 #
 #     data (size × columns) ── pack ──> tile (size × COLUMN_BYTES) ── gather ──> the same columns of out
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
@@ -15,14 +15,14 @@ from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, add_axis, finish_wa
 from gather.job cimport Job
 
 cdef enum:
-    COLUMN_BYTES = 128          # of a tile's row: two cache lines, which the hardware fetches as a pair
+    COLUMN_BYTES = 128          # of a tile's row: two cache lines, which hardware prefetches as a pair
     MAX_TILE_BYTES = 1 << 20
-    MIN_COLUMNS_BYTES = 1 << 20  # of data, from which packing pays
+    MIN_COLUMNS_BYTES = 1 << 20  # of data: for less, packing is slower
 
 cdef struct Columns:
     const Job* job
-    Tuples tuples               # into a tile
-    Walk outer                  # the axes besides these two
+    Tuples tuples               # indices into a tile
+    Walk outer                  # all axes but the indexed one and that of the columns
     Py_ssize_t size             # of data along the axis
     Py_ssize_t n_rows           # of indices along the axis
     Py_ssize_t n_columns
@@ -84,7 +84,7 @@ cdef inline inline_void move_tile(word_t* kind, const Columns* columns, const ch
 
 cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* tile,
                                  int64_t* out_of_bounds) noexcept nogil:
-    """One tile of columns at one position of the outer axes. out_of_bounds: negative once an index is."""
+    """One tile of columns at one position of the outer axes. out_of_bounds becomes negative if an index is."""
     cdef Cursor cursor
     cdef Py_ssize_t width = columns.job.itemsize
     cdef Py_ssize_t column = task % columns.n_tiles * columns.columns_per_tile
@@ -118,7 +118,7 @@ cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* 
 
 cdef inline bint describe_columns(Columns* columns, const Job* job, cnp.ndarray data, cnp.ndarray indices,
                                   cnp.ndarray out, int axis, bint forced) noexcept:
-    """False: this is no job for COLUMNS; forced: it cannot be one."""
+    """Describe the job for COLUMNS. False: it would be slower; with forced: it is impossible."""
     cdef Py_ssize_t width = job.itemsize
     cdef int r = cnp.PyArray_NDIM(data)
     cdef int d, column_axis = -1
@@ -135,7 +135,7 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, cnp.ndarray 
     columns.columns_per_tile = COLUMN_BYTES // width
     if columns.size * COLUMN_BYTES > MAX_TILE_BYTES:
         return False
-    # Packing pays if much of a tile is asked for, and if the tile is no narrower than its cache lines.
+    # Packing pays off if the indices read much of a tile, and if the tile fills its cache lines.
     if not forced and (columns.size * columns.n_columns * width < MIN_COLUMNS_BYTES
                        or 4 * columns.n_rows < columns.size or columns.n_columns < columns.columns_per_tile):
         return False
@@ -173,7 +173,7 @@ cdef inline Py_ssize_t run_columns_task(const Columns* columns, Py_ssize_t task,
 
 
 cdef inline bint run_columns(const Columns* columns) noexcept:
-    """False: an index is out of bounds, and BLOCKS finds out which; or there is no memory for the tiles."""
+    """False: an index is out of bounds (run BLOCKS to find it), or there is no memory for the tiles."""
     cdef Py_ssize_t n_tasks = columns.outer.n * columns.n_tiles
     cdef Py_ssize_t tile_bytes = columns.size * COLUMN_BYTES
     cdef double work_ns = <double>columns.outer.n * columns.n_columns * (columns.size + 2 * columns.n_rows)

@@ -1,18 +1,18 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
 """Gathers: resolve index tuples to offsets, then copy a row from each.
 
-choose_strategy (strategy.pxd) picks one of three ways, run takes it; threads own parts of the result:
+choose_strategy (strategy.pxd) selects one of three strategies, and run runs it. Threads own parts of the result.
 
-    BLOCKS   (blocks.pxd) every job, and what the other two fall back to. A block of tuples is resolved to offsets, a
-             row is copied from each, while the next block is resolved and prefetched. Copies are compiled per item
-             width. Rows of whole cache lines go to large results with non-temporal stores.
-    RUNS     (runs.pxd) single elements named by trivial tuples (one or two native int32 or int64 indices, contiguous
-             and aligned), contiguous in the result too: resolving and copying are one loop per width
-    COLUMNS  (columns.pxd) gather_elements along an axis of long strides, most of whose elements are read: columns of
-             data are packed into a tile that fits L2, then gathered from there
+    BLOCKS   (blocks.pxd) every job, and the fallback of the other two. A block of tuples is resolved to offsets, and
+             a row is copied from each. The next block is resolved and prefetched before. Copies are compiled per item
+             width. Long rows of large results are written with non-temporal stores.
+    RUNS     (runs.pxd) single elements, contiguous in the result, named by trivial tuples (one or two native int32 or
+             int64 indices, contiguous and aligned): resolve and copy in one loop per width.
+    COLUMNS  (columns.pxd) gather_elements along an axis with a long stride, if most of its elements are read: columns
+             of data are packed into a tile that fits L2, and gathered from the tile.
 
-A large result is new memory whose page faults cost more than the copy: common/memory.pyx keeps freed memory for it.
-Kernels report, Python explains: what is returned is a Status, or the position of the first bad index.
+Page faults in the new memory of a large result cost more than the copy, so common/memory.pyx keeps freed memory for
+it. Kernels return a Status or the position of the first bad index; Python raises the errors.
 """
 from libc.stdint cimport int64_t
 cimport numpy as cnp
@@ -37,7 +37,7 @@ cdef extern from "numpy/arrayobject.h":
     bint PyDataType_REFCHK(cnp.dtype) nogil  # whether items own references
 
 cdef enum:
-    PREFETCH_BYTES = 1 << 19  # data of a smaller extent stays in L2 without software prefetch
+    PREFETCH_BYTES = 1 << 19  # of data: less fits L2 and needs no software prefetch
 
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
@@ -96,21 +96,19 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cn
 
 def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray out, int axis,
            int batch_dims, int mode, bint wrap_negative, cnp.ndarray fill, int n_threads):
-    """out = the rows of data that indices name, for a call whose plan is valid; returns a status.
+    """Write the rows of data that indices name to out, and return a status. The shapes must be those of a valid plan.
 
-    data and indices may have every shape, stride, alignment and byte order. fill: one element of data's dtype (mode
-    SKIP). n_threads: the most threads, 0 for OpenMP's choice. Without out, the indices are checked and nothing is
-    moved.
+    data and indices may have any strides, alignment and byte order. out: None to only check the indices. fill: for
+    mode SKIP, one element of data's dtype. n_threads: the maximum; 0: OpenMP's choice.
     """
     return gather_into(<Kind>kind, data, indices, out, axis, batch_dims, <Mode>mode, wrap_negative,
                        cnp.PyArray_BYTES(fill) if fill is not None else NULL, n_threads)
 
 
 def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mode, out, int n_threads):
-    """A new array with the gathered rows; None for a call that takes a plan, to be run or to be explained.
+    """Fast path without a plan: the gathered rows as a new array. None: the call needs a plan, or is an error.
 
-    data to out are what the user passed, unchecked. AXIS takes both axis and batch_dims; ND axis=0, ELEMENTS
-    batch_dims=0.
+    data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0.
     """
     cdef SmallCall call
     cdef cnp.ndarray result
@@ -129,8 +127,8 @@ def resolve(int kind, cnp.ndarray row_ids not None, cnp.ndarray indices not None
             bint wrap_negative, Py_ssize_t start, cnp.ndarray rows not None):
     """Resolve tuples without moving anything: rows[i] = id of the row that tuple start + i names, -1 if skipped.
 
-    row_ids: an array whose byte offsets are the row ids, and which is never read. rows: int64, contiguous. Returns
-    what gather does, with positions counted from the start of indices.
+    row_ids: an array whose byte offsets are the row ids; it is never read. rows: int64, contiguous. Returns a status
+    as gather does, with positions counted from the start of indices.
     """
     cdef Tuples tuples
     cdef Walk walk
@@ -155,7 +153,7 @@ def resolve(int kind, cnp.ndarray row_ids not None, cnp.ndarray indices not None
 
 
 def force(int strategy, int n_threads):
-    """For tests: from now on this GatherStrategy where it can do the job, and just so many threads; 0: the choice."""
+    """For tests: use this GatherStrategy, if it can run the job, and exactly n_threads from now on. 0: not forced."""
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads

@@ -1,4 +1,4 @@
-# RUNS: trivial tuples that name single elements, contiguous in the result: resolving and moving in one loop.
+# RUNS: trivial tuples that name single elements, contiguous in the result: resolve and move in one loop.
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
@@ -21,7 +21,7 @@ cdef struct Runs:
 
 cdef inline inline_void move_run_block(word_t* kind, const char* data, const int64_t* offsets,
                                        char* out) noexcept nogil:
-    """Unrolled four times, which the compiler does not do by itself at -O3."""
+    """Unrolled by four, which compilers do not do at -O3."""
     cdef Py_ssize_t i
     cdef word_t item0, item1, item2, item3
     for i in range(0, RUN_BLOCK, 4):
@@ -112,7 +112,7 @@ cdef inline cloned_void move_any_run(const Job* job, const char* p, int64_t star
 
 
 cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
-    """Whether this is a job for RUNS; forced: whether it can be one."""
+    """Whether the job is for RUNS; with forced: whether RUNS can run it."""
     cdef int inner = job.walk.n_dims - 1
     cdef int d
     if not forced and job.walk.shape[inner] < RUN_BLOCK:
@@ -151,7 +151,7 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
 
 
 cdef inline bint run_runs(const Job* job) noexcept:
-    """False: an index is out of bounds, and BLOCKS finds out which."""
+    """False: an index is out of bounds (run BLOCKS to find it)."""
     cdef Runs runs
     cdef Py_ssize_t n_tasks, task, n_bad = 0
     cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))

@@ -1,4 +1,4 @@
-# Which strategy a gather takes. Nothing is moved here.
+# The choice of a strategy for a gather.
 cimport numpy as cnp
 
 from common.codes cimport ELEMENTS, Kind
@@ -10,7 +10,7 @@ from gather.runs cimport has_runs
 
 cdef inline GatherStrategy choose_strategy(const Job* job, Kind kind, cnp.ndarray data, cnp.ndarray indices,
                                            cnp.ndarray out, int axis, int forced, Columns* columns) noexcept:
-    """forced: the strategy if it can do the job; AUTO: none. columns: described if the answer is COLUMNS."""
+    """forced: the strategy to choose if it can run the job; AUTO: none. columns: described if COLUMNS is chosen."""
     if out is None:  # only the indices are checked
         return BLOCKS
     if forced != AUTO:

@@ -22,7 +22,7 @@ cdef inline void finish_step(Step* step) noexcept nogil:
 cdef inline inline_void combine_any(bint by_value, const Step* step, char* out, const int64_t* offsets,
                                     const char* updates, const int64_t* update_offsets, Py_ssize_t update_step,
                                     Py_ssize_t n) noexcept nogil:
-    """The one dispatch on dtype. by_value: a constant, as combine_typed takes it."""
+    """Dispatch on dtype. by_value: a constant, so that combine_typed is specialised for it."""
     if step.type_code == FLOAT32:
         combine_typed(<float*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.type_code == FLOAT64:
@@ -55,7 +55,7 @@ cdef inline inline_void combine_any(bint by_value, const Step* step, char* out, 
         combine_typed(<uint64_t*>NULL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
 
 
-# The two functions with every reduction of every dtype: apart, as one function would leave no registers to its loops.
+# Two functions, each with the loops for all reductions and dtypes: in one function the loops would lack registers.
 
 cdef inline cloned_void combine_elements_block(const Step* step, char* out, const int64_t* offsets,
                                                   const char* updates, Py_ssize_t update_step,
@@ -70,7 +70,7 @@ cdef inline cloned_v3_void combine_rows_block(const Step* step, char* out, const
 
 
 cdef inline void combine_row(const Step* step, char* out, const char* update) noexcept nogil:
-    """One row without outer axes, in native byte order."""
+    """Combine one row without outer axes, in native byte order."""
     cdef int64_t zero = 0
     combine_rows_block(step, out, &zero, update, NULL, 0, 1)
 
@@ -94,7 +94,7 @@ cdef inline inline_void assign_typed(word_t* kind, char* out, const int64_t* off
 
 cdef inline cloned_void assign(Py_ssize_t item_bytes, char* out, const int64_t* offsets, const char* updates,
                                   Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """Assign a block of elements: the one dispatch on their width."""
+    """Assign a block of elements: dispatch on their width."""
     if item_bytes == 4:
         assign_typed(<uint32_t*>NULL, out, offsets, updates, update_step, n)
     elif item_bytes == 8:
@@ -109,7 +109,7 @@ cdef inline cloned_void assign(Py_ssize_t item_bytes, char* out, const int64_t* 
 
 cdef inline void apply_elements(const Step* step, char* out, const int64_t* offsets, const char* updates,
                                 Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """Updates by value, update_step bytes apart, to out + offsets, of which none is SKIPPED."""
+    """Apply elements, update_step bytes apart, at out + offsets. No offset is SKIPPED."""
     if step.reduction == ASSIGN:
         assign(step.row.item_bytes, out, offsets, updates, update_step, n)
     else:
@@ -126,7 +126,7 @@ cdef inline void swap_bytes(char* element, int width) noexcept nogil:
 
 
 cdef inline void combine_swapped(const Step* step, char* out, const char* update) noexcept nogil:
-    """One element in the other byte order, by way of native copies on the stack."""
+    """Combine one element in non-native byte order, by way of native copies on the stack."""
     cdef Step native
     cdef char a[16]
     cdef char b[16]
@@ -168,7 +168,7 @@ cdef inline void apply_row(const Step* step, char* out, const char* update) noex
 
 cdef inline void apply_rows(const Step* step, char* out, const int64_t* offsets, const char* updates,
                             const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """Updates at update_offsets, or, where that is NULL, update_step bytes apart."""
+    """Apply rows at updates + update_offsets; if update_offsets is NULL, rows that are update_step bytes apart."""
     cdef Py_ssize_t i
     if step.reduction != ASSIGN and step.row.outer.n == 1 and not step.swapped:
         combine_rows_block(step, out, offsets, updates, update_offsets, update_step, n)

@@ -1,4 +1,4 @@
-# One scatter, whatever its strategy: what is applied where, and resolving and applying a run of the updates.
+# The description of one scatter, for all strategies, and the serial loop over a range of its updates.
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
@@ -13,14 +13,14 @@ from scatter.reductions cimport Step
 
 cdef enum:
     N_TYPES = 32  # bits of a mask of type codes
-    # Scratch memory of a strategy. glibc maps more than 32 MiB anew for each call, and the page faults then take as
-    # long as the scatter.
+    # Scratch memory of a strategy. glibc maps and unmaps allocations of 32 MiB or more in every call, and their page
+    # faults take as long as the scatter.
     SCRATCH_BYTES = 31 << 20
 
 cdef struct Reduction:
-    # As register() was told. Masks have bit t set for TypeCode t.
-    uint32_t types              # supported; 0: any dtype
-    uint32_t reorderable        # the order of updates cannot change a bit
+    # The arguments of register(). In masks bit t stands for TypeCode t.
+    uint32_t types              # mask: supported; 0: any dtype
+    uint32_t reorderable        # mask: the order of updates cannot change a bit of the result
     uint32_t has_identity
     bint idempotent
     char identity[N_TYPES][MAX_WORD_BYTES]
@@ -30,16 +30,16 @@ cdef struct Job:
     Walk walk
     Step step
     const Reduction* reduction
-    const char* data            # to be copied into out first; NULL where out holds it already
+    const char* data            # to be copied into out first; NULL if out holds it already
     char* out
     const char* updates
     Py_ssize_t out_bytes        # of a contiguous result
-    Py_ssize_t row_bytes        # of a row of data; 0 where data is NULL
-    bint updates_are_linear     # over the walk
+    Py_ssize_t row_bytes        # of a row of data; 0 if data is NULL
+    bint updates_are_linear     # the offset in updates advances by one stride over the walk
     bint streams                # the result is larger than the caches: non-temporal stores
     int max_threads             # 0: OpenMP's choice
-    int forced_threads          # 0: the choice
-    int n_threads               # for this work
+    int forced_threads          # 0: not forced
+    int n_threads               # the team size for this job
 
 
 cdef inline Py_ssize_t row_items(const Job* job) noexcept nogil:
@@ -48,7 +48,7 @@ cdef inline Py_ssize_t row_items(const Job* job) noexcept nogil:
 
 cdef inline void apply_tuples(const Job* job, const Step* step, char* out, const char* updates, Py_ssize_t start,
                               Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
-    """Resolve tuples start to stop and apply their updates at once, in order."""
+    """Resolve tuples start to stop and apply their updates, in order, a block at a time."""
     cdef int64_t buffers[2][BLOCK]
     cdef int64_t* offsets = buffers[0]
     cdef int64_t* next_offsets = buffers[1]
@@ -73,7 +73,7 @@ cdef inline void apply_tuples(const Job* job, const Step* step, char* out, const
                 return
             start += n_next
             if step.by_value and job.tuples.mode == SKIP:
-                for i in range(n_next):  # branch-free afterwards: a skipped update is applied to a scratch element
+                for i in range(n_next):  # skipped updates are applied to a scratch element: apply is branch-free
                     if next_offsets[i] == SKIPPED:
                         next_offsets[i] = <int64_t>(<size_t>sink - <size_t>out)
         if n and step.by_value:
@@ -96,7 +96,7 @@ cdef inline void copy_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunk
 
 
 cdef inline void copy_data(Job* job) noexcept:
-    """Copy data into out, for a strategy that does not do it piece by piece."""
+    """Copy data into out at once, for a strategy that does not copy piece by piece."""
     cdef int n_threads
     cdef Py_ssize_t chunk
     if job.data == NULL:

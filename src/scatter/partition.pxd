@@ -1,9 +1,9 @@
-# PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, and applied by tile.
+# PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, then applied by tile.
 #
 # In rounds of a bounded number of updates:
 #     count_records   histogram: each thread counts the updates of its chunk by tile; then a prefix sum
-#     write_records   each thread writes (position in the tile, update) to its part of each tile's records, in order
-#     apply_records   one thread owns a tile: it copies the tile of data and applies the tile's records in order
+#     write_records   each thread writes its records (position in the tile, update), in order, to its part of each tile
+#     apply_records   the thread that owns a tile copies the tile of data and applies the tile's records, in order
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -21,7 +21,7 @@ cdef extern from *:
     """
     #include <stdint.h>
     #include <string.h>
-    /* Two neighbours in one store, for which the compiler would make two. */
+    /* Two adjacent words in one store: the compiler would emit two. */
     static inline void gs_store_pair(char *target, uint32_t first, uint32_t second) {
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
         uint64_t both = (uint64_t)first << 32 | second;
@@ -35,10 +35,10 @@ cdef extern from *:
 
 cdef enum:
     TILE_SHIFT = 18             # log2 of a tile's bytes: L2 holds it together with its records
-    MAX_TILES = 2048            # write streams per thread that the TLB sustains; tiles grow instead
-    SAMPLE = 512
-    NEIGHBOUR_BYTES = 1 << 12   # between two destinations of a sorted sequence
-    CACHED_BYTES = 1 << 22      # of tiles that one core's caches hold anyway
+    MAX_TILES = 2048            # as many write streams per thread as the TLB sustains; larger results get larger tiles
+    SAMPLE = 512                # pairs of tuples
+    NEIGHBOUR_BYTES = 1 << 12   # distance below which two destinations are neighbours
+    CACHED_BYTES = 1 << 22      # of destinations that fit one core's caches without a partition
 
 cdef struct Partition:
     const Job* job
@@ -46,14 +46,14 @@ cdef struct Partition:
     Py_ssize_t reach            # the highest one is low + reach
     int shift                   # tile = (offset - low) >> shift
     Py_ssize_t n_tiles
-    Py_ssize_t n_chunks         # of the round's tuples
-    Py_ssize_t start
+    Py_ssize_t n_chunks         # of the round's tuples, one for each thread
+    Py_ssize_t start            # of the round's tuples
     Py_ssize_t stop
     char* records               # position in the tile (uint32_t), then the update by value, or its offset (uint64_t)
-    Py_ssize_t payload_bytes
+    Py_ssize_t payload_bytes    # of the update or its offset
     Py_ssize_t record_bytes
-    Py_ssize_t* begin           # prefix sums: where the records of (tile, chunk) begin, and one more
-    Py_ssize_t* end             # of (chunk, tile): the counts, then where the records written so far end
+    Py_ssize_t* begin           # prefix sum: the begin of the records of each (tile, chunk), and the total
+    Py_ssize_t* end             # by (chunk, tile): the counts, then the end of the records written so far
 
 
 cdef inline Py_ssize_t add_reach(Partition* partition, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
@@ -64,7 +64,7 @@ cdef inline Py_ssize_t add_reach(Partition* partition, Py_ssize_t stride, Py_ssi
 
 
 cdef inline void describe_partition(Partition* partition, const Job* job) noexcept nogil:
-    """Cut the reach of the offsets into tiles."""
+    """Cut the range of possible offsets into tiles."""
     cdef int d
     partition.job = job
     partition.low = 0
@@ -88,10 +88,10 @@ cdef inline bint can_partition(const Partition* partition) noexcept nogil:
 
 
 cdef inline bint is_scattered(const Partition* partition) noexcept nogil:
-    """Whether a sample of the tuples names destinations all over the result.
+    """Whether the destinations of a sample of the tuples are spread over the result.
 
-    If few tiles get most of it (duplicates, a power law), or consecutive tuples have neighbouring destinations
-    (sorted indices), one thread without a partition hits the caches, and the partition costs more.
+    Otherwise a partition costs more than it saves, since a serial scatter hits the caches: few tiles get most updates
+    (duplicates, a power law), or consecutive tuples have neighbouring destinations (sorted indices).
     """
     cdef const Job* job = partition.job
     cdef int64_t pair[2]
@@ -142,8 +142,8 @@ cdef inline cloned_void count_records(const Partition* partition, Py_ssize_t chu
 
 cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py_ssize_t chunk, const int64_t* offsets,
                                     const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """A record of each update. kind: of the update by value, or of its offset (uint64_t)."""
-    # Copies: the compiler takes it that a store of a record may change what partition points to.
+    """Write a record for each update. kind: the type of the update by value, or of its offset (uint64_t)."""
+    # Local copies of the fields: for the compiler, a store to a record may alias them.
     cdef bint by_value = partition.job.step.by_value
     cdef int64_t low = partition.low
     cdef int shift = partition.shift
@@ -163,7 +163,7 @@ cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py
         offset = offsets[i] - low
         tile = offset >> shift
         record = end[tile]
-        # More than were counted only if another thread changed the indices in between.
+        # Stay within the counted records, even if another thread has changed the indices since.
         if record >= limit[tile * n_chunks]:
             continue
         end[tile] = record + 1
@@ -185,7 +185,7 @@ cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py
 
 cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chunk,
                                          Py_ssize_t* status) noexcept nogil:
-    """The records of a chunk, for each tile in update order."""
+    """Write the records of a chunk: for each tile in the order of the updates."""
     cdef const Job* job = partition.job
     cdef int64_t offsets[BLOCK]
     cdef Cursor cursor
@@ -220,7 +220,7 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
 
 
 cdef inline Py_ssize_t first_row_at(const Partition* partition, Py_ssize_t tile) noexcept nogil:
-    """Offset of the first row that starts in this tile or later; the last tile has all that follows."""
+    """Offset of the first row that starts in this tile or later; for n_tiles, the end of the result."""
     cdef Py_ssize_t row_bytes = partition.job.row_bytes
     if tile == partition.n_tiles:
         return partition.job.out_bytes
@@ -259,7 +259,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile) noex
 
 
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
-    """False: there is no scratch memory, and nothing was done."""
+    """False: there is no scratch memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef int n_threads = job.n_threads
     cdef Py_ssize_t n_tuples = job.walk.n
@@ -277,7 +277,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         free(partition.records)
         return False
     partition.end = partition.begin + n_counts + 1
-    if job.row_bytes == 0:  # rows of the result are not contiguous in data
+    if job.row_bytes == 0:  # no rows to copy tile by tile
         copy_data(job)
     bad[0] = OK
     partition.start = 0
@@ -301,7 +301,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             break
         for tile in prange(partition.n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
             apply_records(partition, tile)
-        job.data = NULL  # copied
+        job.data = NULL  # copied in the first round
         partition.start = partition.stop
     free(partition.begin)
     free(partition.records)

@@ -1,4 +1,4 @@
-# PRIVATE: each thread reduces its chunk of the updates into a private copy of the destinations; copies are combined.
+# PRIVATE: each thread reduces its chunk of the updates into a private copy of the result; then copies are combined.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
 from libc.string cimport memcpy
@@ -12,14 +12,14 @@ from scatter.reductions cimport Step
 
 cdef enum:
     PRIVATE_BYTES = 1 << 18     # of a result
-    MIN_PRIVATE = 64            # updates per destination and thread, from which combining the copies costs little
+    MIN_PRIVATE = 64            # updates per destination and thread: enough to outweigh combining the copies
 
 
 cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach, bint forced) noexcept nogil:
-    """Whether this is a job for PRIVATE; forced: whether it can be one. low, reach: as partition.pxd has them."""
+    """Whether the job is for PRIVATE; with forced: whether PRIVATE can run it. low, reach: as in partition.pxd."""
     cdef Py_ssize_t width = job.step.row.item_bytes
     cdef int type_code = job.step.type_code
-    # A step of bools makes 0 or 1 of any byte: combining would change destinations that no update names.
+    # Not for bool: a step normalises any true byte to 1, so combining would change destinations without updates.
     return (job.n_threads > 1 and job.step.reduction != ASSIGN and job.step.by_value and type_code != BOOL
             and job.reduction.reorderable >> type_code & 1
             and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
@@ -30,7 +30,7 @@ cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach
 
 cdef inline void start_copy(const Job* job, char* copy) noexcept nogil:
     cdef Py_ssize_t width = job.step.row.item_bytes, i
-    if job.reduction.idempotent:  # applying what out holds a second time changes nothing
+    if job.reduction.idempotent:  # applying out's elements twice changes nothing
         memcpy(copy, job.out, job.out_bytes)
         return
     for i in range(job.out_bytes // width):
@@ -38,14 +38,14 @@ cdef inline void start_copy(const Job* job, char* copy) noexcept nogil:
 
 
 cdef inline void run_private_chunk(const Job* job, char* copies, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
-    """A chunk of the updates; the first one into the result itself."""
+    """Apply a chunk of the updates to its copy; the first chunk is applied to the result itself."""
     cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else job.out
     apply_tuples(job, &job.step, out, job.updates, chunk_start(job.walk.n, job.n_threads, chunk),
                  chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
 
 
 cdef inline void combine_copy(const Job* job, const char* copy) noexcept nogil:
-    """The whole result as one row."""
+    """Combine a copy into the result, both taken as one row."""
     cdef Step step
     cdef Py_ssize_t width = job.step.row.item_bytes
     step.reduction = job.step.reduction
@@ -61,7 +61,7 @@ cdef inline void combine_copy(const Job* job, const char* copy) noexcept nogil:
 
 
 cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
-    """False: there is no memory for the copies, and nothing was done."""
+    """False: there is no memory for the copies, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t chunk
     cdef char* copies = <char*>malloc((job.n_threads - 1) * job.out_bytes)

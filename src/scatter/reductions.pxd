@@ -1,10 +1,10 @@
-# Reductions: what one step of each does to two elements of a dtype, and the loops over a block of updates.
+# Reductions: the step of each on two elements of a dtype, and the loops over a block of updates.
 #
-# To add a reduction: its code in common/codes.pxd, and here its step, its line in `step_of` and in `combine_typed`.
+# To add a reduction: its code in common/codes.pxd, and here its step and its lines in `step_of` and `combine_typed`.
 #
-# float16, bfloat16 and bool are structures: a fused type takes two C types of one size for the same. The 16-bit
-# floats compute in float32 and round after each step, which for +, × and ÷ is the correctly rounded result (24
-# bits are at least twice 11, plus 2). Integers wrap around (-fwrapv); nothing is contracted to fused multiply-adds
+# float16, bfloat16 and bool are structures, because a fused type cannot have two members of the same C type. 16-bit
+# floats compute in float32 and round after each step. For +, × and ÷ this gives the correctly rounded result, since
+# float32's 24 bits are at least 2 · 11 + 2. Integers wrap around (-fwrapv). Fused multiply-adds are disabled
 # (-ffp-contract=off), so that every CPU gives the same bits.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -18,8 +18,8 @@ cdef struct Step:
     # How one update is applied to one destination.
     ReductionCode reduction
     TypeCode type_code
-    int swapped     # bytes of a number that is not in native byte order, else 0
-    bint by_value   # an update is one element of a register's width
+    int swapped     # for non-native byte order: the width of a number; else 0
+    bint by_value   # an update is one element that fits a register
     Row row         # of the result, and of updates
 
 ctypedef fused floating:
@@ -36,7 +36,7 @@ cdef extern from *:
     typedef struct { float real, imag; } gs_complex64;
     typedef struct { double real, imag; } gs_complex128;
 
-    #if defined(__FLT16_MAX__)  /* one instruction where the CPU has it */
+    #if defined(__FLT16_MAX__)  /* one instruction, if the CPU has it */
     static inline float gs_widen_float16(gs_float16 x) {
         _Float16 half;
         memcpy(&half, &x, 2);
@@ -150,7 +150,7 @@ ctypedef fused value_t:
 
 
 cdef inline floating rounded(floating product) noexcept nogil:
-    """An optimisation barrier: gcc 12 contracts complex products to fused multiply-adds whatever the flags."""
+    """An optimisation barrier: gcc 12 contracts complex products to fused multiply-adds despite -ffp-contract=off."""
     if floating is float:
         return rounded_float(product)
     else:
@@ -159,7 +159,7 @@ cdef inline floating rounded(floating product) noexcept nogil:
 
 cdef inline value_t add(value_t a, value_t b) noexcept nogil:
     if value_t is boolean:
-        a.bits = a.bits != 0 or b.bits != 0  # any other byte than 0 is true
+        a.bits = a.bits != 0 or b.bits != 0  # any byte but 0 is true
         return a
     elif value_t is float16:
         return round_float16(widen_float16(a) + widen_float16(b))
@@ -191,10 +191,10 @@ cdef inline value_t multiply(value_t a, value_t b) noexcept nogil:
 
 
 cdef inline value_t multiply_marked(value_t a, value_t b) noexcept nogil:
-    """a × b, or b where a still is the marker of a destination that has met no update.
+    """a × b; or b, if a is the marker of a destination without an update.
 
-    No identity of complex multiplication is exact (0 × inf is NaN), so a signalling NaN marks such a destination: no
-    arithmetic gives one, and one that comes as an update is made quiet.
+    Complex multiplication has no exact identity (0 × inf is NaN), so a signalling NaN marks such a destination. No
+    arithmetic produces a signalling NaN, and one that is passed as an update is made quiet.
     """
     if value_t is complex64 or value_t is complex128:
         if not is_marker(a.real):
@@ -218,7 +218,7 @@ cdef inline bint is_marker(floating x) noexcept nogil:
 
 
 cdef inline bint write_marker(TypeCode type_code, char* element) noexcept nogil:
-    """Write the destination that MUL_MARKED assigns to. False: the type has none."""
+    """Write the marker. False: the type has none."""
     cdef uint32_t bits32[2]
     cdef uint64_t bits64[2]
     bits32[0] = 0x7f80a5a5u
@@ -236,7 +236,7 @@ cdef inline bint write_marker(TypeCode type_code, char* element) noexcept nogil:
 
 # Maximum and minimum propagate NaN from either side: a if it is greater or NaN, else b, which may be NaN.
 cdef inline value_t select(bint first, value_t a, value_t b) noexcept nogil:
-    """a or b, to the bit and branch-free: random updates would mispredict every other branch."""
+    """a if first else b, bit for bit and without a branch, since random updates would mispredict half of them."""
     cdef uint64_t a64, b64
     cdef uint32_t a32, b32
     cdef uint16_t a16, b16
@@ -261,7 +261,7 @@ cdef inline value_t select(bint first, value_t a, value_t b) noexcept nogil:
 cdef inline value_t maximum(value_t a, value_t b) noexcept nogil:
     cdef float x, y
     if value_t is boolean:
-        a.bits = a.bits != 0 or b.bits != 0  # any other byte than 0 is true
+        a.bits = a.bits != 0 or b.bits != 0  # any byte but 0 is true
         return a
     elif value_t is float16 or value_t is bfloat16:
         if value_t is float16:
@@ -348,7 +348,7 @@ cdef inline inline_void combine_rows(value_t* kind, ReductionCode code, Py_ssize
 cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, bint by_value, const Step* step, char* out,
                                          const int64_t* offsets, const char* updates, const int64_t* update_offsets,
                                          Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """code: a constant, so that the compiler makes loops of their own for each reduction, and vectors of rows."""
+    """code: a constant, so that the compiler makes separate loops for each reduction and vectorises those over rows."""
     if by_value and update_step == sizeof(value_t):
         combine_elements(kind, code, out, offsets, updates, sizeof(value_t), n)
     elif by_value:
@@ -363,14 +363,14 @@ cdef inline inline_void combine_typed(value_t* kind, bint by_value, const Step* 
                                       Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Combine a block of rows with their updates, in order. by_value: no offset is SKIPPED, update_offsets is NULL."""
     if not by_value and (step.row.inner_data != sizeof(value_t) or step.row.inner_other != sizeof(value_t)):
-        # Strided rows are memory-bound: one loop for every reduction.
+        # Strided rows are memory-bound: one loop, with the reduction as a variable, suffices.
         combine_rows(kind, step.reduction, step.row.n_inner, step.row.inner_data, step.row.inner_other, out, offsets,
                      updates, update_offsets, update_step, n)
     elif step.reduction == ADD:
         combine_constant(kind, ADD, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.reduction == MUL:
         combine_constant(kind, MUL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
-    elif value_t is complex64 or value_t is complex128:  # which have no order
+    elif value_t is complex64 or value_t is complex128:  # no MAX and MIN, since complex numbers have no order
         combine_constant(kind, MUL_MARKED, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.reduction == MAX:
         combine_constant(kind, MAX, by_value, step, out, offsets, updates, update_offsets, update_step, n)

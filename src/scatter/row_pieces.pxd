@@ -19,10 +19,10 @@ cdef struct RowPieces:
 
 
 cdef inline bint describe_row_pieces(RowPieces* pieces, const Job* job, bint forced) noexcept nogil:
-    """False: this is no job for ROW_PIECES; forced: it cannot be one."""
+    """Describe the job for ROW_PIECES. False: it would be slower; with forced: it is impossible."""
     pieces.job = job
     pieces.row_length = cut_length(&job.step.row)
-    if pieces.row_length == 0 or (row_items(job) == 1 and job.step.reduction != ASSIGN):  # a number is not cut
+    if pieces.row_length == 0 or (row_items(job) == 1 and job.step.reduction != ASSIGN):  # never cut a single number
         return False
     return forced or (job.n_threads > 1 and <double>row_items(job) * job.step.row.item_bytes >= LONG_ROW
                       and pieces.row_length >= job.n_threads)

@@ -1,10 +1,12 @@
-# ROWS: updates are grouped by destination row, and then each row of a fresh result is written once.
+# ROWS: updates are grouped by destination row, then each row of a new result is written once.
 #
 # In rounds of a bounded number of updates:
 #     resolve_row_ids   each tuple becomes the row id of its destination
-#     order_updates     a thread owns a range of rows and groups their updates in order, by histogram and prefix sum as
-#                       CSR row pointers; for ASSIGN it keeps the last one of each row: the last writer wins
+#     order_updates     each thread owns a range of rows. It groups their updates, in order, by histogram and prefix sum
+#                       into CSR row pointers; for ASSIGN it keeps the last update of each row (last writer wins)
 #     write_rows        each row is written from data and its updates
+# If the updates are larger than the result, write_owned replaces write_rows: each thread applies the updates of its
+# rows in update order, so that updates are read sequentially.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -25,32 +27,32 @@ cdef enum:
     MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
     MIN_ROWS_BYTES = 1 << 22    # of a result
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
-    OWNED = 1024                # updates of which a thread selects its own at a time
-    PREFETCH_DISTANCE = 1 << 11  # bytes of rows
+    OWNED = 1024                # updates from which a thread selects those of its rows at a time
+    PREFETCH_DISTANCE = 1 << 11  # in bytes of rows
     MAX_BATCH = 64              # updates that are combined in one call
 
 cdef struct Rows:
     const Job* job
     Tuples tuples
-    Walk walk                   # its offsets in data are row ids
+    Walk walk                   # with row ids in the place of byte offsets in data
     Py_ssize_t n_rows
     Py_ssize_t update_step
     Py_ssize_t start            # of the round's tuples
     Py_ssize_t n
     Py_ssize_t n_chunks
     int32_t* row                # row id of each tuple of the round; -1: skipped
-    # CSR row pointers into order: where a row's updates end; they begin where those of the previous row end.
-    # For ASSIGN: the last update, counted from 1.
+    # CSR row pointers into order: the end of each row's updates, which is the begin of the next row's.
+    # For ASSIGN: the number of the last update, counted from 1; 0: none.
     uint32_t* end
-    uint32_t* order
+    uint32_t* order             # updates of the round, sorted by row
     Py_ssize_t n_tasks
-    bint in_update_order        # updates are applied in their own order, not row by row
-    bint fresh                  # rows of out are not written yet
+    bint in_update_order        # updates are applied in update order, not row by row
+    bint fresh                  # in the first round: rows of out are not written yet
     bint streams
 
 
 cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept:
-    """False: this is no job for ROWS; forced: it cannot be one."""
+    """Describe the job for ROWS. False: it would be slower; with forced: it is impossible."""
     cdef const Row* row = &job.step.row
     cdef int d
     if (job.data == NULL or job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped
@@ -97,7 +99,7 @@ cdef inline void resolve_row_ids(const Rows* rows, Py_ssize_t chunk, Py_ssize_t*
 
 
 cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogil:
-    """Group the updates of the owner's rows, low to low + width; a comparison as uint32_t leaves out -1 too."""
+    """Group the updates of the owner's rows, low to low + width. Unsigned comparisons also exclude -1 (skipped)."""
     cdef uint32_t low = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner)
     cdef uint32_t width = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner + 1) - low
     cdef uint32_t* end = rows.end + low
@@ -117,7 +119,7 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
             end[row - low] += 1
     for i in range(width):  # prefix sum
         count = end[i]
-        end[i] = below + count if rows.in_update_order else below  # the beginning, which moves to the end below
+        end[i] = below + count if rows.in_update_order else below  # the begin; the next loop advances it to the end
         below += count
     if rows.in_update_order:
         return
@@ -139,7 +141,7 @@ cdef inline void copy_rows(const Rows* rows, char* out, const char* source, cons
 
 
 cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
-    """Rows from the last update of each, or from data."""
+    """Write rows, each from its last update or from data."""
     cdef const Job* job = rows.job
     cdef int64_t offsets[BLOCK]
     cdef const char* updates = job.updates + rows.start * rows.update_step
@@ -168,9 +170,9 @@ cdef inline void prefetch_row(const char* row, Py_ssize_t row_bytes) noexcept no
 
 cdef inline void combine_ordered(const Rows* rows, char* target, const char* updates, Py_ssize_t row, Py_ssize_t first,
                                  Py_ssize_t stop, Py_ssize_t batch) noexcept nogil:
-    """Combine the rows at target, the first of which is `row`, with updates first to stop of the order.
+    """Combine the rows at target, which begin with `row`, with the updates order[first:stop].
 
-    In batches: while one is combined, the next one's updates are prefetched.
+    In batches: while one batch is combined, the updates of the next are prefetched.
     """
     cdef int64_t offsets[MAX_BATCH]
     cdef int64_t update_offsets[MAX_BATCH]
@@ -189,7 +191,7 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
 
 
 cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
-    """Rows from data, combined with the updates of each, some rows at a time."""
+    """Write rows from data, combined with their updates, some rows at a time."""
     cdef const Job* job = rows.job
     cdef char scratch_memory[MAX_COMBINED_ROW + CACHE_LINE]
     cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
@@ -223,12 +225,12 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
 
 
 cdef inline Py_ssize_t first_row_of(const Rows* rows, Py_ssize_t task) noexcept nogil:
-    """Where a task's rows begin. Tasks have equal work, however skewed the histogram; a row costs two updates."""
+    """The first row of a task. Tasks have equal work, even if the histogram is skewed; a row costs as two updates."""
     cdef Py_ssize_t low = 0, high = rows.n_rows, row, work
     if rows.job.step.reduction == ASSIGN:
         return chunk_start(rows.n_rows, rows.n_tasks, task)
     work = chunk_start(2 * rows.n_rows + rows.end[rows.n_rows - 1], rows.n_tasks, task)
-    while low < high:  # binary search for the first row with at least so much work before it
+    while low < high:  # binary search for the first row with at least that much work before it
         row = (low + high) // 2
         if 2 * row + (<Py_ssize_t>rows.end[row - 1] if row else 0) < work:
             low = row + 1
@@ -249,7 +251,7 @@ cdef inline void write_rows(const Rows* rows, Py_ssize_t task) noexcept nogil:
 
 
 cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t width) noexcept nogil:
-    """Combine the rows from low on with the updates of the round, in update order."""
+    """Combine the rows low to low + width with their updates in this round, in update order."""
     cdef const Job* job = rows.job
     cdef const char* updates = job.updates + rows.start * rows.update_step
     cdef uint32_t owned[OWNED]
@@ -276,7 +278,7 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
 
 
 cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
-    """The rows of one owner, in update order: reading the updates sequentially pays where they outweigh the result."""
+    """Write the rows of one owner, with updates in update order, which reads the updates sequentially."""
     cdef const Job* job = rows.job
     cdef Py_ssize_t low = first_row_of(rows, owner)
     cdef Py_ssize_t stop = first_row_of(rows, owner + 1) if owner + 1 < rows.n_tasks else rows.n_rows
@@ -286,7 +288,7 @@ cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
 
 
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
-    """False: there is no scratch memory, and nothing was done."""
+    """False: there is no scratch memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef int n_threads = rows.job.n_threads
     cdef bint combines = rows.job.step.reduction != ASSIGN

@@ -1,30 +1,30 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
-"""Scatters: out = data, then updates applied one after the other, in row-major order, on any number of threads.
+"""Scatters: copy data to out, then apply updates in row-major order, on any number of threads.
 
-Threads own destinations, never updates, so that each destination meets its updates in order. choose_strategy
-(strategy.pxd) picks how destinations and updates are brought together, run takes it:
+Except in PRIVATE, threads own destinations, not updates, so that each destination gets its updates in order.
+choose_strategy (strategy.pxd) selects a strategy, and run runs it:
 
-    SERIAL      (job.pxd: apply_tuples) one thread: little work, or few destinations, or no scratch memory
+    SERIAL      (job.pxd: apply_tuples) one thread: for little work, few destinations, or if memory is short
     UNITS       (units.pxd) the leading axes of the result are those of the tuples (batches, *_elements along a later
-                axis): a thread copies one such unit of data and applies its updates while it is in the cache
-    ROWS        (rows.pxd) rows of a cache line or more into a fresh result. In rounds of a bounded number of updates,
-                    resolve_row_ids  each tuple becomes the row id of its destination;
-                    order_updates    a thread owns a range of rows and groups the updates of each, in order, by
-                                     histogram and prefix sum; for ASSIGN the last writer wins: only that one is kept;
-                    write_rows       then each row is written once, from data and its updates, with non-temporal
-                                     stores where that pays
-    ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its own piece of each row
+                axis): a thread copies one such unit of data and applies its updates while the unit is in the cache
+    ROWS        (rows.pxd) rows of a cache line or more, into a new result. In rounds of a bounded number of updates:
+                    resolve_row_ids  each tuple becomes the row id of its destination
+                    order_updates    each thread owns a range of rows and groups their updates, in order, by histogram
+                                     and prefix sum; for ASSIGN it keeps the last update of each row
+                    write_rows       each row is written once from data and its updates, with non-temporal stores for
+                                     large results
+    ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its piece of each row
     PRIVATE     (private.pxd) few destinations and a reduction whose updates can be reordered (integers): each thread
-                has a private copy of the destinations for its chunk of the updates, and the copies are combined
-    PARTITION   (partition.pxd) anything else that is large: propagation blocking. Destinations are cut into tiles that
-                fit L2. In rounds of a bounded number of updates,
-                    count_records  each thread counts the updates of its chunk by tile: a histogram;
-                    write_records  and writes (position in the tile, update) to its part of each tile, in order;
-                    apply_records  then a tile has one owner, which copies the tile of data and applies its records.
+                applies a chunk of the updates to a private copy of the destinations, and the copies are combined
+    PARTITION   (partition.pxd) all other large scatters: propagation blocking. Destinations are cut into tiles that
+                fit L2. In rounds of a bounded number of updates:
+                    count_records  each thread counts the updates of its chunk by tile (histogram)
+                    write_records  each thread writes records (position in the tile, update), in order, to its part of
+                                   each tile
+                    apply_records  the thread that owns a tile copies the tile of data and applies the tile's records
 
-Last writer wins for ASSIGN: in all of them because updates are applied in order; in ROWS by order_updates.
-Nothing is shared while it is written, so there are no locks and no atomics; strategies step from pass to pass at
-barriers.
+For ASSIGN the last writer wins, since updates are applied in order (in ROWS, order_updates keeps only the last).
+Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
 from cpython.object cimport PyTypeObject
 from cpython.ref cimport Py_INCREF
@@ -72,11 +72,11 @@ cdef int last = AUTO
 
 
 def register(str name not None, int code, types, reorderable, bint idempotent, dict identities not None):
-    """Make a reduction known under its name. types and reorderable are masks: bit t stands for TypeCode t.
+    """Register a reduction under its name. types and reorderable are masks, in which bit t stands for TypeCode t.
 
-    types: supported; 0: any dtype. reorderable: the order of updates cannot change a bit. idempotent: neither can a
-    repeated one. identities: {TypeCode: bytes in native order} of the element that the first update replaces, to the
-    bit; where complex MUL has none, the kernel marks destinations instead.
+    types: supported; 0: any dtype. reorderable: the order of updates cannot change a bit of the result. idempotent:
+    a repeated update changes nothing. identities: {TypeCode: bytes in native byte order}, such that the step of the
+    identity and an update is the update bit for bit. Complex MUL has none: its destinations are marked instead.
     """
     cdef Reduction* reduction
     if not 0 <= code < N_REDUCTIONS:
@@ -114,7 +114,7 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
         copy_data(job)
         with nogil:
             apply_tuples(job, &job.step, job.out, job.updates, 0, job.walk.n, &status)
-    if last != strategy:  # rarely written: other threads read this cache line
+    if last != strategy:  # write rarely: other threads read this cache line
         last = strategy
     return status
 
@@ -141,7 +141,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
         copy_data(&job)
         return OK
     describe_row(&job.step.row, out, row_axis, updates, updates_axis, PY_SSIZE_T_MAX, code != ASSIGN)
-    job.step.reduction = code if job.step.row.item_bytes else ASSIGN  # of rows without elements, just indices to check
+    job.step.reduction = code if job.step.row.item_bytes else ASSIGN  # empty rows: only check the indices
     job.step.type_code = type_code
     job.step.swapped = number_bytes(out) if code != ASSIGN and cnp.PyArray_ISBYTESWAPPED(out) else 0
     finish_step(&job.step)
@@ -152,7 +152,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
             job.row_bytes *= cnp.PyArray_DIM(out, d)
     job.updates_are_linear = is_linear(&job.walk, OTHER)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
-    # Roughly, in nanoseconds: an index resolved, an item combined, 8 bytes moved.
+    # Estimated time: one nanosecond each to resolve an index, to combine an item, and to move 8 bytes.
     work_ns = <double>row_items(&job)
     work_ns = job.walk.n * (job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8)
     if job.data != NULL:
@@ -163,7 +163,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
 
 
 cdef inline int number_bytes(cnp.ndarray array) noexcept:
-    """Width of what has a byte order: of either part of a complex number."""
+    """Width of a number with a byte order: an element, or a part of a complex element."""
     cdef int width = <int>cnp.PyArray_ITEMSIZE(array)
     return width // 2 if array.descr.kind == c'c' else width
 
@@ -171,7 +171,7 @@ cdef inline int number_bytes(cnp.ndarray array) noexcept:
 cdef Py_ssize_t assign_identity(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out,
                                 int axis, int batch_dims, Mode mode, bint wrap_negative, ReductionCode* code,
                                 TypeCode type_code, int n_threads) except? -9:
-    """out = data, with the reduction's identity, or the marker, in each element that an update will reach."""
+    """Copy data to out, and assign the reduction's identity, or the marker, to each destination."""
     cdef const Reduction* reduction = &reductions[<int>code[0]]
     cdef char element[MAX_WORD_BYTES]
     cdef Py_ssize_t strides[MAX_DIMS]
@@ -196,12 +196,11 @@ cdef Py_ssize_t assign_identity(Kind kind, cnp.ndarray data, cnp.ndarray indices
 def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarray updates not None,
             cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int reduction,
             int type_code, bint include_self, int n_threads):
-    """out = data with the updates applied where indices say, for a call whose plan is valid; returns a status.
+    """Copy data to out, apply the updates, and return a status. The shapes must be those of a valid plan.
 
-    data: contiguous, as out then is; None if out holds it already. reduction: a ReductionCode. type_code: of the
-    dtype (ASSIGN: any). include_self=False: destinations that an update names start from the identity. out overlaps
-    neither itself nor any other array. With a bad index out may be partly written: the caller checks first where that
-    matters.
+    data: contiguous, and out then too; None if out holds it already. reduction: a ReductionCode. type_code: of the
+    dtype; ignored for ASSIGN. include_self=False: destinations start from the identity. out must not overlap itself or
+    another array. If an index is bad, out may be partly written; the caller checks indices first if that matters.
     """
     cdef ReductionCode code = <ReductionCode>reduction
     cdef Py_ssize_t status
@@ -216,7 +215,7 @@ def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarra
 
 
 cdef inline int type_code_of(cnp.dtype dtype) noexcept:
-    """TypeCode of NumPy's own dtypes, which are numbered by kind, then by width; NONE for others."""
+    """TypeCode of a NumPy dtype; NONE for others. Type codes are ordered by kind, then by width."""
     cdef Py_ssize_t width = dtype.itemsize
     cdef char kind = dtype.kind
     cdef int order = 0 if width == 1 else 1 if width == 2 else 2 if width == 4 else 3
@@ -235,10 +234,10 @@ cdef inline int type_code_of(cnp.dtype dtype) noexcept:
 
 def try_scatter(int kind, bint wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode, include_self,
                 out, int n_threads):
-    """A copy of data with the updates applied; None for a call that takes a plan, to be run or to be explained.
+    """Fast path without a plan: a copy of data with the updates applied. None: the call needs a plan, or is an error.
 
-    data to out are what the user passed, unchecked. AXIS takes both axis and batch_dims; ND axis=0, ELEMENTS
-    batch_dims=0. reduction: a name that is registered.
+    data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0. reduction: the
+    name of a registered reduction.
     """
     cdef SmallCall call
     cdef cnp.ndarray source, update, result
@@ -274,7 +273,7 @@ def try_scatter(int kind, bint wrap_negative, data, indices, updates, axis, batc
 
 def count_rows(int kind, cnp.ndarray row_ids not None, cnp.ndarray indices not None, int axis, int batch_dims,
                int mode, bint wrap_negative, Py_ssize_t start, cnp.ndarray counts not None):
-    """counts[i] += how often indices name row start + i. row_ids: an array whose byte offsets are the row ids."""
+    """Add the number of tuples that name row start + i to counts[i]. row_ids: an array whose offsets are row ids."""
     cdef Tuples tuples
     cdef Walk walk
     cdef Cursor cursor
@@ -300,7 +299,7 @@ def count_rows(int kind, cnp.ndarray row_ids not None, cnp.ndarray indices not N
 
 
 def force(int strategy, int n_threads):
-    """For tests: from now on this ScatterStrategy where it can do the job, and just so many threads; 0: the choice."""
+    """For tests: use this ScatterStrategy, if it can run the job, and exactly n_threads from now on. 0: not forced."""
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads

@@ -1,4 +1,4 @@
-# Which strategy a scatter takes. Nothing is written here.
+# The choice of a strategy for a scatter.
 from common.strategies cimport (
     AUTO, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
 )
@@ -32,13 +32,13 @@ cdef extern from *:
 
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
-    # Bytes of a result from which one thread gains from a partition; more threads gain earlier. A larger L3 moves the
-    # point: twice as far if data is in L3 already, and not at all if it is not.
+    # Bytes of a result from which a partition is faster on one thread; on more threads, smaller results gain too. A
+    # larger L3 raises the limit, up to MAX_PARTITION_BYTES: serial scatters are faster if data is in L3.
     PARTITION_BYTES = 1 << 25
     MAX_PARTITION_BYTES = 3 << 24
 
 cdef struct Descriptions:
-    # Each strategy's own. UNITS is described beforehand, the others where the choice comes to them.
+    # One per strategy. Units is described by the caller; the others are valid once their strategy was considered.
     Units units
     Rows rows
     RowPieces row_pieces
@@ -46,7 +46,7 @@ cdef struct Descriptions:
 
 
 cdef inline bint can_run(const Job* job, int strategy, Descriptions* descriptions) noexcept:
-    """Whether the strategy can do the job, however little the work."""
+    """Whether the strategy can run the job, however little the work."""
     if strategy == ROWS:
         return describe_rows(&descriptions.rows, job, True)
     if strategy == ROW_PIECES:
@@ -61,7 +61,7 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
 
 
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
-    """forced: the strategy if it can do the job; AUTO: none."""
+    """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t worth
@@ -79,7 +79,7 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     describe_partition(partition, job)
     if can_be_private(job, partition.low, partition.reach, False):
         return PRIVATE
-    # Two passes more over the updates, shared by the threads, against the cache misses of one thread.
+    # PARTITION costs two more passes over the updates, shared by the threads; SERIAL costs one thread's cache misses.
     worth = min(max(<Py_ssize_t>PARTITION_BYTES, l3_bytes()), <Py_ssize_t>MAX_PARTITION_BYTES)
     worth = max(worth // (job.n_threads * job.n_threads), <Py_ssize_t>2 << TILE_SHIFT)
     if (n_tuples >= MIN_PARTITION and partition.reach >= worth and can_partition(partition)

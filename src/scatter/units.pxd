@@ -1,4 +1,4 @@
-# UNITS: parts of the result that are known before any index is resolved. A thread owns whole units.
+# UNITS: the leading axes that indices and data share cut the result into units. A thread owns whole units.
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
@@ -11,7 +11,7 @@ from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.job cimport Job, apply_tuples, copy_data
 
 cdef enum:
-    SCRATCH_UNIT = 1 << 15      # bytes of a unit that fits L1
+    SCRATCH_UNIT = 1 << 15      # bytes of the largest unit for a scratch buffer in L1
 
 cdef struct Units:
     const Job* job
@@ -23,7 +23,7 @@ cdef struct Units:
 
 cdef inline void describe_units(Units* units, const Job* job, Kind kind, cnp.ndarray out, cnp.ndarray indices,
                                 int axis, int batch_dims) noexcept:
-    """A unit is a position on the leading axes that tuples and destinations share: its updates stay within it."""
+    """A unit is a position on the leading axes that tuples and destinations share. No update crosses units."""
     cdef int leading = axis if kind != ND else batch_dims
     cdef int d
     cdef bint aligned = True
@@ -44,7 +44,7 @@ cdef inline void describe_units(Units* units, const Job* job, Kind kind, cnp.nda
 
 cdef inline void run_scratch_units(const Units* units, Py_ssize_t unit, Py_ssize_t stop,
                                    Py_ssize_t* status) noexcept nogil:
-    """Units that are updated in a scratch buffer in L1, then written with non-temporal stores."""
+    """Update each unit in a scratch buffer in L1, then write it with non-temporal stores."""
     cdef const Job* job = units.job
     cdef char scratch_memory[SCRATCH_UNIT + CACHE_LINE]
     cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
@@ -52,7 +52,7 @@ cdef inline void run_scratch_units(const Units* units, Py_ssize_t unit, Py_ssize
     status[0] = OK
     while unit < stop and status[0] == OK:
         memcpy(scratch, job.data + unit * units.unit_bytes, units.unit_bytes)
-        # Offsets count from the start of the result.
+        # Offsets are relative to the start of the result, so pass the address where it would be.
         apply_tuples(job, &job.step, <char*>(<size_t>scratch - <size_t>(unit * units.unit_bytes)), job.updates,
                      unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)
         stream_rows(job.out + unit * units.unit_bytes, 0, scratch, &zero, 1, units.unit_bytes)

@@ -81,8 +81,8 @@ WRONG = {
     "unknown sizes in other numbers of chunks": (
         lambda: gs.scatter(LAZY, UNKNOWN, da.zeros((4, 5), chunks=1)),
         ValueError,
-        "scatter: chunks of unknown sizes meet one by one, but along axis 0 of indices there are 2 of indices and 4 of "
-        "updates; call compute_chunk_sizes() on both first",
+        "scatter: along axis 0 indices has 2 chunks but updates has 4, and chunks of unknown sizes cannot be "
+        "rechunked; call compute_chunk_sizes() on both first",
     ),
     "updates of another shape": (
         lambda: gs.scatter(LAZY, HALVES, da.zeros((6, 4), chunks=1)),
@@ -179,7 +179,8 @@ WRONG_LATER = {
     "chunks that do not meet": (
         lambda: gs.scatter(LAZY, UNKNOWN % 4, da.zeros((6, 5), chunks=3)),
         ValueError,
-        "scatter: a chunk of updates has shape (3,) where that of indices has (1,); make updates for the same places",
+        "scatter: a chunk of updates has shape (3,), but the chunk of indices has (1,); pass updates with chunks of "
+        "the same sizes",
     ),
 }
 
@@ -192,7 +193,7 @@ def test_the_message_for_arrays_of_expressions():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert run.stderr.splitlines()[-1] == (
         "NotImplementedError: gather: the Dask backend cannot do arrays of Dask's option array.query-planning: "
-        "their graphs are not there yet; set it to False before dask.array is imported"
+        "they have no graph yet; set the option to False before dask.array is imported"
     )
 
 

@@ -32,19 +32,19 @@ WRONG = {
         lambda: gs.scatter(STRICT * 1j, [0], 1.0, reduction="mean"),
         NotImplementedError,
         "scatter: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
-        "the standard makes no complex number of two parts; scatter those by themselves",
+        "the standard cannot make complex numbers from their parts; scatter the parts separately",
     ),
     "scatter_nd: array API": (
         lambda: gs.scatter_nd(STRICT * 1j, [[0]], 1.0, reduction="mean"),
         NotImplementedError,
         "scatter_nd: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
-        "the standard makes no complex number of two parts; scatter those by themselves",
+        "the standard cannot make complex numbers from their parts; scatter the parts separately",
     ),
     "scatter_elements: array API": (
         lambda: gs.scatter_elements(STRICT * 1j, [[0]], 1.0, reduction="mean"),
         NotImplementedError,
         "scatter_elements: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
-        "the standard makes no complex number of two parts; scatter those by themselves",
+        "the standard cannot make complex numbers from their parts; scatter the parts separately",
     ),
     "PyTorch: a mask": (
         lambda: gs.gather(TORCH, TORCH[:, 0] == 0),

@@ -325,8 +325,8 @@ WRONG = {
     "gather_elements: longer off the axis": (
         lambda: gs.gather_elements(D, np.zeros((4, 6), int)),
         ValueError,
-        "gather_elements: indices of shape (4, 6) is longer than data of shape (4, 5) along axis 1, which "
-        "only axis=0 may be; pass shorter indices, or axis=1",
+        "gather_elements: indices of shape (4, 6) is longer than data of shape (4, 5) along axis 1, but "
+        "only axis=0 may be longer; pass shorter indices, or axis=1",
     ),
     "gather_elements: mode of scatters": (
         lambda: gs.gather_elements(D, [[0]], mode="drop"),

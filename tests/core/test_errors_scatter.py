@@ -343,8 +343,8 @@ WRONG = {
     "scatter_elements: longer off the axis": (
         lambda: gs.scatter_elements(D, np.zeros((5, 5), int), 1.0, axis=1),
         ValueError,
-        "scatter_elements: indices of shape (5, 5) is longer than data of shape (4, 5) along axis 0, which "
-        "only axis=1 may be; pass shorter indices, or axis=0",
+        "scatter_elements: indices of shape (5, 5) is longer than data of shape (4, 5) along axis 0, but "
+        "only axis=1 may be longer; pass shorter indices, or axis=0",
     ),
     "scatter_elements: mode of gathers": (
         lambda: gs.scatter_elements(D, [[0]], 1.0, mode="fill"),

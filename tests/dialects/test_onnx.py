@@ -222,8 +222,8 @@ class TestTensorScatter:
             (
                 lambda c, u: gs.onnx.tensor_scatter(u, c),
                 ValueError,
-                "tensor_scatter: update of shape (2, 4, 3) does not fit past_cache of shape (2, 2, 3): "
-                "along axis 1 it may be shorter, else it is alike",
+                "tensor_scatter: update of shape (2, 4, 3) does not fit past_cache of shape (2, 2, 3); "
+                "pass that shape, or a shorter one along axis 1",
             ),
             (
                 lambda c, u: gs.onnx.tensor_scatter(c, u, opset=23),

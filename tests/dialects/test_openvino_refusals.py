@@ -138,8 +138,8 @@ REFUSALS = [
     (ValueError, lambda: openvino.gather(BATCHES, I1, 1, -2),
      "openvino.gather: batch_dims=-2 counts back beyond the 1 axes of indices; pass -1 or more"),
     (ValueError, lambda: openvino.gather_elements(SQUARE, array([[0, 1, 1]]), 1),
-     "openvino.gather_elements: indices of shape (1, 3) and data of shape (2, 2) differ along axis 0; only along "
-     "axis=1 they may (gatherscatter.gather_elements takes indices that are smaller)"),
+     "openvino.gather_elements: indices of shape (1, 3) and data of shape (2, 2) differ along axis 0, but may differ "
+     "only along axis=1 (gatherscatter.gather_elements takes smaller indices)"),
     (TypeError, lambda: openvino.gather(I1, array([0.0], float), 0),
      f"openvino.gather: indices has dtype float64, but Gather-8 takes {INTEGERS}: convert it to one of these"),
     (TypeError, lambda: openvino.gather_nd(I1, np.array([True]), version=5),

@@ -380,7 +380,7 @@ def test_difference_batch_shapes():
     """tf.gather_nd flattens the batch axes, and does not see that (2, 3) of params is not (3, 2) of indices."""
     params, indices = tf.reshape(tf.range(12), (2, 3, 2)), tf.zeros((3, 2, 1), tf.int32)
     assert tf.gather_nd(params, indices, batch_dims=2).shape == (2, 3)
-    with pytest.raises(ValueError, match=r"^gather_nd: with batch_dims=2 data and indices share their leading sizes"):
+    with pytest.raises(ValueError, match=r"^gather_nd: with batch_dims=2 params and indices share their leading sizes"):
         gtf.gather_nd(params, indices, batch_dims=2)
 
 

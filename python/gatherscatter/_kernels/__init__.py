@@ -1,1 +1,1 @@
-"""The compiled modules. They take NumPy arrays whose shapes were checked, and report; they explain nothing."""
+"""The compiled modules. They take NumPy arrays of checked shapes and return a status; Python raises the errors."""

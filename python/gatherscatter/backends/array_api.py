@@ -1,7 +1,6 @@
-"""Any array-API namespace that array-api-compat knows: the standard's own functions.
+"""Arrays of any library that follows the array API standard, by way of array-api-compat.
 
-The standard gathers with ``take``. It has no scatter, so updates are sorted by their row, and the rows of the table
-choose among them.
+A gather is the standard's ``take``. The standard has no scatter, so updates are sorted by row id (``sorting.py``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a backend is: the interface that `dispatch` and the core rely on, with defaults.
+"""The base class of backends: the interface that `dispatch` and `core` use, with defaults.
 
 A backend for another array library derives from `Backend`, or from `table.TableBackend` if the library has the
-primitives named there. Its distribution names an instance in the entry-point group "gatherscatter.backends"; the entry
-point's name is that of the package whose classes the arrays are of.
+primitives listed there. Its distribution registers an instance in the entry-point group "gatherscatter.backends". The
+entry point's name is the top-level package of the array class.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from gatherscatter.reductions import REDUCTIONS, takes
 
 
 class Backend:
-    """Arrays of one library, and steps 2 (resolve) and 3 (move) of every operator on them.
+    """Steps 2 (resolve) and 3 (move) of every operator, for the arrays of one library.
 
     Attributes
     ----------
     name : str
         The library's name, for messages.
     array_name : str
-        What users call the class of its arrays.
+        The public name of its array class.
     mixes_with : tuple of str
-        Names of backends whose arrays may be in a call beside its own; such a call is this backend's.
+        Names of backends whose arrays may be mixed with its own in one call, which this backend then runs.
     """
 
     name: ClassVar[str]
     array_name: ClassVar[str] = "array"
     mixes_with: ClassVar[tuple[str, ...]] = ()
 
-    # Which arrays are its own, and what else becomes one
+    # Recognising and converting arguments
 
     def owns(self, value: Any) -> bool:
         """Whether a value is an array of this library."""
         raise NotImplementedError
 
     def same_library(self, a: Any, b: Any) -> bool:
-        """Whether two arrays that it owns may be in one call."""
+        """Whether two arrays of this backend may be in one call."""
         return True
 
     def namespace(self, array: Any) -> Any:
@@ -49,7 +49,7 @@ class Backend:
         raise NotImplementedError
 
     def asarray(self, value: Any, like: Any) -> Any:
-        """A list or scalar as an array, on the device of `like`, an array of this library, or None for the default."""
+        """A list or scalar as an array. `like`: an array on the device to use; None for the default device."""
         raise NotImplementedError
 
     def as_argument(self, op: Operator, argument: str, value: Any, like: Any) -> Any:
@@ -59,16 +59,16 @@ class Backend:
         except (TypeError, ValueError, RuntimeError, OverflowError) as reason:  # a ragged list, a number too large
             raise errors.not_convertible(op, argument, reason) from None
         if argument == "indices" and 0 in array.shape and isinstance(value, (list, tuple)):
-            xp = self.namespace(array)  # libraries make floats of []
+            xp = self.namespace(array)  # [] would be an array of floats
             return xp.zeros(array.shape, dtype=xp.asarray(0).dtype, device=self.device(array))
         return array
 
     def numpy_dtype(self, array: Any) -> np.dtype[Any]:
-        """NumPy's dtype with the same values as an array's."""
+        """The NumPy dtype that holds the same values as an array's dtype."""
         return np.dtype(self.dtype_name(array))
 
     def from_numpy(self, array: values.Array, like: Any) -> Any:
-        """NumPy's array of `numpy_dtype(like)` as one of like's library, dtype and device."""
+        """Convert a NumPy array of dtype ``numpy_dtype(like)`` to an array of like's library, dtype and device."""
         raise NotImplementedError
 
     def element(self, plan: Plan, argument: str, value: Any, data: Any) -> Any:
@@ -76,7 +76,7 @@ class Backend:
         return self.from_numpy(values.element(plan.operator, argument, value, self.numpy_dtype(data)), data)
 
     def as_updates(self, plan: Plan, updates: Any, data: Any) -> Any:
-        """Updates that came as a scalar or a list, as an array of the plan's shape and data's dtype."""
+        """Updates passed as a scalar or a list, as an array of the plan's shape and data's dtype."""
         if not isinstance(updates, (list, tuple)):
             return self.namespace(data).broadcast_to(self.element(plan, "updates", updates, data), plan.shape)
         return self.from_numpy(values.updates(plan.operator, updates, plan.shape, self.numpy_dtype(data)), data)
@@ -84,65 +84,64 @@ class Backend:
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        """The rows of data that indices name, as the plan says; written to `out` and that returned, if not None."""
+        """Gather by a plan: the rows of data that indices name. They are written to `out` if that is not None."""
         raise NotImplementedError
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """A copy of data with updates combined into it, as the plan says. `updates` may be a scalar or a list."""
+        """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
     def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Any | None:
-        """A gather with ``mode="raise"`` without a plan, for small calls.
+        """Fast path for small calls: a gather with ``mode="raise"`` and no plan. Options are as the user passed them.
 
-        None where a rule is broken, or anything else is not the simplest case: then `gather` is called with a plan.
-        Options are as the user passed them.
+        None if the call breaks a rule or is not simple enough: then `gather` is called with a plan.
         """
         return None
 
     def try_scatter(
         self, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any, reduction: Any
     ) -> Any | None:
-        """A scatter with ``mode="raise"`` and ``include_self=True`` without a plan; as `try_gather`."""
+        """Fast path for a scatter with ``mode="raise"`` and ``include_self=True``; see `try_gather`."""
         return None
 
     def negative(self, array: Any) -> Any:
-        """Its elements with the sign changed; unsigned integers wrap around."""
+        """The negated elements; unsigned integers wrap around."""
         return self.namespace(array).negative(array)
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
-        """Zeros of like's dtype, on its device."""
+        """Zeros of like's dtype, on like's device."""
         return self.namespace(like).zeros(shape, dtype=like.dtype, device=self.device(like))
 
-    # What an array is
+    # Properties of arrays
 
     def dtype_name(self, array: Any) -> str:
-        """Name of the dtype as NumPy has it: "float32" for torch.float32; "str" for strings of any kind."""
+        """NumPy's name of the dtype: "float32" for torch.float32; "str" for strings and objects."""
         dtype = array.dtype
         if getattr(dtype, "kind", "") in ("U", "S", "O", "T"):
             return "str"
         return str(getattr(dtype, "name", dtype)).rpartition(".")[2]
 
     def device(self, array: Any) -> Any:
-        """The device of an array; None where a traced one has none."""
+        """The device of an array; None for a traced array without one."""
         return getattr(array, "device", None)
 
-    # What arguments have to hold to
+    # Checks of arguments
 
     def check_reduction(self, plan: Plan, data: Any) -> None:
-        """Check that the plan's reduction takes data's dtype."""
+        """Check that the plan's reduction supports data's dtype."""
         if not takes(plan.reduction, self.dtype_name(data)):
             dtypes = REDUCTIONS[plan.reduction].dtypes
             raise errors.reduction_dtype(plan.operator, plan.reduction, data.dtype, dtypes)
 
     def check_updates(self, plan: Plan, updates: Any, data: Any) -> None:
-        """Check dtype and shape of updates that came as an array."""
+        """Check dtype and shape of updates passed as an array."""
         if updates.dtype != data.dtype:
             raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
         if tuple(updates.shape) != plan.shape:
             raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
-        """Check that `out` can take a result of that shape."""
+        """Check the type, shape, dtype and device of `out`. shape: of the result."""
         if not self.owns(out):
             raise errors.out_type(plan.operator, out, self.array_name)
         if tuple(out.shape) != shape:

@@ -1,8 +1,8 @@
-"""CuPy arrays: ``cupy.take`` and ``cupy.add.at``, and kernels of our own where CuPy has no primitive.
+"""CuPy arrays: ``cupy.take`` and ``cupy.add.at``, and custom kernels where CuPy has no primitive.
 
-CuPy takes every index modulo the axis, so bounds are checked before anything moves: one reduction over the indices,
-one synchronisation. Which update comes first on a GPU is open, so float sums and products round in any order; which
-update wins with reduction "none" is settled beforehand: the last one.
+CuPy wraps every index around, so bounds are checked before rows are moved: one reduction over the indices and one
+synchronisation. Atomic operations run in any order, so the rounding of float sums and products may vary. With
+reduction "none" the last update wins, since all others are removed first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ADDED = ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64")
 
 
 class CuPyBackend(TableBackend):
-    """Arrays of CuPy, on whatever device they are."""
+    """Arrays of CuPy, on any CUDA device."""
 
     name = "CuPy"
     array_name = "cupy.ndarray"
@@ -72,7 +72,8 @@ class CuPyBackend(TableBackend):
         return super().read(_movable(data), indices, _movable(fill), plan).view(data.dtype)
 
     def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
-        return super().write(data, rows, updates, plan).astype(data.dtype, copy=False)  # of bfloat16 some make float32
+        # CuPy promotes bfloat16 to float32 in some operations.
+        return super().write(data, rows, updates, plan).astype(data.dtype, copy=False)
 
     # Primitives
 
@@ -80,7 +81,7 @@ class CuPyBackend(TableBackend):
         return cupy.take(data, index, axis=axis)
 
     def take_elements(self, data: Any, index: Any, axis: int) -> Any:
-        """Take_along_axis wants equal sizes off the axis."""
+        """Slice data first: ``take_along_axis`` requires equal sizes along the other axes."""
         same = tuple(slice(None) if d == axis else slice(n) for d, n in enumerate(index.shape))
         return cupy.take_along_axis(data[same], index, axis)
 
@@ -92,7 +93,7 @@ class CuPyBackend(TableBackend):
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
         dtype = table.dtype
-        if dtype.itemsize == 1:  # there is no atomic operation on a byte; 32 bits wrap around to the same byte
+        if dtype.itemsize == 1:  # no atomic operations on bytes: reduce in int32, whose low byte is the result
             wide = self.reduce(table.astype(cupy.int32), rows, updates.astype(cupy.int32), reduction)
             return wide.astype(dtype)
         if reduction == "add" and dtype.kind == "c":
@@ -102,7 +103,7 @@ class CuPyBackend(TableBackend):
             longer = cupy.concatenate([table, cupy.zeros((1, *table.shape[1:]), dtype)])
             cupy.add.at(longer, rows, updates)
             return longer[:-1]
-        if dtype.itemsize == 16:  # nor is there an atomic operation on 16 bytes
+        if dtype.itemsize == 16:  # no atomic operations on 16 bytes either
             return sorting.combine(xp, table, rows, updates, cupy.multiply, include_self=True)
         return _run(_combining(reduction, dtype.itemsize), table, rows, updates)
 
@@ -112,7 +113,7 @@ class CuPyBackend(TableBackend):
 
 
 def _movable(array: Any) -> Any:
-    """The same bits, in a dtype that CuPy's functions know: of bfloat16 some make float32."""
+    """View bfloat16 as int16 for movement, since some functions of CuPy convert bfloat16 to float32."""
     return array.view(cupy.int16) if array is not None and array.dtype.name == "bfloat16" else array
 
 
@@ -140,7 +141,7 @@ def _assigning() -> Any:
 _STEPS = {
     "add": "a + b",
     "mul": "a * b",
-    # A NaN stays, and of equals what is there.
+    # NaN propagates; if equal, the destination is kept.
     "max": "(a >= b || a != a) ? a : b",
     "min": "(a <= b || a != a) ? a : b",
 }
@@ -148,7 +149,7 @@ _STEPS = {
 
 @cache
 def _combining(reduction: str, itemsize: int) -> Any:
-    """Combine by compare-and-swap, on words of the item's size."""
+    """A kernel that combines by atomic compare-and-swap, on words of the item's size."""
     word = {2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}[itemsize]
     return cupy.ElementwiseKernel(
         "T update, raw int64 rows, int64 width, int64 n_rows",

@@ -1,7 +1,7 @@
-"""JAX arrays: `jax.numpy` and ``.at[]``, under jit, grad and vmap too.
+"""JAX arrays: `jax.numpy` and ``.at[]``, also under jit, grad and vmap.
 
-Resolving and moving are compiled apart, so that calls share programs where their plans differ only in the other's
-options. Between the two is the check of ``mode="raise"``, which needs indices that are known.
+Resolve and move are two compiled programs, each keyed by only the options that it depends on, so that more calls
+share them. Between the two, ``mode="raise"`` checks bounds, which requires concrete (not traced) indices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gatherscatter.operators import AXIS, Operator
 from gatherscatter.plan import Plan
 from gatherscatter.reductions import REDUCTIONS
 
-# In the place of a plan's operator, which programs do not depend on.
+# Replaces a plan's operator, on which compiled programs do not depend.
 _ANY = Operator("", AXIS, scatters=False)
 
 
@@ -53,7 +53,7 @@ class JAXBackend(TableBackend):
         return array.dtype
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Array:
-        """A traced array has no device."""
+        """No device argument, since traced arrays have no device."""
         return jnp.zeros(shape, dtype=like.dtype)
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
@@ -78,7 +78,7 @@ class JAXBackend(TableBackend):
             raise errors.cannot(self.name, plan.operator, f"{plan.operator.data} of shape {plan.data}", reason)
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
-        """JAX says itself where devices differ; traced arrays have none."""
+        """Not checked: JAX raises an error if devices differ, and traced arrays have none."""
 
     def resolve(self, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
         core = plan._replace(operator=_ANY, reduction="none", include_self=True)
@@ -90,7 +90,7 @@ class JAXBackend(TableBackend):
                 traceable = [mode for mode in plan.operator.modes if mode != "raise"]
                 raise errors.untraceable_mode(self.name, plan.operator, plan.mode, traceable)
             return rows, outside
-        with jax.ensure_compile_time_eval():  # known indices are checked in a trace too
+        with jax.ensure_compile_time_eval():  # check concrete indices also during a trace of other arguments
             rows, outside = _resolve(indices, core)
             return self.check_bounds(rows, outside, indices, plan), outside
 
@@ -114,16 +114,16 @@ class JAXBackend(TableBackend):
         return _reduce_differentiably(table, rows, updates, reduction)
 
     def combine_by_step(self, table: Any, rows: Any, updates: Any, step: Callable[[Any, Any], Any]) -> Any:
-        """One update after the other, which a trace can follow."""
+        """Apply updates one by one in a ``fori_loop``, which can be traced."""
 
-        def body(i: Any, now: Any) -> Any:
-            element = now.at[rows[i]].get(mode="clip")
-            return now.at[rows[i]].set(step(element, updates[i]), mode="drop")
+        def body(i: Any, result: Any) -> Any:
+            element = result.at[rows[i]].get(mode="clip")
+            return result.at[rows[i]].set(step(element, updates[i]), mode="drop")
 
         return jax.lax.fori_loop(0, rows.shape[0], body, table)
 
     def divide(self, sums: Any, counts: Any) -> Any:
-        """XLA multiplies by the reciprocal where it sees one divisor for a whole row."""
+        """With an optimization barrier: XLA would multiply by the reciprocal if a row has one divisor."""
         return jax.lax.div(sums, jax.lax.optimization_barrier(jnp.broadcast_to(counts, sums.shape)))
 
     def make_complex(self, real: Any, imag: Any) -> Any:
@@ -131,7 +131,7 @@ class JAXBackend(TableBackend):
 
 
 def _without_options(plan: Plan) -> Plan:
-    """The plan without what moving does not depend on, so that more calls share a program."""
+    """The plan without the options that step 3 does not depend on, so that more calls share a program."""
     include_self = plan.include_self or plan.reduction == "none"
     return plan._replace(operator=_ANY, mode="", wrap_negative_indices=True, include_self=include_self)
 
@@ -153,7 +153,7 @@ def _write(data: Array, rows: Array, updates: Array, plan: Plan) -> Array:
 
 @partial(jax.custom_jvp, nondiff_argnums=(3,))
 def _reduce_differentiably(table: Array, rows: Array, updates: Array, reduction: str) -> Array:
-    """Products and extremes: JAX has derivatives of products for distinct indices only, and of extremes none."""
+    """Reductions with custom derivatives: JAX differentiates "mul" for distinct indices only, "max" and "min" never."""
     at = table.at[rows]
     if reduction == "mul":
         return at.multiply(updates, mode="drop")
@@ -169,7 +169,7 @@ def _(reduction: str, primals: Any, tangents: Any) -> tuple[Array, Array]:
     if reduction == "mul":
         to_table, to_updates = derivatives.factors(BACKEND, table, rows, updates)
         return result, BACKEND.combine(of_table * to_table, rows, of_updates * to_updates, add, True)
-    # In equal parts from what equals the result.
+    # The mean of the tangents of the elements that equal the result.
     in_table, in_updates, count = derivatives.winners(BACKEND, table, rows, updates, result)
     of_table = jnp.where(in_table, of_table, jnp.zeros_like(of_table))
     of_updates = jnp.where(in_updates, of_updates, jnp.zeros_like(of_updates))

@@ -1,4 +1,4 @@
-"""The compiled kernels, called with a plan. They report a status; `check` makes an error of it."""
+"""Calls of the compiled kernels by a plan. Kernels return a status; `check` raises the error for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OK, REFERENCES = int(Status.OK), int(Status.REFERENCES)
 SKIP = int(Mode.SKIP)
 MODES = {
     "raise": int(Mode.RAISE),
-    "promise_in_bounds": int(Mode.RAISE),  # no input may make a kernel read or write outside of an array
+    "promise_in_bounds": int(Mode.RAISE),  # checked anyway, so that no input causes an out-of-bounds access
     "clip": int(Mode.CLIP),
     "wrap": int(Mode.WRAP),
     "fill": SKIP,
@@ -30,7 +30,7 @@ MODES = {
 }
 TYPE_CODES = {name: int(TypeCode[name.upper()]) for name in DTYPES}
 
-# Elements that are resolved, moved or divided at a time where NumPy does it.
+# Block size, in elements, of loops in Python that move or divide with NumPy.
 BLOCK = 1 << 14
 
 
@@ -39,7 +39,7 @@ def _mask(names: Any) -> int:
 
 
 for _record in REDUCTIONS.values():
-    if _record.finish is None:  # the others have the step of one that is registered
+    if _record.finish is None:  # a reduction with a finish (mean) uses the step of another, which is registered
         _identities = {TYPE_CODES[name]: _record.identity_bytes(name) for name in _record.dtypes}
         _scatter.register(
             _record.name,
@@ -52,7 +52,7 @@ for _record in REDUCTIONS.values():
 
 
 def gather(plan: Plan, data: Array, indices: Array, out: Array | None, fill: Array | None) -> int:
-    """Out = the rows of data that indices name. Without out, the indices are checked and nothing is moved."""
+    """Write the rows of data that indices name to `out`. If `out` is None, only check the indices."""
     return _gather.gather(
         plan.kind, data, indices, out, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, fill,
         threads.limit,
@@ -60,7 +60,10 @@ def gather(plan: Plan, data: Array, indices: Array, out: Array | None, fill: Arr
 
 
 def scatter(plan: Plan, data: Array | None, indices: Array, updates: Array, out: Array) -> int:
-    """Out = data, with updates combined into it. data: None if out holds it already. A mean is left a sum."""
+    """Write data, with updates combined into it, to `out`. data: None if `out` holds it already.
+
+    For "mean" the result is the sum; `means.divide` finishes it.
+    """
     return _scatter.scatter(
         plan.kind, data, indices, updates, out, plan.axis, plan.batch_dims, MODES[plan.mode],
         plan.wrap_negative_indices, int(REDUCTIONS[plan.reduction].code), TYPE_CODES.get(out.dtype.name, 0),
@@ -69,9 +72,9 @@ def scatter(plan: Plan, data: Array | None, indices: Array, updates: Array, out:
 
 
 def row_ids(shape: Shape) -> Array:
-    """An array whose element at each position lies as many bytes in as the position's row-major number.
+    """An array in which the byte offset of each element is the row-major number of its position.
 
-    The kernels turn indices into offsets; of this array, which takes one byte of memory, those are row ids.
+    The kernels resolve indices to byte offsets; in this array these are row ids. It takes one byte of memory.
     """
     strides = [1]
     for n in shape[:0:-1]:
@@ -80,14 +83,17 @@ def row_ids(shape: Shape) -> Array:
 
 
 def resolve(plan: Plan, ids: Array, indices: Array, start: int, rows: NDArray[np.int64]) -> int:
-    """Rows = the row ids that tuples from `start` on name, -1 for none. ids: `row_ids` of the leading axes."""
+    """Write the row ids of the tuples from number `start` on to `rows`, or -1 for none; return a status.
+
+    ids: `row_ids` of the leading axes.
+    """
     return _gather.resolve(
         plan.kind, ids, indices, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, start, rows
     )
 
 
 def resolved(plan: Plan, indices: Array) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Blocks of resolved tuples: the number of the first one, and the row id that each names, or -1."""
+    """Iterate over blocks of tuples: the number of the first one, and the row id of each, or -1."""
     ids = row_ids(plan.leading)
     block = max(BLOCK // max(int(np.prod(plan.row)), 1), 1)
     buffer = np.empty(min(block, plan.n_tuples), np.int64)
@@ -98,7 +104,7 @@ def resolved(plan: Plan, indices: Array) -> Iterator[tuple[int, NDArray[np.int64
 
 
 def count(plan: Plan, indices: Array, start: int, counts: NDArray[np.int64]) -> None:
-    """counts[i] += how many tuples name row start + i."""
+    """Add the number of tuples that name row start + i to counts[i]."""
     _scatter.count_rows(
         plan.kind, row_ids(plan.leading), indices, plan.axis, plan.batch_dims, MODES[plan.mode],
         plan.wrap_negative_indices, start, counts,
@@ -106,7 +112,7 @@ def count(plan: Plan, indices: Array, start: int, counts: NDArray[np.int64]) -> 
 
 
 def check(status: int, indices: Array, plan: Plan) -> None:
-    """Raise for a status that reports a bad index."""
+    """Raise the error if a status reports a bad index."""
     if status == OK:
         return
     if plan.depth == 0:
@@ -116,16 +122,16 @@ def check(status: int, indices: Array, plan: Plan) -> None:
 
 
 def check_indices(plan: Plan, data: Array, indices: Array) -> None:
-    """Raise for a bad index before anything is written."""
+    """Raise the error for a bad index before anything is written."""
     if MODES[plan.mode] != SKIP:
         check(gather(plan, data, indices, None, None), indices, plan)
 
 
 @contextlib.contextmanager
 def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -> Iterator[None]:
-    """For tests: within it, small work is cut for that many threads as large work is, or runs by a strategy.
+    """Context manager for tests: kernels use that many threads however small the call, and a given strategy.
 
-    A strategy is a name in `codes.GatherStrategy` or `codes.ScatterStrategy`. Where it cannot do a job, another does.
+    A strategy is a name in `codes.GatherStrategy` or `codes.ScatterStrategy`. If it cannot run a job, another does.
     """
     _gather.force(GatherStrategy[gather.upper()], n_threads)
     _scatter.force(ScatterStrategy[scatter.upper()], n_threads)

@@ -1,4 +1,4 @@
-"""Means on NumPy arrays: sums are divided by the number of their terms once all updates are in."""
+"""Means on NumPy arrays: after all updates are added, sums are divided by the number of their terms."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gatherscatter.plan import Plan
 
 Array = NDArray[Any]
 
-# Rows whose updates are counted at a time: 16 MiB of counts.
+# Rows that are counted at a time: 16 MiB of counts.
 COUNTED_ROWS = 1 << 21
 
 
 def buffer(plan: Plan) -> NDArray[np.int64]:
-    """Memory for the counts of `divide`, to be had before anything is written."""
+    """Allocate the counts for `divide`. Call it before anything is written, since it may raise MemoryError."""
     return np.empty(max(min(COUNTED_ROWS, plan.n_rows), 1), np.int64)
 
 
 def divide(out: Array, indices: Array, plan: Plan, counts: NDArray[np.int64]) -> None:
-    """Turn the sums in `out` into means, some rows at a time."""
+    """Divide the sums in `out` by their counts, some rows at a time."""
     step = max(kernels.BLOCK // max(int(np.prod(plan.row)), 1), 1)
     for start in range(0, plan.n_rows, len(counts)):
         counted = counts[: plan.n_rows - start]
@@ -42,14 +42,14 @@ def divide(out: Array, indices: Array, plan: Plan, counts: NDArray[np.int64]) ->
 
 
 def quotient(sums: Array, count: NDArray[Any]) -> Array:
-    """Sums over counts: integers are floored, floats round once, complex numbers part by part."""
+    """Sums divided by counts. Integers are floored, floats round once, complex numbers are divided part by part."""
     dtype = sums.dtype
     if dtype.kind in "iu":
         wide = np.uint64 if dtype.kind == "u" else np.int64
         return np.floor_divide(sums.astype(wide), count.astype(wide)).astype(dtype)
     means: Array = np.empty_like(sums)
     with np.errstate(all="ignore"):
-        if dtype.itemsize == 2:  # rounded once, to 16 bits
+        if dtype.itemsize == 2:  # the quotient is a float64, rounded once to 16 bits
             means[...] = sums.astype(np.float32) / count.astype(np.float64)
         elif dtype.kind == "c":
             count = count.astype(sums.real.dtype)  # pyright: ignore[reportAttributeAccessIssue]

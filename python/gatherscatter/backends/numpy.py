@@ -18,12 +18,12 @@ from gatherscatter.plan import Plan
 
 Array = NDArray[Any]
 
-# Effort to spend on whether two strided arrays share a byte. (NumPy's stubs know -1 and 0 only.)
+# max_work of numpy.shares_memory. (Any: NumPy's stubs accept only -1 and 0.)
 _OVERLAP_WORK: Any = 10_000
 
 
 class NumPyBackend(Backend):
-    """Arrays of NumPy, and what becomes one: lists and scalars on their own."""
+    """Arrays of NumPy, and calls with lists and scalars only."""
 
     name = "NumPy"
     array_name = "numpy.ndarray"
@@ -132,7 +132,7 @@ def _gather(data: Array, indices: Array, plan: Plan, fill: Array | None) -> Arra
 
 
 def _scatter(out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan) -> None:
-    """A scatter into `out`, which starts as `data`, or as it is if that is None."""
+    """A scatter into `out`. data: copied to `out` first; None if `out` holds it already."""
     if out.dtype.hasobject:
         references.assign(out, data, indices, updates, plan)
         return
@@ -146,22 +146,22 @@ def _scatter(out: Array, data: Array | None, indices: Array, updates: Array, pla
 
 
 def _check_unused(indices: Array, plan: Plan) -> None:
-    """Check indices that no kernel reads, since an axis in front of theirs is empty."""
+    """Check indices that no kernel reads, because an axis of data in front of the indexed one is empty."""
     if plan.kind != AXIS or 0 not in plan.data[plan.batch_dims : plan.axis]:
         return
-    # As if those axes had one element each.
+    # Check with a plan in which those axes have size 1.
     data = plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims) + plan.data[plan.axis :]
     tuples = data[: plan.axis] + plan.tuples[plan.axis :]
     kernels.check_indices(plan._replace(tuples=tuples), np.broadcast_to(np.zeros((), np.uint8), data), indices)
 
 
 def _is_same(a: Array, b: Array) -> bool:
-    """Whether two arrays of one shape are the same elements in the same memory."""
+    """Whether two arrays of equal shape are views of the same elements."""
     return a is b or (a.ctypes.data == b.ctypes.data and a.strides == b.strides)
 
 
 def _overlap(out: Array, array: Array) -> bool:
-    """Whether the two have a byte in common. Where that would take long to know: yes."""
+    """Whether two arrays share memory; True if that is too hard to decide."""
     if not np.may_share_memory(out, array):
         return False
     try:
@@ -171,7 +171,7 @@ def _overlap(out: Array, array: Array) -> bool:
 
 
 def _may_overlap_itself(out: Array) -> bool:
-    """Whether two of its elements may share a byte: False is certain."""
+    """Whether two elements of an array may share memory; False is certain, True is not."""
     span = out.itemsize
     for stride, n in sorted((abs(stride), n) for stride, n in zip(out.strides, out.shape, strict=True) if n > 1):
         if stride < span:

@@ -1,4 +1,7 @@
-"""NumPy items that own references (object, StringDType, structures of these): we resolve, NumPy moves and counts."""
+"""Dtypes that own references (object, StringDType, structures of these).
+
+The kernels only resolve; NumPy moves the elements, and so keeps the reference counts.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from numpy.typing import NDArray
 from gatherscatter.backends import kernels
 from gatherscatter.plan import Plan, unravel
 
-Array = Any  # NumPy's; its stubs know too little of indexing by tuples
+Array = Any  # a NumPy array, whose stubs do not cover indexing by tuples
 
-# NumPy before 2.2 loses strings that arrays of indices or masks find; one by one it finds them.
+# Bug in NumPy before 2.2: advanced indexing of StringDType loses strings. Basic indexing does not.
 _LOSES_STRINGS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 
@@ -33,17 +36,17 @@ def gather(result: Array, data: Array, indices: Array, plan: Plan, fill: Array |
 
 
 def assign(out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan) -> None:
-    """Write `data`, or None if `out` holds it already, and then the updates to `out`, one by one and in order."""
+    """Write `data` and then the updates, in order, to `out`. data: None if `out` holds it already."""
     if data is not None:
         out[...] = data
     for start, rows in kernels.resolved(plan, indices):
         for number, row in enumerate(rows.tolist(), start):
-            if row >= 0:  # the Ellipsis keeps an object from being taken for a sequence
+            if row >= 0:  # without the Ellipsis NumPy would unpack an object that is a sequence
                 out[(*unravel(row, plan.leading), ...)] = updates[(*unravel(number, plan.tuples), ...)]
 
 
 def _rows(data: Array, axes: tuple[int, ...], rows: NDArray[np.int64]) -> Array:
-    """Rows of data by their ids."""
+    """The rows of data with these row ids."""
     if not axes:
         return np.broadcast_to(data, (len(rows), *data.shape))
     if len(rows) == 0:

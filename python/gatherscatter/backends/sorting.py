@@ -1,6 +1,6 @@
-"""Scatters for libraries that have none: updates are sorted by their row id.
+"""Scatters for libraries that have none: updates are sorted by row id.
 
-Rows of a table as `table` has them: n_rows is no row, and what goes there is dropped.
+Tables and row ids are as in ``table.py``: an update with row id n_rows is dropped.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ def assign(xp: Any, table: Any, rows: Any, updates: Any) -> Any:
 def combine(
     xp: Any, table: Any, rows: Any, updates: Any, step: Callable[[Any, Any], Any], *, include_self: bool
 ) -> Any:
-    """Updates combined into the table, in order: the first updates of all rows at once, then the second ones."""
+    """The table with updates combined into it, in order: the first update of every row, then the second ones, etc."""
     order, named, starts, counts = _grouped(xp, rows)
-    # Rows with most updates first: those that have an n-th update are always at the front.
+    # Rows sorted by their number of updates, descending, so that the rows with an n-th update are at the front.
     busiest = xp.argsort(counts, descending=True, stable=True)
     starts, counts = xp.take(starts, busiest, axis=0), xp.take(counts, busiest, axis=0)
-    own = xp.take(named, busiest, axis=0)
-    now = xp.take(table, xp.where(own < table.shape[0], own, 0), axis=0)
+    row_ids = xp.take(named, busiest, axis=0)
+    result = xp.take(table, xp.where(row_ids < table.shape[0], row_ids, 0), axis=0)
     finished: list[Any] = []
     for n in range(int(xp.max(counts))):
         active = int(xp.sum(xp.astype(counts > n, xp.int64)))
-        if active < now.shape[0]:
-            finished.insert(0, now[active:, ...])
-            now = now[:active, ...]
+        if active < result.shape[0]:
+            finished.insert(0, result[active:, ...])
+            result = result[:active, ...]
         update = xp.take(updates, xp.take(order, starts[:active] + n, axis=0), axis=0)
-        now = update if n == 0 and not include_self else step(now, update)
-    combined = xp.concat([now, *finished], axis=0)
+        result = update if n == 0 and not include_self else step(result, update)
+    combined = xp.concat([result, *finished], axis=0)
     return _put(xp, table, named, xp.take(combined, xp.argsort(busiest), axis=0))
 
 
 def _grouped(xp: Any, rows: Any) -> tuple[Any, Any, Any, Any]:
-    """Updates sorted by row: their order, the rows named, where the updates of each start, and how many they are."""
+    """Updates grouped by row: their order, the distinct row ids, and the start and length of each group."""
     device = getattr(rows, "device", None)
     order = xp.argsort(rows, stable=True)
     ordered = xp.take(rows, order, axis=0)
@@ -51,7 +51,7 @@ def _grouped(xp: Any, rows: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _put(xp: Any, table: Any, named: Any, values: Any) -> Any:
-    """The table with new values in the rows named, which are sorted; those beyond it are left out."""
+    """The table with its rows `named` replaced by values. `named` is sorted; n_rows is ignored."""
     every = xp.arange(table.shape[0], dtype=named.dtype, device=getattr(table, "device", None))
     found = xp.clip(xp.astype(xp.searchsorted(named, every), named.dtype), 0, named.shape[0] - 1)
     hit = xp.take(named, found, axis=0) == every

@@ -1,7 +1,7 @@
-"""Backends on a library's own primitives: indices become row ids of a table, and rows of the table move.
+"""Base class for backends that use a library's own primitives on a table of rows.
 
-The table is data with its leading axes made one: (n_rows, *row). A row id counts in C order over the leading axes.
-n_rows itself is no row: what is read there does not count, and an update that goes there is dropped.
+The table is data with its leading axes reshaped to one: (n_rows, *row). Indices are resolved to row ids, which count
+rows in row-major order. The row id n_rows stands for none: an update with it is dropped.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from gatherscatter.reductions import REDUCTIONS, Reduction
 
 
 class TableBackend(Backend):
-    """The operators on top of a few primitives. Row ids are 1-d arrays, and nothing is written in place.
+    """The operators on top of a few primitives, none of which writes in place. Row ids are 1-d arrays.
 
-    A backend brings `take`, `put` and `reduce`, and where the standard's functions do not do, `divide`,
-    `floor_divide` and `make_complex`.
+    A backend implements `take`, `put` and `reduce`; also `divide`, `floor_divide` and `make_complex` if the functions
+    of the array API standard do not suffice.
 
     Attributes
     ----------
     native : frozenset of str
-        The reductions that `reduce` has. Others are made of `array_step` in the record of the reduction.
+        The reductions that `reduce` supports. The others use `array_step` in the record of the reduction.
     makes_complex : bool
-        Whether it has `make_complex`.
+        Whether the backend implements `make_complex`.
     takes_along_axes : bool
-        Whether it has `take_axis` and `take_elements`, which read data of any strides without a table.
+        Whether it implements `take_axis` and `take_elements`, which need no table and so no contiguous data.
     """
 
     native: ClassVar[frozenset[str]] = frozenset()
@@ -42,11 +42,11 @@ class TableBackend(Backend):
     # Primitives
 
     def take(self, table: Any, rows: Any) -> Any:
-        """Rows of the table; each id is one of its own."""
+        """Rows of the table. All row ids are less than n_rows."""
         return self.namespace(table).take(table, rows, axis=0)
 
     def put(self, table: Any, rows: Any, updates: Any) -> Any:
-        """The table with other rows. No row comes twice; n_rows may."""
+        """The table with rows replaced by updates. Row ids are distinct, except for n_rows."""
         raise NotImplementedError
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
@@ -54,15 +54,15 @@ class TableBackend(Backend):
         raise NotImplementedError
 
     def take_axis(self, data: Any, index: Any, axis: int) -> Any:
-        """Slices of data along an axis, for an index of any rank, as ``numpy.take``."""
+        """Slices of data along an axis, for an index of any rank: ``numpy.take``."""
         raise NotImplementedError
 
     def take_elements(self, data: Any, index: Any, axis: int) -> Any:
-        """Elements of data along an axis, for an index that may be smaller than data off the axis."""
+        """Elements of data along an axis. The index may be smaller than data along the other axes."""
         raise NotImplementedError
 
     def row_dtype(self, like: Any) -> Any:
-        """The dtype of row ids, in the namespace of an array."""
+        """The dtype of row ids, in like's namespace."""
         raise NotImplementedError
 
     def divide(self, sums: Any, counts: Any) -> Any:
@@ -70,19 +70,20 @@ class TableBackend(Backend):
         return self.namespace(sums).divide(sums, counts)
 
     def floor_divide(self, sums: Any, counts: Any) -> Any:
-        """Quotients of integers of any width by positive row ids, floored."""
+        """Floored quotients of integers of any width and positive counts, which have the dtype of row ids."""
         xp, dtype = self.namespace(sums), sums.dtype
         if xp.iinfo(dtype).bits < xp.iinfo(counts.dtype).bits:
             return xp.astype(xp.astype(sums, counts.dtype) // counts, dtype)
         return sums // xp.astype(counts, dtype)
 
     def make_complex(self, real: Any, imag: Any) -> Any:
-        """Complex numbers of their parts."""
+        """Complex numbers from their real and imaginary parts."""
         raise NotImplementedError
 
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
+        """Check the arguments, then `read`."""
         self.check_indices(plan, data, indices)
         if out is not None:
             self.check_out(plan, out, data, plan.shape)
@@ -90,6 +91,7 @@ class TableBackend(Backend):
         return self.deliver(self.read(data, indices, fill, plan), out)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """Check the arguments, then `resolve` and `write`."""
         self.check_reduction(plan, data)
         self.check_indices(plan, data, indices)
         if not self.owns(updates):
@@ -102,13 +104,13 @@ class TableBackend(Backend):
         return self.deliver(self.write(data, rows, updates, plan), out)
 
     def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
-        """Check their dtype and device."""
+        """Check the dtype and device of indices."""
         if not self.namespace(indices).isdtype(indices.dtype, "integral"):
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
         self.check_devices(plan, data, indices=indices)
 
     def deliver(self, result: Any, out: Any) -> Any:
-        """The result, or `out` with the result in it."""
+        """The result; if `out` is given, copy the result to it and return it."""
         if out is None:
             return result
         out[...] = result
@@ -117,34 +119,34 @@ class TableBackend(Backend):
     # Resolve
 
     def resolve(self, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
-        """Row ids, and which of them are outside, where ``mode="fill"`` has to know. A mode that raises raises."""
+        """Row ids, and for ``mode="fill"`` a mask of those outside. Raises an IndexError in a mode that raises."""
         rows, outside = self.resolve_rows(indices, plan)
         return self.check_bounds(rows, outside, indices, plan), outside
 
     def check_bounds(self, rows: Any, outside: Any | None, indices: Any, plan: Plan) -> Any:
-        """The rows, if none is outside or the mode is "fill"; else an IndexError."""
+        """Raise an IndexError if a row is outside, except for mode "fill"; return the rows."""
         if outside is not None and plan.mode != "fill" and bool(self.namespace(outside).any(outside)):
             raise self.explain(indices, plan, outside)
         return rows
 
     def resolve_rows(self, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
-        """Row id of each position of `plan.tuples`, and which are outside, where the mode has to know.
+        """Row id of each position of `plan.tuples`, and a mask of those outside, or None if the mode needs none.
 
-        With mode "drop" what is outside has the id n_rows, and nothing more has to be known.
+        With mode "drop" the mask is None: rows outside get the row id n_rows.
         """
         xp, device = self.namespace(indices), self.device(indices)
         n_axes = len(plan.tuples)
         rows = outside = None
         for axis, size in enumerate(plan.leading):
             component = axis - plan.axis
-            if not 0 <= component < plan.depth:  # the position itself is the index into this axis
+            if not 0 <= component < plan.depth:  # not indexed: the position is the index into this axis
                 n = plan.tuples[axis]
                 along = xp.arange(n, dtype=self.row_dtype(indices), device=device)
                 along = xp.reshape(along, (n,) + (1,) * (n_axes - axis - 1))
                 rows = along if rows is None else rows * size + along
                 continue
             index, bad = self.resolve_axis(indices[..., component] if plan.kind == ND else indices, size, plan)
-            if plan.kind == AXIS:  # the same indices for all positions of the axes between
+            if plan.kind == AXIS:  # broadcast over the axes between the batch axes and the indexed one
                 shape = plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
                 shape += plan.tuples[plan.axis :]
                 index = xp.reshape(index, shape)
@@ -161,11 +163,11 @@ class TableBackend(Backend):
         return rows, outside
 
     def resolve_axis(self, index: Any, size: int, plan: Plan) -> tuple[Any, Any | None]:
-        """Indices into one axis with the plan's mode applied, and which are outside, where the mode has to know."""
+        """Indices into one axis with the mode applied, and a mask of those outside, or None if the mode needs none."""
         xp, mode = self.namespace(index), plan.mode
         dtype = self.row_dtype(index)
         last = xp.iinfo(dtype).max
-        if xp.iinfo(index.dtype).max > last:  # no axis is that long: the last row id stands for all beyond it
+        if xp.iinfo(index.dtype).max > last:  # avoid overflow: no axis is that long, so larger indices can be clipped
             if mode == "wrap" and size:
                 index = index % xp.asarray(size, dtype=index.dtype, device=self.device(index))
             else:
@@ -183,7 +185,7 @@ class TableBackend(Backend):
         return index, (index < 0) | (index >= size)
 
     def explain(self, indices: Any, plan: Plan, outside: Any) -> Exception:
-        """The error for the first index outside. `outside` has the positions' axes, or size 1 along some."""
+        """The error for the first index outside. The mask has the positions' axes, some of them of size 1."""
         xp = self.namespace(outside)
         number = int(xp.argmax(xp.astype(xp.reshape(outside, (-1,)), xp.uint8)))
         return explain(plan, indices, plan.index_position(unravel(number, tuple(outside.shape))))
@@ -191,7 +193,7 @@ class TableBackend(Backend):
     # Move
 
     def read(self, data: Any, indices: Any, fill: Any | None, plan: Plan) -> Any:
-        """Steps 2 and 3 of a gather. `fill`, where the mode has one, is an array of data's dtype and rank 0."""
+        """Steps 2 and 3 of a gather. `fill`: for mode "fill" an array of data's dtype and rank 0, else None."""
         if not self.takes_along_axes or plan.kind == ND or plan.batch_dims or 0 in data.shape:
             rows, outside = self.resolve(indices, plan)
             return self.read_rows(data, rows, outside, fill, plan)
@@ -216,7 +218,7 @@ class TableBackend(Backend):
         if outside is None:
             fill = None
         table = xp.reshape(data, (plan.n_rows, *plan.row))
-        if table.shape[0] == 0:  # no row can be taken: the result is empty, or all of it is fill
+        if table.shape[0] == 0:  # there is no row to take: the result is empty or all fill
             zero = xp.zeros((), dtype=data.dtype, device=self.device(data))
             result = xp.broadcast_to(zero, plan.shape)
         else:
@@ -247,7 +249,7 @@ class TableBackend(Backend):
         return xp.reshape(result, plan.data)
 
     def assign(self, table: Any, rows: Any, updates: Any) -> Any:
-        """The table with its rows replaced: the last update of a row wins."""
+        """The table with rows replaced by updates: the last update of a row wins."""
         return self.put(table, self.only_last(table.shape[0], rows), updates)
 
     def combine(self, table: Any, rows: Any, updates: Any, reduction: Reduction, include_self: bool) -> Any:
@@ -267,11 +269,11 @@ class TableBackend(Backend):
         return sorting.combine(self.namespace(table), table, rows, updates, step, include_self=True)
 
     def only_last(self, n_rows: int, rows: Any) -> Any:
-        """The same rows, with n_rows for an update that a later one replaces: no row comes twice."""
+        """The row ids, with n_rows for each update that a later one replaces, so that they are distinct."""
         return self._chosen(n_rows, rows, "max", -1)
 
     def without_first(self, n_rows: int, rows: Any) -> tuple[Any, Any]:
-        """Rows of the updates that are the first of their row, and of the others; n_rows for all else."""
+        """The row ids split in two: those of the first update of each row, and the others. n_rows fills the gaps."""
         first = self._chosen(n_rows, rows, "min", rows.shape[0])
         return first, self.namespace(rows).where(first == n_rows, rows, n_rows)
 
@@ -285,13 +287,13 @@ class TableBackend(Backend):
         return xp.where(is_row & (chosen == order), rows, n_rows)
 
     def _quotient(self, sums: Any, counts: Any, plan: Plan) -> Any:
-        """Sums over counts: integers are floored, floats round once, complex numbers part by part."""
+        """Sums divided by counts: see `means.quotient`."""
         xp, dtype, name = self.namespace(sums), sums.dtype, self.dtype_name(sums)
         if name.startswith(("int", "uint")):
             return self.floor_divide(sums, counts)
         if name.startswith("complex"):
             if not self.makes_complex:
-                reason = "the standard makes no complex number of two parts; scatter those by themselves"
+                reason = "the standard cannot make complex numbers from their parts; scatter the parts separately"
                 raise errors.cannot(self.name, plan.operator, f"reduction='mean' of {dtype}", reason)
             real, imag = xp.real(sums), xp.imag(sums)
             counts = xp.astype(counts, real.dtype)
@@ -300,5 +302,5 @@ class TableBackend(Backend):
         return xp.astype(self.divide(xp.astype(sums, wide), xp.astype(counts, wide)), dtype)
 
     def _column(self, array: Any, row: tuple[int, ...]) -> Any:
-        """An array of positions with axes of size 1 for the row."""
+        """An array over positions, with axes of size 1 appended for the row."""
         return self.namespace(array).reshape(array, (*array.shape, *(1,) * len(row)))

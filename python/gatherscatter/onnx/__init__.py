@@ -1,11 +1,12 @@
-"""ONNX's operators, name for name and version for version, over the core and on every array library.
+"""The gather and scatter operators of ONNX, with ONNX's names and versions, for arrays of every library.
 
-`opset` is a model's opset: the newest version of the operator that is not newer rules, as in a model. What that
-version lacks is refused, though the core can do it. Values follow the core: of duplicates the last wins, NaN stays in
-max and min, an index out of bounds is an `IndexError`.
+`opset` is the opset of a model. As in a model, it selects the newest version of an operator that is not newer than
+the opset. What that version does not specify is refused, even if the core supports it: dtypes, reductions,
+`batch_dims`. Where ONNX leaves the result open, it is the core's: the last of duplicate updates wins, NaN propagates
+in "max" and "min", and an index out of bounds raises an `IndexError`.
 
-`reference_ops` puts these operators into onnx's own evaluator, and `gatherscatter.onnx.backend` makes an ONNX backend
-of that. Only those two need onnx installed.
+`reference_ops` plugs these operators into onnx's reference evaluator; `gatherscatter.onnx.backend` is an ONNX backend
+built on it. Only these two need onnx to be installed.
 
 Source: https://onnx.ai/onnx/operators/
 """
@@ -38,7 +39,7 @@ def reference_ops(opset: int | None = None) -> list[type]:
     Parameters
     ----------
     opset : int, optional
-        The opset whose versions rule; the model's own if None.
+        The opset that selects the versions; the model's own if None.
 
     Returns
     -------

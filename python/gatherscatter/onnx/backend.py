@@ -1,6 +1,6 @@
-"""An ONNX backend: onnx's reference evaluator with the gathers and scatters of this package.
+"""An ONNX backend: onnx's reference evaluator with the gathers and scatters of this package. Requires onnx.
 
-``gatherscatter.onnx.backend.prepare(model).run(inputs)``, as any module of the ONNX backend API. Needs onnx.
+It follows the ONNX backend API: ``gatherscatter.onnx.backend.prepare(model).run(inputs)``.
 
 Source: https://onnx.ai/onnx/api/backend.html
 """
@@ -25,7 +25,7 @@ class Model(BackendRep):
         self.evaluator: ReferenceEvaluator = ReferenceEvaluator(model, new_ops=reference_ops())
 
     def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
-        """Run on inputs in the model's order (or one array, for a model of one input), and return its outputs."""
+        """Run the model and return its outputs. inputs: in the model's order, or one array if it has one input."""
         if not isinstance(inputs, Sequence):
             inputs = [inputs]
         return tuple(self.evaluator.run(None, dict(zip(self.evaluator.input_names, inputs, strict=False))))  # pyright: ignore[reportArgumentType]
@@ -36,7 +36,7 @@ class Backend(_Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> bool:
-        """Every model that onnx's evaluator runs is."""
+        """Whether a model can run: any model can, on a supported device."""
         return cls.supports_device(device)
 
     @classmethod

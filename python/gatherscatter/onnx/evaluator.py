@@ -28,6 +28,6 @@ def _operator(name: str, function: Callable[..., Any], opset: int | None) -> typ
         given = {key: value for key, value in attributes.items() if value is not None}
         return (function(*inputs, **given, opset=version),)
 
-    # The evaluator finds an operator by its class's name, and the defaults of its attributes in its schema.
+    # The evaluator looks up an operator by the name of its class, and default attributes in the schema of that name.
     members = {"__module__": __name__, "__doc__": f"ONNX's {name} on gatherscatter.", "op_domain": "", "_run": run}
     return type(name, (OpRun,), members)

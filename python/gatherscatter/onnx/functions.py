@@ -1,4 +1,4 @@
-"""The operators' functions; ``functions.pyi`` has their overloads for type checkers."""
+"""The operators as functions. ``functions.pyi`` has the overloads for type checkers."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Of a type of the document; bfloat16 from opset 13.
+        Any type in the document; bfloat16 from opset 13 on.
     indices : array of int32 or int64, any rank
-        Each in [−s, s − 1] for an axis of size s. Version 1 leaves open what a negative index is; it counts from
-        the back here too.
+        In [−s, s − 1] for an axis of size s. Version 1 does not specify negative indices; here they count from the
+        end in every version.
     axis : int, default 0
         In [−r, r − 1].
     opset : int, optional
-        Opset of the model, at least 1; the newest if None.
+        Opset of the model, at least 1. None: the newest version.
 
     Returns
     -------
@@ -43,9 +43,9 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
     IndexError
         If an index is out of bounds.
     TypeError
-        If a type is not one of the version's.
+        If the version does not have the type.
     ValueError
-        If the opset has no such operator, or a shape breaks a rule.
+        If the opset does not have the operator, or if a shape breaks a rule above.
 
     References
     ----------
@@ -69,13 +69,13 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Of a type of the document; bfloat16 from opset 13.
+        Any type in the document; bfloat16 from opset 13 on.
     indices : array of int32 or int64, rank r
-        Each in [−s, s − 1] for an axis of size s. Off the axis it may be smaller than `data`.
+        In [−s, s − 1] for an axis of size s. Along the other axes it may be smaller than `data`.
     axis : int, default 0
         In [−r, r − 1].
     opset : int, optional
-        Opset of the model, at least 11; the newest if None.
+        Opset of the model, at least 11. None: the newest version.
 
     Returns
     -------
@@ -104,18 +104,19 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
 
 
 def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLike | None = None) -> Any:
-    """GatherND: elements or slices of `data` that the tuples along the last axis of `indices` name.
+    """GatherND: elements or slices of `data` by the tuples along the last axis of `indices`.
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Of a type of the document; bfloat16 from opset 13.
+        Any type in the document; bfloat16 from opset 13 on.
     indices : array of int64, rank q ≥ 1
-        Tuples of 1 to ``r − batch_dims`` indices, each in [−s, s − 1] for an axis of size s.
+        Tuples of 1 to ``r − batch_dims`` indices, in [−s, s − 1] for an axis of size s. The core also accepts empty
+        tuples.
     batch_dims : int, default 0
-        Leading axes that both share, fewer than min(q, r). From opset 12.
+        Number of leading axes that `data` and `indices` share, less than min(q, r). From opset 12 on.
     opset : int, optional
-        Opset of the model, at least 11; the newest if None.
+        Opset of the model, at least 11. None: the newest version.
 
     Returns
     -------
@@ -157,23 +158,23 @@ def scatter_elements(
     reduction: ONNXReduction = "none",
     opset: IntLike | None = None,
 ) -> Any:
-    """ScatterElements: a copy of `data` with one update for each element of `indices`, along one axis.
+    """ScatterElements: one update into a copy of `data` for each element of `indices`, along one axis.
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Of a type of the document; bfloat16 from opset 13.
+        Any type in the document; bfloat16 from opset 13 on.
     indices : array of int32 or int64, rank r
-        Each in [−s, s − 1] for an axis of size s.
+        In [−s, s − 1] for an axis of size s.
     updates : array
         Of indices' shape and data's dtype.
     axis : int, default 0
         In [−r, r − 1].
     reduction : {"none", "add", "mul", "max", "min"}, default "none"
-        "add" and "mul" from opset 16, "max" and "min" from opset 18. With "none" the document leaves duplicates
-        open; here the last wins.
+        "add" and "mul" from opset 16 on, "max" and "min" from opset 18 on. With "none" the document does not specify
+        duplicates; here the last update wins.
     opset : int, optional
-        Opset of the model, at least 11; the newest if None.
+        Opset of the model, at least 11. None: the newest version.
 
     Returns
     -------
@@ -202,15 +203,14 @@ def scatter_elements(
 
 
 def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: IntLike = 9) -> Any:
-    """Scatter, which opset 11 replaced by ScatterElements.
+    """Scatter: the predecessor of ScatterElements, which replaced it in opset 11.
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Of a type of the document, without bfloat16.
+        Any type in the document, which does not have bfloat16.
     indices : array of int32 or int64, rank r
-        As those of `scatter_elements`. The document leaves open what a negative index is; it counts from the back
-        here.
+        As in `scatter_elements`. The document does not specify negative indices; here they count from the end.
     updates : array
         Of indices' shape and data's dtype.
     axis : int, default 0
@@ -246,21 +246,21 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
 def scatter_nd(
     data: Any, indices: Any, updates: Any, *, reduction: ONNXReduction = "none", opset: IntLike | None = None
 ) -> Any:
-    """ScatterND: a copy of `data` with updates where index tuples say.
+    """ScatterND: updates into a copy of `data`, by the tuples along the last axis of `indices`.
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Of a type of the document; bfloat16 from opset 13.
+        Any type in the document; bfloat16 from opset 13 on.
     indices : array of int64, rank q ≥ 1
-        Tuples of at most r indices, each in [−s, s − 1] for an axis of size s.
+        Tuples of at most r indices, in [−s, s − 1] for an axis of size s.
     updates : array
         Of shape ``indices.shape[:-1] + data.shape[indices.shape[-1]:]`` and data's dtype.
     reduction : {"none", "add", "mul", "max", "min"}, default "none"
-        "add" and "mul" from opset 16, "max" and "min" from opset 18. With "none" the document leaves duplicates
-        open; here the last wins.
+        "add" and "mul" from opset 16 on, "max" and "min" from opset 18 on. With "none" the document does not specify
+        duplicates; here the last update wins.
     opset : int, optional
-        Opset of the model, at least 11; the newest if None.
+        Opset of the model, at least 11. None: the newest version.
 
     Returns
     -------
@@ -297,22 +297,22 @@ def tensor_scatter(
     mode: str = "linear",
     opset: IntLike | None = None,
 ) -> Any:
-    """TensorScatter: the update of a key-value cache, one run of positions along one axis for each sample.
+    """TensorScatter: write a run of n slices along one axis of a key-value cache, for each sample of a batch.
 
     Parameters
     ----------
     past_cache : array, shape (B, …, S, …)
-        The cache, S being its size along `axis`.
+        The cache, of size S along `axis`.
     update : array, shape (B, …, n, …)
-        What is written, of past_cache's dtype and shape but for n ≤ S along `axis`.
+        The slices to write. Of past_cache's dtype, and of its shape except for n ≤ S along `axis`.
     write_indices : array of int64, shape (B,), optional
-        Where each sample's run starts; 0 if not given.
+        The start of each sample's run, not negative. None: 0.
     axis : int, default −2
-        Any axis but the first.
+        Any axis but the first, which is the batch.
     mode : {"linear", "circular"}, default "linear"
-        Whether a run that reaches the end goes on at the start.
+        "circular": a run that reaches the end of the axis continues at its start.
     opset : int, optional
-        Opset of the model, at least 24; the newest if None.
+        Opset of the model, at least 24. None: the newest version.
 
     Returns
     -------
@@ -322,7 +322,7 @@ def tensor_scatter(
     Raises
     ------
     IndexError
-        If a run in mode "linear" leaves the cache.
+        If an index is negative, or if a run in mode "linear" exceeds the cache.
     TypeError, ValueError
         As `gather`.
 
@@ -356,8 +356,8 @@ def tensor_scatter(
     if len(written) != rank or not 0 <= written[along] <= shape[along]:
         raise errors.shape_rule(
             op,
-            f"update of shape {written} does not fit past_cache of shape {shape}: along axis {along} it may be "
-            "shorter, else it is alike",
+            f"update of shape {written} does not fit past_cache of shape {shape}; "
+            f"pass that shape, or a shorter one along axis {along}",
         )
     xp, device = backend.namespace(starts), backend.device(starts)
     if write_indices is None:

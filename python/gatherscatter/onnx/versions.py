@@ -1,4 +1,4 @@
-"""What each version of ONNX's operators takes, and which version an opset has.
+"""The versions of ONNX's operators: which one an opset has, and what each specifies.
 
 Source: https://onnx.ai/onnx/operators/
 """
@@ -19,7 +19,7 @@ from gatherscatter.operators import (
     Operator,
 )
 
-# The opsets in which a version of each operator began.
+# The versions of each operator: the opsets that introduced them.
 VERSIONS: dict[str, tuple[int, ...]] = {
     "Gather": (1, 11, 13),
     "GatherElements": (11, 13),
@@ -30,7 +30,7 @@ VERSIONS: dict[str, tuple[int, ...]] = {
     "TensorScatter": (24,),
 }
 
-# The documents' tensor types; bfloat16 came with version 13 of each operator.
+# The tensor types in the documents. Version 13 of each operator added bfloat16.
 TYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128", "str"),
@@ -44,10 +44,10 @@ CACHE_TYPES = (
 INT64 = ("int64",)
 INT32_OR_INT64 = ("int32", "int64")
 
-# The opset that each reduction came with.
+# The opset that introduced each reduction.
 REDUCTIONS: dict[str, int] = {"none": 0, "add": 16, "mul": 16, "max": 18, "min": 18}
 
-# What the core calls the operators, with the names of their functions here.
+# The core's records of the operators, with the names of the functions in this package.
 CORE = {
     "Gather": GATHER,
     "GatherElements": GATHER_ELEMENTS,
@@ -86,7 +86,7 @@ def version_of(name: str, opset: IntLike | None) -> int:
 
 
 def accepted(name: str, opset: IntLike | None, **arguments: Any) -> tuple[Operator, list[Any]]:
-    """The operator of an opset, and its arguments as arrays, if the version takes them."""
+    """The operator of an opset, and its arguments as arrays, checked against the version's types and ranks."""
     version = version_of(name, opset)
     op = operator_of(name, version)
     backend, arrays = core.arrays(op, **arguments)

@@ -1,11 +1,11 @@
-"""TensorFlow's gather and scatter operators, name for name, for the arrays of every library.
+"""The gather and scatter operators of TensorFlow, with TensorFlow's names, for arrays of every library.
 
-Arguments, their order, their defaults and the dtypes of indices are those of TensorFlow 2.21. What differs from the
-functions of `gatherscatter`: a negative index is out of bounds, and `bad_indices_policy` takes the place of `mode`.
+Arguments, their order, their defaults and the dtypes of indices are those of TensorFlow 2.21. Two things differ from
+the functions of `gatherscatter`: a negative index is out of bounds, and `bad_indices_policy` replaces `mode`.
 
-Arrays of NumPy, PyTorch, JAX, CuPy, Dask and the array API go in, and an array of the same library comes out; an eager
-``tf.Tensor`` gives a ``tf.Tensor``. TensorFlow is never imported: a tensor of a library that was not imported cannot
-exist. All functions raise `NotImplementedError` for symbolic tensors, inside of ``tf.function``.
+The functions take arrays of NumPy, PyTorch, JAX, CuPy, Dask and the array API, and return an array of the same library.
+For an eager ``tf.Tensor`` they return a ``tf.Tensor``. TensorFlow is never imported. All functions raise
+`NotImplementedError` for symbolic tensors, inside of ``tf.function``.
 
 ``__init__.pyi`` has the overloads for type checkers.
 """
@@ -30,12 +30,12 @@ __all__ = [
     "tensor_scatter_nd_update",
 ]
 
-# What bad_indices_policy may be, and whether it raises.
+# The values of bad_indices_policy: whether an index out of bounds raises.
 POLICIES = {"": True, "DEFAULT": True, "ERROR": True, "IGNORE": False}
 
 
 def _operator(like: Operator, name: str, data: str, index_dtypes: tuple[str, ...], **fields: Any) -> Operator:
-    """An operator of TensorFlow, with the dtypes of indices in its definition there."""
+    """The record of an operator, with the index dtypes of TensorFlow's definition."""
     return like.replace(
         name=name,
         data=data,
@@ -75,7 +75,7 @@ def gather_nd(
     name : str, optional
         Ignored.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
-        "IGNORE" makes a slice 0 (empty strings) if its index is out of bounds. The others raise.
+        "IGNORE" returns zeros (empty strings) for an index out of bounds. The others raise.
 
     Returns
     -------
@@ -129,10 +129,10 @@ def gather(
     validate_indices : ignored
         As in TensorFlow, which has deprecated it: indices are always checked.
     axis : int, optional
-        The axis of `params` that is indexed; negative counts from the back. If None, `batch_dims` as it was given,
-        so that a negative one counts params' axes from the back.
+        The axis of `params` to index. A negative axis counts from the end. None: the value of `batch_dims`, so that
+        a negative `batch_dims` counts params' axes from the end.
     batch_dims : int, default 0
-        Leading axes that `params` and `indices` share; a negative number is counted from indices' rank.
+        Number of leading axes that `params` and `indices` share. To a negative number the rank of `indices` is added.
     name : str, optional
         Ignored.
 
@@ -181,7 +181,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     indices : array of int16, int32 or int64, shape (…, k)
         ``k ≤ len(shape)``; 0 is legal. An index is in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + shape[k:]``
-        Of a dtype that "add" takes, which the result has too.
+        Of a dtype that "add" supports; the result has the same.
     shape : sequence of int, or an array of them
         Shape of the result.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
@@ -224,7 +224,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
-        Any dtype; it is not written to.
+        Any dtype. It is not modified.
     indices : array of int16, int32, int64 or uint16, shape (…, k)
         ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
@@ -264,7 +264,7 @@ def tensor_scatter_nd_add(
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
-        Of a dtype that "add" takes; it is not written to.
+        Of a dtype that "add" supports. It is not modified.
     indices : array of int32 or int64, shape (…, k)
         ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
@@ -303,12 +303,12 @@ def tensor_scatter_nd_sub(
 ) -> Any:
     """``tf.tensor_scatter_nd_sub``: `gatherscatter.scatter_nd` that subtracts, without negative indices.
 
-    Beside the result it takes the memory of `updates`.
+    It uses as much memory as `updates` in addition to the result.
 
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
-        Integers, which wrap around, floats or complex numbers that "add" takes; it is not written to.
+        Of a dtype that "add" supports, except bool. Integers wrap around. It is not modified.
     indices : array of int32 or int64, shape (…, k)
         ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
@@ -352,7 +352,7 @@ def tensor_scatter_nd_max(
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
-        Of a dtype that "max" takes; it is not written to.
+        Of a dtype that "max" supports. It is not modified.
     indices : array of int32 or int64, shape (…, k)
         ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
@@ -394,7 +394,7 @@ def tensor_scatter_nd_min(
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
-        Of a dtype that "min" takes; it is not written to.
+        Of a dtype that "min" supports. It is not modified.
     indices : array of int32 or int64, shape (…, k)
         ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
@@ -445,7 +445,7 @@ def _raises(op: Operator, policy: Any) -> bool:
 
 
 def _from_rank(batch_dims: int, indices: tuple[int, ...]) -> int:
-    """A batch_dims that may be negative, and is then counted from the rank of indices."""
+    """A batch_dims that is not negative: to a negative one the rank of indices is added."""
     rank = len(indices)
     if not -rank <= batch_dims <= rank:
         rule = f"batch_dims={batch_dims} is not in [{-rank}, {rank}] for indices of shape {indices}"
@@ -468,7 +468,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _zero(params: Any) -> Any:
-    """What IGNORE makes of a slice: 0, and for strings, of which an object array has either kind, an empty one."""
+    """The fill value of IGNORE: 0, or for an object array of strings an empty str or bytes, by its first element."""
     if getattr(getattr(params, "dtype", None), "kind", "") != "O":
         return 0
     first = next(iter(params.flat), b"")

@@ -1,4 +1,4 @@
-"""Eager tensors of TensorFlow as NumPy arrays, and results as tensors."""
+"""Conversion between eager tensors of TensorFlow and NumPy arrays."""
 
 import sys
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from gatherscatter.operators import Operator
 
 
 def enter(op: Operator, **arguments: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """The arguments with NumPy arrays in the place of tensors, and what makes a tensor of the result then."""
+    """Convert tensors among the arguments to NumPy arrays. Returns these and a function to convert the result back."""
     tf = sys.modules.get("tensorflow")
-    # Without Tensor it is being imported, or is another module of that name.
+    # Without the attribute Tensor, the module is partially imported, or is another module of that name.
     loaded = tf is not None and hasattr(tf, "Tensor")
     if loaded and any(isinstance(value, (tf.Tensor, tf.Variable)) for value in arguments.values()):  # type: ignore[union-attr]
         return _on_tensors(tf, op, arguments), _as_tensor
@@ -21,12 +21,12 @@ def enter(op: Operator, **arguments: Any) -> tuple[list[Any], Callable[[Any], An
 
 
 def _on_tensors(tf: Any, op: Operator, arguments: dict[str, Any]) -> list[Any]:
-    """NumPy arrays on the memory of eager tensors; strings, which TensorFlow keeps in its own form, are copied."""
+    """NumPy arrays that share the memory of eager tensors; strings are copied."""
     result = []
     for position, (argument, given) in enumerate(arguments.items()):
         value: Any = given
         if position == 0 and isinstance(given, values.TYPES) and not isinstance(given, np.generic):
-            value = tf.convert_to_tensor(given)  # with TensorFlow's dtype for it
+            value = tf.convert_to_tensor(given)  # so that it gets TensorFlow's default dtype
         if isinstance(value, tf.Variable):
             value = value.value()
         if isinstance(value, tf.Tensor):
@@ -35,7 +35,7 @@ def _on_tensors(tf: Any, op: Operator, arguments: dict[str, Any]) -> list[Any]:
                     f"{op.name}: {op.argument(argument)} is a symbolic tensor, which has no values yet; inside of "
                     "tf.function call this through tf.numpy_function or tf.py_function"
                 )
-            # With a dtype __array__ would copy. For one number of bfloat16 it gives no array.
+            # No dtype for np.asarray, since __array__ would then copy. A tensor of rank 0 may give a scalar.
             value = np.asarray(value) if value.shape.rank else np.asarray(value.numpy(), value.dtype.as_numpy_dtype)
         result.append(value)
     return result
@@ -46,7 +46,7 @@ def _unchanged(result: Any) -> Any:
 
 
 def _as_tensor(result: Any) -> Any:
-    # A copy. TensorFlow takes over memory through DLPack alone, and then ends the process (tensor.cc, IsAligned())
-    # at the first operator that wants it aligned as NumPy's is not.
+    # A copy. Sharing is possible by DLPack only, and then TensorFlow aborts the process (tensor.cc, IsAligned()) at the
+    # first operator that requires a larger alignment than NumPy's.
     tf: Any = sys.modules["tensorflow"]
     return tf.convert_to_tensor(result, dtype=tf.string if result.dtype.kind in "OSU" else None)

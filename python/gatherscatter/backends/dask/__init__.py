@@ -1,10 +1,10 @@
-"""Dask arrays: lazily, chunk by chunk, on whatever scheduler is running.
+"""Dask arrays: lazily, chunk by chunk, on any scheduler.
 
-Indices, or updates, go to the chunks of data that they name, and only the rows named come back. Each chunk goes through
-the public functions again, so it is moved as its own library does it. What stays NumPy beside a Dask array is known:
-known indices are checked at the call, and only the chunks that they hit get tasks.
+Indices and updates are sent to the chunks of data that they name, and only the rows named are sent back. Tasks call the
+public functions on chunks, so that each chunk is handled by the backend of its library. If indices are a NumPy array,
+they are checked at the call, and only the chunks that they name get tasks.
 
-``layout.py`` says how chunks meet, ``tasks.py`` what tasks do, ``graphs.py`` which tasks there are.
+``layout.py`` matches chunks of indices and data, ``tasks.py`` has the tasks' functions, ``graphs.py`` builds graphs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gatherscatter.plan import Plan
 
 
 class DaskBackend(Backend):
-    """Arrays of Dask, with NumPy's beside them."""
+    """Arrays of Dask, alone or mixed with NumPy arrays."""
 
     name = "Dask"
     array_name = "dask.array.Array"
@@ -36,7 +36,7 @@ class DaskBackend(Backend):
         return np if isinstance(array, np.ndarray) else xp
 
     def asarray(self, value: Any, like: Any) -> Any:
-        """Lists and scalars are NumPy's, whose values are known."""
+        """Lists and scalars become NumPy arrays, whose values are known when the graph is built."""
         return np.asarray(value)
 
     def from_numpy(self, array: values.Array, like: Any) -> Any:
@@ -83,7 +83,7 @@ class DaskBackend(Backend):
             raise errors.masked(plan.operator, "updates")
         if updates.dtype != data.dtype:
             raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
-        # Sizes that are unknown now are checked when the chunks meet.
+        # Unknown sizes are checked in the tasks.
         fits = len(updates.shape) == len(plan.shape) and all(
             isinstance(n, float) or isinstance(m, float) or n == m
             for n, m in zip(updates.shape, plan.shape, strict=True)
@@ -97,7 +97,7 @@ class DaskBackend(Backend):
                 self.name, plan.operator, "out=", "a Dask array is computed later; use what is returned"
             )
         if hasattr(data, "expr") or hasattr(indices, "expr"):
-            reason = "their graphs are not there yet; set it to False before dask.array is imported"
+            reason = "they have no graph yet; set the option to False before dask.array is imported"
             raise errors.cannot(self.name, plan.operator, "arrays of Dask's option array.query-planning", reason)
         for argument, array in (("data", data), ("indices", indices)):
             if isinstance(getattr(array, "_meta", None), np.ma.MaskedArray):

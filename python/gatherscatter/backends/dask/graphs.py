@@ -1,19 +1,19 @@
-"""Which tasks there are: graphs in Dask's plain form, a dictionary of tuples.
+"""Task graphs in Dask's plain form: a dictionary of tuples. docs/dask.md has a diagram.
 
-n_i chunks of indices meet n_o owners (chunks of data along the indexed axes) in C columns (chunks along the free axes);
-h pairs of a chunk of indices and an owner are hit. For indices that are known, only these have tasks::
+Let n_i be the number of chunks of indices, n_o of owners (chunks of data along the indexed axes), C of columns (chunks
+along the free axes), and h of pairs (chunk of indices, owner) in which an index names the owner. If indices are a NumPy
+array, only these pairs have tasks::
 
     gather    C·(h picks + n_i merges)
     scatter   C·(h parcels + n_o applies)
 
-and for Dask's::
+If indices are a Dask array::
 
     gather    n_i·(split, positions) + n_i·n_o buckets + C·(n_i·n_o picks + n_i merges)
-              and n_i + 1 + n_o·(bundles) to wait, where the result is not larger than data
+              and n_i + 1 + n_o·(bundles) for the barrier, if the result is not larger than data
     scatter   n_i splits + C·(n_i sends + n_i·n_o parcels + n_o·s applies)
 
-The updates that one chunk of data may get are applied in s steps, so that no task has to hold all of them. docs/dask.md
-draws it.
+The updates of one chunk of data are applied in s steps, so that no task has to hold all of them.
 """
 
 from __future__ import annotations
@@ -49,31 +49,31 @@ from gatherscatter.plan import Plan
 
 Graph = dict[Any, Any]
 
-# Chunks, of the largest size, that what waits for one chunk of data may take: updates before they are applied, and
-# tuples in a bundle.
+# Memory limit of updates that wait to be applied to one chunk of data, and of the tuples in a bundle: in units of the
+# largest chunk.
 WAITING = 2
 
 
 def chunked(array: Any) -> Any:
-    """NumPy's array as Dask's."""
+    """A NumPy array as a Dask array."""
     if isinstance(array, da.Array):
         return array
     return da.from_array(array, chunks=_auto(array.shape, ("auto",) * array.ndim, array.dtype))  # pyright: ignore[reportArgumentType]
 
 
 def _auto(shape: tuple[int, ...], chunks: tuple[Any, ...], dtype: np.dtype[Any]) -> Chunks:
-    """Chunks of the size that Dask is configured for."""
+    """Chunks of the size in Dask's configuration."""
     if 0 in shape:
         return tuple((n,) if c == "auto" else c for n, c in zip(shape, chunks, strict=True))
-    if dtype.hasobject or dtype.itemsize == 0:  # Dask does not guess what objects take
+    if dtype.hasobject or dtype.itemsize == 0:  # Dask does not estimate the size of objects
         dtype = np.dtype(np.intp)
     found: Chunks = normalize_chunks(chunks, shape, dtype=dtype)
     return found
 
 
 def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None) -> tuple[Layout, Any, Any]:
-    """How everything is cut, and indices and updates cut so."""
-    at = [axes.order.index(axis) for axis in range(axes.n_position_axes)]  # where the positions' axes are in updates
+    """The layout of a call, and indices and updates rechunked to it."""
+    at = [axes.order.index(axis) for axis in range(axes.n_position_axes)]  # the axes of updates for the positions
     theirs = [updates.chunks[axis] for axis in at] if isinstance(updates, da.Array) else None
     if isinstance(indices, da.Array):
         own = indices.chunks[: axes.n_position_axes]
@@ -84,7 +84,7 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
         shape = indices.shape[: axes.n_position_axes]
         own = _auto(shape + tuple(map(sum, rows)), ("auto",) * len(shape) + rows, data.dtype)[: len(shape)]
     positions = tuple(
-        _meeting(plan, axis, sizes, theirs and theirs[axis], data.chunks[axis] if axis in axes.shared else None)
+        _common_chunks(plan, axis, sizes, theirs and theirs[axis], data.chunks[axis] if axis in axes.shared else None)
         for axis, sizes in enumerate(own)
     )
     sequenced = updates is not None and needs_sequence(axes, positions)
@@ -104,11 +104,14 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
     return layout, indices, updates
 
 
-def _meeting(plan: Plan, axis: int, own: Any, theirs: Any, shared: Any) -> tuple[int, ...]:
-    """Chunks of an axis of the positions, where those of indices, of updates and of data meet."""
+def _common_chunks(plan: Plan, axis: int, own: Any, theirs: Any, shared: Any) -> tuple[int, ...]:
+    """Common chunks of indices, updates and data along an axis of the positions.
+
+    own: chunks of indices; theirs: of updates, or None; shared: of data, or None if the axis is not shared.
+    """
     if is_known(own) and (theirs is None or is_known(theirs)):
         return refined(sum(own), *(sizes for sizes in (own, theirs, shared) if sizes is not None))
-    # Unknown sizes can't be cut; that they agree is seen when the chunks meet.
+    # Chunks of unknown sizes cannot be cut. They are paired one by one, and tasks check that their sizes agree.
     if theirs is not None and len(own) != len(theirs):
         raise errors.unknown_chunks(plan.operator, axis, len(own), len(theirs))
     if shared is not None and len(shared) > 1:
@@ -117,7 +120,7 @@ def _meeting(plan: Plan, axis: int, own: Any, theirs: Any, shared: Any) -> tuple
 
 
 class _Builder:
-    """A graph in the making, with what its tasks have in common."""
+    """A graph under construction, with the names that its tasks share."""
 
     def __init__(self, layout: Layout, *made_from: Any) -> None:
         self.layout = layout
@@ -140,7 +143,7 @@ class _Builder:
         return da.Array(graph, self.name, chunks, meta=meta)  # pyright: ignore[reportCallIssue]
 
     def routes(self, indices: Any) -> Iterator[tuple[Block, tasks.Routes]]:
-        """Where known indices go, for each chunk of them."""
+        """The routes of each chunk of NumPy indices."""
         starts = self.layout.cuts.starts
         for block in self.layout.blocks():
             at = zip(starts, block, strict=True)
@@ -151,7 +154,7 @@ class _Builder:
         return self.layout.cuts
 
     def split(self, indices: Any, how: Any) -> None:
-        """Tasks that split Dask's indices."""
+        """Add the tasks that split Dask indices. how: `split_gather` or `split_scatter`."""
         cuts = self.key("cuts")[0]
         blocks = list(self.layout.blocks())
         last = (0,) * (indices.ndim - self.layout.axes.n_position_axes)
@@ -174,13 +177,13 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
     line = meta_from_array(data._meta, ndim=1)
     merges = [tasks.Merge(plan.operator, line, fill_value, axes.order, layout.row(column)) for column in columns]
 
-    def add(block: Block, positions: Any, buckets: list[tuple[Block, Any]], look: Any, *waits: Any) -> None:
+    def add(block: Block, positions: Any, buckets: list[tuple[Block, Any]], pick: Any, *waits: Any) -> None:
         shared = layout.shared(block)
         for column, merge in zip(columns, merges, strict=True):
             picks = [
                 build.add(
                     build.key("pick", *block, *owner, *column),
-                    look,
+                    pick,
                     (data.name, *layout.data_block(shared, owner, column)),
                     bucket,
                     *waits,
@@ -203,14 +206,14 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
             build.add(build.key("bucket", *block, *owner), getitem, split, at)
 
     if _nbytes(layout.result, data.dtype) > data.nbytes:
-        # It is data that is better kept, and chunks of the result are made one after the other.
+        # No barrier: data takes less memory than the result, whose chunks are made one after the other.
         for block in layout.blocks():
             buckets = [(owner, build.key("bucket", *block, *owner)) for owner in build.owners]
             add(block, build.key("positions", *block), buckets, pick)
         return build.array(layout.result, meta, data, indices)
 
-    # All picks of a chunk of data wait until all indices are split; then it meets them all at once, and can be let go.
-    # Until then buckets, of which there are many small ones, are bundled.
+    # Barrier: picks wait until all indices are split. Then all picks of a chunk of data can run one after the other,
+    # and the chunk can be released. Until then the many small buckets are held in bundles.
     done = [build.add(build.key("done", *block), tasks.done, build.key("split", *block)) for block in layout.blocks()]
     waits = build.add(build.key("all-done")[0], tasks.all_done, done)
     for blocks in _bundles(layout, WAITING * math.prod(map(max, layout.data)) * data.dtype.itemsize):
@@ -224,7 +227,7 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
 
 
 def _bundles(layout: Layout, limit: float) -> Iterator[list[Block]]:
-    """Chunks of indices, one after the other, whose tuples go to the same owners and take no more than that."""
+    """Runs of consecutive chunks of indices with the same owners, whose tuples take at most `limit` bytes."""
     tuple_nbytes = layout.cuts.local.itemsize * len(layout.axes.leading)
     bundle: list[Block] = []
     filled, owners = 0.0, None
@@ -249,7 +252,7 @@ class _Parcel(NamedTuple):
 
     to: Block
     positions: Block
-    content: Any  # or the key of it
+    content: Any  # or its key
     nbytes: float  # at most
 
 
@@ -258,7 +261,7 @@ def scatter(layout: Layout, data: Any, indices: Any, updates: Any, scalar: Any) 
     plan, itemsize = build.plan, data.dtype.itemsize
     largest = [math.prod(map(max, layout.data))]
     row_nbytes: dict[Block, float] = {column: itemsize * math.prod(layout.row(column)) for column in layout.columns()}
-    if updates is None:  # a scalar, which does not move
+    if updates is None:  # a scalar: only tuples are sent
         row_nbytes = dict.fromkeys(row_nbytes, layout.cuts.local.itemsize * len(layout.axes.leading))
     else:
         largest.append(math.prod(max(sizes) for sizes in layout.result if is_known(sizes)))
@@ -323,9 +326,9 @@ def _parcels(build: _Builder, indices: Any, updates: Any, row_nbytes: Mapping[Bl
 
 
 def _steps(layout: Layout, parcels: list[_Parcel], limit: float) -> list[list[_Parcel]]:
-    """Parcels in the order of their tuples, in runs of about as much as may wait.
+    """Parcels in the order of their tuples, grouped in steps of about `limit` bytes.
 
-    Chunks of indices that interleave in that order stay in one run.
+    Parcels whose tuples interleave in that order stay in one step.
     """
     own = [axis for axis in range(layout.axes.n_position_axes) if axis not in layout.axes.shared]
     own = own[:1] if layout.cuts.sequenced else own

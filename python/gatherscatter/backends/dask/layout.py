@@ -1,10 +1,10 @@
-"""How chunks of indices and chunks of data meet: pure arithmetic on chunk sizes.
+"""Which chunks of indices name which chunks of data: pure arithmetic on chunk sizes.
 
-Data's axes are of three kinds. *Shared* ones are named by the place itself (batch axes; for the elements operators all
-but the axis), *indexed* ones by the indices, and *free* ones by neither: they come along. Indices are cut so that each
-of their chunks lies in one chunk of data along the shared axes. So the chunks of data that a chunk of indices may name
-are all those along the indexed axes: its *owners*, counted in C order. A *column* is a combination of chunks along the
-free axes; columns are problems of their own that share what is found out about the indices.
+Data's axes are of three kinds. *Shared* axes are indexed by the position (batch axes; for kind ELEMENTS all axes but
+the indexed one), *indexed* axes by the indices, and *free* axes by neither. Indices are cut so that each of their
+chunks is within one chunk of data along the shared axes. A chunk of indices may name all chunks of data along the
+indexed axes: its *owners*, in row-major order. A *column* is one combination of chunks along the free axes. Columns are
+independent, and share the result of resolving the indices.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from gatherscatter.plan import Plan
 
 # Sizes of the chunks along each axis; NaN where Dask does not know one.
 Chunks = tuple[tuple[int, ...], ...]
-Block = tuple[int, ...]  # where a chunk stands in the grid of chunks
+Block = tuple[int, ...]  # the coordinates of a chunk in the grid of chunks
 
 
 @dataclass(frozen=True)
 class Axes:
-    """What data's axes are to an operator, and where they stand in a gather's result (a scatter's updates)."""
+    """The kinds of data's axes, and their order in a gather's result or a scatter's updates."""
 
-    shared: tuple[int, ...]  # the same axes of indices
+    shared: tuple[int, ...]  # of data; the same axes of indices
     indexed: tuple[int, ...]
     free: tuple[int, ...]
-    n_position_axes: int  # axes of indices, but for the last one of tuples
-    order: tuple[int, ...]  # axes of the result, counted over those of positions and then the free ones
+    n_position_axes: int  # axes of indices, without the last one for kind ND
+    order: tuple[int, ...]  # the result's axes as a permutation of (position axes, free axes)
 
     @classmethod
     def of(cls, plan: Plan, n_index_axes: int) -> Axes:
@@ -47,7 +47,7 @@ class Axes:
         shared = tuple(range(b))
         free = tuple(d for d in range(b, r) if d not in indexed)
         order = tuple(range(n_position_axes + len(free)))
-        if plan.kind == AXIS:  # the free axes in front of the axis stand in front of those of the indices
+        if plan.kind == AXIS:  # in the result, free axes in front of the indexed axis precede the axes of indices
             n_before = plan.axis - b
             order = (
                 *range(b),
@@ -59,7 +59,7 @@ class Axes:
 
     @cached_property
     def leading(self) -> tuple[int, ...]:
-        """Data's axes that local tuples are for."""
+        """The axes of data that local tuples index."""
         return tuple(sorted(self.shared + self.indexed))
 
     @property
@@ -69,6 +69,7 @@ class Axes:
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
+    """The inverse permutation."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
@@ -81,7 +82,7 @@ def is_known(sizes: Sequence[float]) -> bool:
 
 
 def refined(n: int, *cuts: Sequence[int]) -> tuple[int, ...]:
-    """Chunks of an axis of size n, cut wherever one of the given ones is cut."""
+    """The coarsest chunks of an axis of size n with a boundary at each boundary of the given chunks."""
     at = {0, n}
     for sizes in cuts:
         at.update(int(end) for end in ends(sizes) if end < n)
@@ -91,12 +92,12 @@ def refined(n: int, *cuts: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Cuts:
-    """All that a task has to know to tell where the tuples of a chunk of indices go."""
+    """Everything that a task needs to route the tuples of a chunk of indices to their owners."""
 
     plan: Plan
     axes: Axes
     data: tuple[tuple[int, ...], ...]  # data's chunks along the leading axes
-    positions: tuple[tuple[int, ...], ...]  # chunks of the positions; NaN where their sizes are known in tasks only
+    positions: tuple[tuple[int, ...], ...]  # chunks of the positions; NaN for sizes that only tasks know
     sequenced: bool  # whether tuples carry sequence numbers
 
     @cached_property
@@ -109,12 +110,12 @@ class Cuts:
 
     @cached_property
     def starts(self) -> list[NDArray[np.int64]]:
-        """For each axis of the positions, where its chunks start, and its size; nothing where that is not known."""
+        """For each axis of the positions, the starts of its chunks and its size; only [0] if sizes are unknown."""
         return [np.concatenate([[0], ends(sizes if is_known(sizes) else ())]) for sizes in self.positions]
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """How many owners there are along each indexed axis."""
+        """The number of owners along each indexed axis."""
         return tuple(len(self.sizes[axis]) for axis in self.axes.indexed)
 
     @cached_property
@@ -124,7 +125,7 @@ class Cuts:
 
     @cached_property
     def _even(self) -> dict[int, int]:
-        """The size of an axis' chunks where they all have one, but for a shorter last one."""
+        """The size of an axis' chunks, for axes with chunks of equal size except for a shorter last one."""
         return {
             axis: sizes[0]
             for axis, sizes in self.sizes.items()
@@ -132,7 +133,7 @@ class Cuts:
         }
 
     def localize(self, axis: int, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which chunk each index along an axis of data falls in, and where in it; what is below 0 falls in any."""
+        """The chunk of each index along an axis of data, and the index within it; arbitrary for negative indices."""
         if axis in self._even:
             return np.divmod(index, self._even[axis])
         owner = np.searchsorted(self.ends[axis], index, side="right")
@@ -143,7 +144,10 @@ class Cuts:
         return {axis: self.ends[axis] - np.array(sizes, np.int64) for axis, sizes in self.sizes.items()}
 
     def shared_block(self, axis: int, start: int) -> tuple[int, int]:
-        """The chunk of data along a shared axis that a chunk of indices lies in, and where in it that starts."""
+        """Along a shared axis: the chunk of data that holds a chunk of indices, and the offset of the latter in it.
+
+        start: of the chunk of indices.
+        """
         ends = self.ends[axis]
         block = min(int(np.searchsorted(ends, start, side="right")), len(ends) - 1)
         return block, start - int(ends[block] - self.sizes[axis][block])
@@ -179,7 +183,7 @@ class Layout:
         return tuple(self.data[axis][i] for axis, i in zip(self.axes.free, column, strict=True))
 
     def shared(self, block: Block) -> Block:
-        """Where along the shared axes the chunks of data stand that a chunk of indices may name."""
+        """The coordinates, along the shared axes, of the chunks of data that a chunk of indices may name."""
         found = []
         for axis in self.axes.shared:
             sizes = self.positions[axis]
@@ -207,9 +211,9 @@ class Layout:
 
 
 def needs_sequence(axes: Axes, positions: Sequence[Sequence[float]]) -> bool:
-    """Whether chunks of indices, one after the other, are not in row-major order of their tuples.
+    """Whether the chunks of indices, one after the other, do not have their tuples in row-major order.
 
-    Along shared axes the order does not matter: the tuples of different items have no destination in common.
+    The order along shared axes does not matter: tuples at different positions there have no common destination.
     """
     own = [positions[axis] for axis in range(axes.n_position_axes) if axis not in axes.shared]
     return any(len(sizes) > 1 and any(tuple(front) != (1,) for front in own[:n]) for n, sizes in enumerate(own))

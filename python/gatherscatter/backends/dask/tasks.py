@@ -1,11 +1,11 @@
-"""What the tasks of a graph do, on chunks of whatever library.
+"""The functions that tasks run, on chunks of any library.
 
     gather    split(indices) → bucket → bundle(buckets) → pick(data, bundle) → merge(picks)
     scatter   split(indices) → send(split, updates) → parcel → apply(data, parcels)
 
-A bucket holds the local tuples that one chunk of indices has for one chunk of data: one index for each of data's
-leading axes, counted within that chunk, with negatives and the mode dealt with. None stands for an empty one. What
-another task made is never written to, so any task may run twice.
+A bucket holds the local tuples of one chunk of indices that name rows of one chunk of data: one resolved index for each
+of data's leading axes, relative to that chunk. An empty bucket is None. No task writes to the result of another task,
+so any task may run twice.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from gatherscatter.plan import Plan, explain, unravel
 
 Array = NDArray[Any]
 
-# A chunk without axes may be a scalar of NumPy's.
+# A chunk of rank 0 may be a NumPy scalar.
 _NUMPY = (np.ndarray, np.generic)
 
-# Indices that are resolved at a time where only their check is wanted.
+# Block size, in tuples, of `check`.
 _BLOCK = 1 << 16
 
 
 def on_host(array: Any) -> Array:
-    """An array of any library as NumPy's."""
+    """An array of any library as a NumPy array."""
     if isinstance(array, np.ndarray):
         return array
     from array_api_compat import to_device
@@ -47,10 +47,10 @@ def on_host(array: Any) -> Array:
 
 
 def like(array: Array, chunk: Any) -> Any:
-    """NumPy's indices as an array of the chunk's library, on its device."""
+    """NumPy indices as an array of the chunk's library, on its device."""
     if isinstance(chunk, _NUMPY):
         return array
-    # Some libraries lack the unsigned dtypes.
+    # As int64, since some libraries lack unsigned dtypes.
     return _backend(chunk).asarray(array.astype(np.int64), chunk)
 
 
@@ -74,12 +74,12 @@ def concatenated(arrays: Sequence[Any]) -> Any:
     if len(arrays) == 1:
         return arrays[0]
     if isinstance(arrays[0], _NUMPY):
-        return np.concatenate(arrays, dtype=arrays[0].dtype)  # which would else become the machine's byte order
+        return np.concatenate(arrays, dtype=arrays[0].dtype)  # dtype: keep the byte order
     return _backend(arrays[0]).namespace(arrays[0]).concat(list(arrays), axis=0)
 
 
 def _keep_no_memory() -> None:
-    """In Dask's workers, keep no memory of freed results: workers are paused by what the system says they hold."""
+    """In Dask workers, keep no memory of freed results: it counts as used, and Dask pauses workers that use much."""
     distributed = sys.modules.get("distributed")
     if memory.limit and distributed is not None:
         with contextlib.suppress(ValueError):
@@ -91,7 +91,10 @@ def _keep_no_memory() -> None:
 
 
 def resolve(indices: Array, component: int, plan: Plan, start: int, rows: NDArray[np.int64]) -> int:
-    """Write indices into one axis after the rule for negatives and the mode, -1 for none; where a bad one is, or -1."""
+    """Resolve one component of the tuples: write the indices with negatives and mode applied, or -1 for none, to rows.
+
+    Returns the number of the first tuple with a bad index, or -1.
+    """
     if len(rows) == 0:
         return -1
     tuples = indices[..., component : component + 1] if plan.kind == ND else indices[..., None]
@@ -100,7 +103,7 @@ def resolve(indices: Array, component: int, plan: Plan, start: int, rows: NDArra
 
 
 def check(indices: Array, plan: Plan, at: Sequence[int] = ()) -> None:
-    """Raise for the first tuple, in row-major order, that the mode does not take."""
+    """Raise the error for the first tuple, in row-major order, with a bad index. at: the chunk's first position."""
     n = indices.size // plan.depth if plan.kind == ND and plan.depth else indices.size
     rows = np.empty(min(n, _BLOCK), np.int64)
     for start in range(0, n, _BLOCK):
@@ -113,25 +116,25 @@ def check(indices: Array, plan: Plan, at: Sequence[int] = ()) -> None:
 
 @dataclass(frozen=True)
 class Routes:
-    """Where the tuples of one chunk of indices go, sorted by owner, for each owner a run of them."""
+    """The tuples of one chunk of indices sorted by owner: one run of tuples for each owner."""
 
     shape: tuple[int, ...]  # of the chunk's positions
-    order: NDArray[np.intp]  # the tuples that name something
-    tuples: Array  # in that order, local to their owners
-    sequence: NDArray[np.int64] | None  # in that order: their row-major numbers among all tuples
-    owners: Array  # those that are named
-    bounds: list[int]  # where their runs start, and the end
+    order: NDArray[np.intp]  # the tuples that name a row, sorted by owner
+    tuples: Array  # in that order; indices relative to the owner
+    sequence: NDArray[np.int64] | None  # in that order; row-major numbers among all tuples of the call
+    owners: Array  # the owners with tuples
+    bounds: list[int]  # the starts of the owners' runs, and the end
 
     def runs(self) -> zip[tuple[int, int, int]]:
         return zip(self.owners.tolist(), self.bounds[:-1], self.bounds[1:], strict=True)
 
     def bucket(self, start: int, end: int) -> list[Any]:
-        # Arrays of their own, so that what is sent or spilled frees its memory.
+        # Copies, not views: a view would keep the memory of all tuples alive.
         return [self.tuples[start:end].copy(), None if self.sequence is None else self.sequence[start:end].copy()]
 
     @property
     def positions(self) -> list[Any]:
-        """Which positions' rows come, in the order in which they come when owners send theirs one after the other."""
+        """The chunk's shape, and the positions that get rows, in the order of the concatenated rows of all owners."""
         return [self.shape, self.order.astype(np.min_scalar_type(int(np.prod(self.shape))))]
 
 
@@ -173,7 +176,7 @@ def _sequence(shape: tuple[int, ...], block: Block, cuts: Cuts) -> NDArray[np.in
             starts = cuts.starts[axis]
             along = np.arange(starts[block[axis]], starts[block[axis]] + n)
             sequence = sequence[..., None] * starts[-1] + along
-        else:  # which makes no difference
+        else:  # the order along shared axes does not matter
             sequence = np.repeat(sequence[..., None], n, axis=-1)
     return sequence.reshape(-1)
 
@@ -182,7 +185,7 @@ def _sorted(
     shape: tuple[int, ...], columns: dict[int, Array], owners: Array, sequence: NDArray[np.int64] | None, cuts: Cuts
 ) -> Routes:
     n_owners = int(np.prod(cuts.grid, dtype=np.int64))
-    # 8 and 16 bits are sorted by radix; what names nothing comes last.
+    # Tuples that name no row get the last key. NumPy uses radix sort for keys of 8 and 16 bits.
     keys = np.where(owners < 0, n_owners, owners).astype(np.min_scalar_type(n_owners))
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -205,7 +208,7 @@ def shape_of(chunk: Any) -> tuple[int, ...]:
 
 
 def measure(cuts: Cuts, shapes: Sequence[tuple[int, ...]]) -> Cuts:
-    """The same cuts with sizes that were not known before; shapes are those of all chunks of indices."""
+    """The cuts with unknown sizes filled in from the shapes of all chunks of indices."""
     grid = tuple(len(sizes) for sizes in cuts.positions)
     found = []
     for axis, sizes in enumerate(cuts.positions):
@@ -217,7 +220,7 @@ def measure(cuts: Cuts, shapes: Sequence[tuple[int, ...]]) -> Cuts:
 
 
 def split_gather(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
-    """The positions that rows come to, then a bucket for each owner."""
+    """[the positions that get rows, a bucket of tuples for each owner...]."""
     routes = route(on_host(indices), block, cuts)
     buckets: list[Any] = [None] * int(np.prod(cuts.grid, dtype=np.int64))
     for owner, start, end in routes.runs():
@@ -226,7 +229,7 @@ def split_gather(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
 
 
 def split_scatter(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
-    """A bucket for each owner: its updates, their tuples and sequence numbers. The chunk's shape comes first."""
+    """[the chunk's shape, a bucket for each owner...]. A bucket: numbers of updates, tuples, sequence numbers."""
     routes = route(on_host(indices), block, cuts)
     buckets: list[Any] = [None] * int(np.prod(cuts.grid, dtype=np.int64))
     for owner, start, end in routes.runs():
@@ -235,11 +238,11 @@ def split_scatter(block: Block, indices: Any, cuts: Cuts) -> list[Any]:
 
 
 def done(split: Any) -> None:
-    """Completion of a split: None, so that a task which waits for all splits holds none of them in memory."""
+    """Signal that a split is done. The result is None, so that the barrier holds no split in memory."""
 
 
 def all_done(signs: Sequence[None]) -> None:
-    """A barrier: no data is read before all indices are split, so that each chunk of it is needed once."""
+    """A barrier: no data is read before all indices are split, so that each chunk of data is loaded once."""
 
 
 def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None) -> Any:
@@ -257,7 +260,7 @@ def pick_of(order: tuple[int, ...], n: int, chunk: Any, bundle: Sequence[Array |
 
 @dataclass(frozen=True)
 class Merge:
-    """Make a chunk of a gather's result of rows from all owners."""
+    """Merge rows from all owners into a chunk of a gather's result."""
 
     operator: Operator
     meta: Any
@@ -276,7 +279,7 @@ class Merge:
         return permuted(result, self.order)
 
     def _written(self, shape: tuple[int, ...], order: Array, pieces: list[Array]) -> Array:
-        """Row by row into the result, which takes no more memory than it and the pieces."""
+        """Write rows into the result, which needs no memory other than the result and the pieces."""
         dtype = self.meta.dtype
         result = np.empty((int(np.prod(shape)), *self.row), dtype)
         if len(order) < len(result):
@@ -288,27 +291,27 @@ class Merge:
         return result.reshape((*shape, *self.row))
 
     def _read(self, shape: tuple[int, ...], order: Array, pieces: list[Any]) -> Any:
-        """For arrays that cannot be written to: rows find their positions."""
-        turns = np.full(int(np.prod(shape)), len(order))  # which names no row, so it is filled
-        turns[order] = np.arange(len(order))
-        rows = concatenated(pieces) if pieces else _nothing(self.meta, self.row)
-        filled = len(order) < len(turns)
-        turns = like(turns.reshape((*shape, 1)), rows)
+        """For arrays that cannot be written to: gather the rows of the result from the concatenated pieces."""
+        sources = np.full(int(np.prod(shape)), len(order))  # out of bounds: filled
+        sources[order] = np.arange(len(order))
+        rows = concatenated(pieces) if pieces else _no_rows(self.meta, self.row)
+        filled = len(order) < len(sources)
+        sources = like(sources.reshape((*shape, 1)), rows)
         return gathers.gather_nd(
-            rows, turns, mode="fill" if filled else "promise_in_bounds", fill_value=self.fill_value
+            rows, sources, mode="fill" if filled else "promise_in_bounds", fill_value=self.fill_value
         )
 
 
-def _nothing(meta: Any, row: tuple[int, ...]) -> Any:
+def _no_rows(meta: Any, row: tuple[int, ...]) -> Any:
     return _backend(meta).zeros((0, *row), meta)
 
 
 @dataclass(frozen=True)
 class Send:
-    """Deal the updates of a chunk out to their owners."""
+    """Split the updates of a chunk into a parcel for each owner: [tuples, sequence numbers, updates]."""
 
     operator: Operator
-    order: tuple[int, ...]  # axes of the updates with the positions first
+    order: tuple[int, ...]  # axes of the updates, the positions' axes first
     n_position_axes: int
 
     def __call__(self, split: list[Any], updates: Any) -> list[Any]:
@@ -318,7 +321,7 @@ class Send:
         return [None if bucket is None else self.parcel(flat, *bucket) for bucket in buckets]
 
     def one(self, updates: Any, shape: tuple[int, ...], bucket: list[Any]) -> list[Any]:
-        """A parcel by itself."""
+        """The parcel for one owner."""
         _keep_no_memory()
         return self.parcel(self.flat(updates, tuple(shape)), *bucket)
 
@@ -339,10 +342,10 @@ def parcel_of_scalar(split: list[Any], at: int) -> list[Any] | None:
 
 @dataclass(frozen=True)
 class State:
-    """A chunk of data some of whose updates have been applied, and the parcels that wait."""
+    """A chunk of data with some of its updates applied, and the parcels that wait."""
 
     chunk: Any
-    named: Array | None  # for each destination how many updates it got; before any were applied: None
+    named: Array | None  # the number of applied updates of each destination; None if none was applied
     waiting: list[Any]
 
     def __sizeof__(self) -> int:
@@ -353,16 +356,16 @@ class State:
 class Apply:
     """Apply parcels of updates to the chunk of data that owns their destinations.
 
-    One task for all of them would have to hold all updates, if they all go to one chunk; so there is a chain of
-    tasks, each for some. Its steps let parcels wait until they are worth writing the chunk anew.
+    The updates are applied by a chain of tasks, so that no task has to hold all of them. Parcels wait until their size
+    reaches a limit, since each application copies the chunk.
     """
 
     operator: Operator
     reduction: str
     include_self: bool
     order: tuple[int, ...]  # data's axes, free ones last
-    scalar: Any  # the one update for all, where parcels have none
-    limit: float  # bytes of parcels that wait
+    scalar: Any  # the update, if it is a scalar; parcels then have none
+    limit: float  # bytes of waiting parcels
 
     def __call__(self, state: Any, parcels: Sequence[list[Any] | None], last: bool) -> Any:
         _keep_no_memory()
@@ -375,11 +378,11 @@ class Apply:
         return self._applied(state) if _size(waiting) > self._limit(state.chunk) else state
 
     def _limit(self, chunk: Any) -> float:
-        # Sums become means where we know how: elsewhere, the chunk's library makes them of all updates at once.
+        # Sums in steps become means on NumPy chunks only. For other libraries all updates wait for one scatter.
         return float("inf") if self.reduction == "mean" and not isinstance(chunk, np.ndarray) else self.limit
 
     def _finished(self, state: State) -> Any:
-        if state.named is None:  # all at once
+        if state.named is None:  # no updates were applied before: apply all at once
             if not state.waiting:
                 return state.chunk
             tuples, updates = self._joined(state)
@@ -395,7 +398,7 @@ class Apply:
         return permuted(table, inverse(self.order))
 
     def _applied(self, state: State) -> State:
-        """Without anything that waits."""
+        """The state with all waiting parcels applied."""
         if not state.waiting:
             return state
         chunk, named = state.chunk, state.named
@@ -406,10 +409,10 @@ class Apply:
         if self.include_self or reduction == "none":
             chunk = self._scattered(chunk, tuples, updates, reduction, True)
         else:
-            # What got an update in an earlier step goes on from there.
-            again = gathers.gather_nd(named, tuples) > 0
+            # A destination with an update in an earlier step starts from its current element, as include_self=True.
+            was_named = gathers.gather_nd(named, tuples) > 0
             for include_self in (False, True):
-                which = np.flatnonzero(again == include_self)
+                which = np.flatnonzero(was_named == include_self)
                 if len(which):
                     some = updates if state.waiting[0][2] is None else gathers.gather(updates, like(which, updates))
                     chunk = self._scattered(chunk, tuples[which], some, reduction, include_self)

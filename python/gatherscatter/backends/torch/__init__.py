@@ -1,9 +1,9 @@
 """PyTorch tensors, on any device, with autograd, `torch.func` and `torch.compile`.
 
-CPU tensors that need neither a gradient nor a trace go to the compiled kernels, which work on the same memory
-(``memory.py``). All others take PyTorch's primitives: index_select, gather, index_copy, index_add, scatter_reduce. Two
-steps are operators of our own (``operators.py``), so that a compiled graph can raise an IndexError, and sums on the CPU
-keep their order in it.
+CPU tensors that need neither a gradient nor a trace go to the compiled kernels, as NumPy arrays that share their
+memory (``memory.py``). Other tensors use PyTorch's primitives: index_select, gather, index_copy, index_add,
+scatter_reduce. Two steps are custom operators (``operators.py``): the check of bounds, so that a compiled graph can
+raise an IndexError, and reductions, so that a compiled graph keeps the order of updates on the CPU.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gatherscatter.backends.torch import memory, operators
 from gatherscatter.operators import Operator
 from gatherscatter.plan import Plan
 
-# PyTorch has few operators for these.
+# PyTorch supports few operations on unsigned dtypes, so they are viewed as signed ones.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _INDEX_DTYPES = frozenset(
     (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
@@ -67,7 +67,7 @@ class TorchBackend(TableBackend):
     # Small calls
 
     def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Tensor | None:
-        # A subclass, whose results may be of its own class, is not for the kernels.
+        # Not for subclasses of Tensor, whose results may be of the subclass.
         if memory.is_watched() or not type(data) is type(indices) is Tensor:
             return None
         try:
@@ -128,7 +128,7 @@ class TorchBackend(TableBackend):
         _check_layout(plan, data, indices)
 
     def numpy_dtype(self, array: Any) -> np.dtype[Any]:
-        """Of a dtype that NumPy lacks, float32, whose numbers are rounded once more."""
+        """For a dtype that NumPy lacks: float32, from which numbers are then rounded once more."""
         return memory.NUMPY_DTYPES.get(array.dtype, np.dtype(np.float32))
 
     def from_numpy(self, array: values.Array, like: Any) -> Tensor:
@@ -143,18 +143,18 @@ class TorchBackend(TableBackend):
     # Resolve
 
     def resolve_axis(self, index: Any, size: int, plan: Plan) -> tuple[Any, Any | None]:
-        """PyTorch does no arithmetic on uint64."""
+        """Convert uint64, on which PyTorch has no arithmetic, to int64."""
         if index.dtype is torch.uint64:
             signed = index.view(torch.int64)
-            if plan.mode == "wrap" and size:  # two's complement is 2**64 less than the number
+            if plan.mode == "wrap" and size:  # a negative value is the number minus 2**64
                 index = torch.where(signed < 0, (signed % size + 2**64 % size) % size, signed)
             else:
                 index = torch.where(signed < 0, _LAST, signed)
         return super().resolve_axis(index, size, plan)
 
     def check_bounds(self, rows: Any, outside: Any | None, indices: Any, plan: Plan) -> Any:
-        """Traced, the check is an operator of its own."""
-        if outside is None or plan.mode == "fill" or indices.is_meta:  # meta: shapes alone, and no indices to check
+        """In a trace or transform, the check is a custom operator."""
+        if outside is None or plan.mode == "fill" or indices.is_meta:  # meta tensors have no values to check
             return rows
         if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or type(outside) is not Tensor:
             return operators.checked(
@@ -175,7 +175,7 @@ class TorchBackend(TableBackend):
         if data.dtype not in _SIGNED:
             return super().write(data, rows, updates, plan)
         signed = _SIGNED[data.dtype]
-        # Max and min have the order of signed integers once the sign bits are flipped.
+        # For max and min: flipping the sign bit maps the order of unsigned integers to that of signed ones.
         flip = torch.iinfo(signed).min if plan.reduction in ("max", "min") else 0
         result = _UNSIGNED.write(data.view(signed) ^ flip, rows, updates.view(signed) ^ flip, plan) ^ flip
         return result.view(data.dtype)
@@ -195,7 +195,7 @@ class TorchBackend(TableBackend):
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
         if reduction == "add" and table.dtype in (torch.float32, torch.float64) and not torch.compiler.is_compiling():
-            return operators.longer(table).index_add(0, rows, updates)[:-1]  # which is in order, on the CPU
+            return operators.longer(table).index_add(0, rows, updates)[:-1]  # in order on the CPU
         if table.is_floating_point() or table.is_complex():
             return _Combine.apply(table, rows, updates, reduction)
         return operators.combined(table, rows, updates, reduction)
@@ -208,7 +208,7 @@ class TorchBackend(TableBackend):
 
 
 class _UnsignedBackend(TorchBackend):
-    """Unsigned integers that are stored as signed ones."""
+    """Unsigned integers viewed as signed ones of the same width."""
 
     def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
         return TableBackend.write(self, data, rows, updates, plan)
@@ -217,12 +217,12 @@ class _UnsignedBackend(TorchBackend):
         bits = torch.iinfo(sums.dtype).bits
         if bits < 64:
             return ((sums.long() & (2**bits - 1)) // counts).to(sums.dtype)
-        quotient = ((sums >> 1) & _LAST) // counts * 2  # of half of it, which is positive
+        quotient = ((sums >> 1) & _LAST) // counts * 2  # divide half of the sum, which is not negative, and double
         return quotient + (sums - quotient * counts >= counts)
 
 
 def _writable(*tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:
-    """As `memory.as_numpy`, where the last tensor is written to."""
+    """As `memory.as_numpy`; the last tensor is written to, so it must not be a lazy negation or conjugate."""
     out = tensors[-1]
     return None if out.is_neg() or out.is_conj() else memory.as_numpy(*tensors)
 
@@ -239,7 +239,7 @@ _UNSIGNED = _UnsignedBackend()
 
 
 class _Combine(torch.autograd.Function):
-    """gatherscatter::combined with its gradients, to any order."""
+    """gatherscatter::combined with gradients of any order."""
 
     generate_vmap_rule = True
 
@@ -276,6 +276,6 @@ def _take_or_zero(table: Tensor, rows: Tensor) -> Tensor:
     return operators.longer(table).index_select(0, rows)
 
 
-# torch.compile follows the planning itself, not the cache around it.
+# torch.compile traces the functions that make plans, without the lru_cache around them.
 torch.compiler.substitute_in_graph(plans.gather)(inspect.unwrap(plans.gather))
 torch.compiler.substitute_in_graph(plans.scatter)(inspect.unwrap(plans.scatter))

@@ -1,4 +1,4 @@
-"""Tensors as NumPy arrays on the same memory, and which tensors may be taken so."""
+"""Conversion between tensors and NumPy arrays that share memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gatherscatter.reductions import DTYPES
 NUMPY_DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     getattr(torch, name): np.dtype(name) for name in DTYPES if name != "bfloat16" and hasattr(torch, name)
 }
-# Dtypes that NumPy has only from ml_dtypes, where that is installed: the dtype, and one that Tensor.numpy() knows.
+# Dtypes of ml_dtypes, if installed: the NumPy dtype, and a dtype of its width that Tensor.numpy() supports.
 _CARRIED: dict[torch.dtype, tuple[np.dtype[Any], torch.dtype]] = {}
 try:
     import ml_dtypes
@@ -33,12 +33,15 @@ _tracing_state = torch._C._get_tracing_state
 
 
 def is_watched() -> bool:
-    """Whether a trace or a mode has to see PyTorch's own operators; tensors of torch.func refuse numpy() themselves."""
+    """Whether a trace, a dispatch mode or forward-mode autograd must record PyTorch's operators.
+
+    torch.func needs no check here: its tensors raise in numpy().
+    """
     return _is_compiling() or _n_modes() > 0 or forward_ad._current_level >= 0 or _tracing_state() is not None
 
 
 def as_numpy(*tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:
-    """Arrays on the tensors' memory; None where the tensors need PyTorch: for a gradient, a trace, another device."""
+    """Arrays that share the tensors' memory; None if the tensors need PyTorch (gradient, trace, another device)."""
     if is_watched():
         return None
     arrays = []
@@ -60,10 +63,10 @@ def as_numpy(*tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:
 
 
 def on_memory(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """An array on the tensor's memory.
+    """An array that shares the tensor's memory.
 
-    RuntimeError or TypeError for what has none: another device, a gradient, a view that negates or conjugates, a
-    dtype that NumPy lacks.
+    Raises RuntimeError or TypeError if that is impossible: on another device, with a gradient, for a lazy negation or
+    conjugate, or for a dtype that NumPy lacks.
     """
     carried = _CARRIED.get(tensor.dtype)
     if carried is None:
@@ -73,7 +76,7 @@ def on_memory(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def from_numpy(array: np.ndarray[Any, Any], dtype: torch.dtype) -> Tensor:
-    """A tensor on the array's memory."""
+    """A tensor that shares the array's memory."""
     carried = _CARRIED.get(dtype)
     if carried is None:
         return torch.from_numpy(array)

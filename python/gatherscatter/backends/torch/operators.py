@@ -1,4 +1,4 @@
-"""Operators of our own in PyTorch: the check of bounds and the reductions, which traces and gradients go through."""
+"""Custom operators of PyTorch: the check of bounds and the reductions, for traces and gradients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gatherscatter.plan import Plan
 
 
 def words_of(op: Operator) -> str:
-    """What messages need of an operator, as a string that PyTorch's operators take."""
+    """The fields of an operator that messages need, as one string, since custom operators take no other objects."""
     return "\n".join((op.name, op.data, op.indices, op.negatives))
 
 
@@ -38,7 +38,7 @@ def checked(
     data: Sequence[int],
     n_mapped: int,
 ) -> Tensor:
-    """Return rows, or raise for the first index outside. The first n_mapped axes are those of torch.func.vmap."""
+    """Return rows, or raise for the first index outside. The first n_mapped axes are from torch.func.vmap."""
     if bool(outside.any()):
         if n_mapped:
             bad = outside.flatten(n_mapped).any(-1) if outside.ndim > n_mapped else outside
@@ -66,7 +66,7 @@ def _(info: Any, in_dims: Any, rows: Tensor, outside: Tensor, indices: Tensor, *
 
 
 def _mapped(tensor: Tensor, axis: int | None, size: int) -> Tensor:
-    """The mapped axis in front; one is made where the tensor is the same for all."""
+    """The tensor with the mapped axis first; expanded along a new one if it is not mapped."""
     return tensor.expand(size, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
 
 
@@ -74,13 +74,13 @@ def _mapped(tensor: Tensor, axis: int | None, size: int) -> Tensor:
 
 
 def longer(table: Tensor) -> Tensor:
-    """A copy of the table with one more row, for what is dropped."""
+    """A copy of the table with one more row, for dropped updates."""
     return torch.cat([table, table.new_zeros(1, *table.shape[1:])])
 
 
 @torch.library.custom_op("gatherscatter::combined", mutates_args=())
 def combined(table: Tensor, rows: Tensor, updates: Tensor, reduction: str) -> Tensor:
-    """The table with updates combined into it in order; a row id past its end is dropped."""
+    """The table with updates combined into it, in order. An update with row id n_rows is dropped."""
     if table.is_cpu and table.dtype in memory.NUMPY_DTYPES:
         plan = plans.scatter(SCATTER, tuple(table.shape), tuple(rows.shape), 0, 0, "drop", reduction, True)
         data, indices, values = (memory.on_memory(tensor.detach()) for tensor in (table, rows, updates))
@@ -95,7 +95,7 @@ def _combined_by_primitives(table: Tensor, rows: Tensor, updates: Tensor, reduct
     if dtype.is_complex and reduction == "mul":
         result: Tensor = sorting.combine(xp, table, rows, updates, torch.mul, include_self=True)
         return result
-    if dtype.is_complex:  # index_add would multiply by 1 + 0j, and infinity times 0 is NaN
+    if dtype.is_complex:  # by parts: index_add multiplies by 1 + 0j, and infinity times 0 is NaN
         parts = _combined_by_primitives(torch.view_as_real(table), rows, torch.view_as_real(updates), reduction)
         return torch.view_as_complex(parts)
     result = longer(table)
@@ -116,7 +116,7 @@ def _(info: Any, in_dims: Any, table: Tensor, rows: Tensor, updates: Tensor, red
     n = info.batch_size
     table, rows, updates = (_mapped(t, d, n) for t, d in zip((table, rows, updates), in_dims[:3], strict=True))
     n_rows = table.shape[1]
-    # One table of all; what is dropped from its own table is dropped from this one.
+    # All tables in one; dropped updates get the row id past the end of it.
     start = torch.arange(n, device=rows.device)[:, None] * n_rows
     rows = torch.where(rows < n_rows, rows + start, n * n_rows).reshape(-1)
     result = combined(table.flatten(0, 1), rows, updates.flatten(0, 1), reduction)

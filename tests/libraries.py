@@ -184,7 +184,7 @@ def has_dtype(library, dtype):
 def cannot(library, function, reduction, dtype):
     """Why a backend refuses what another can do, or None."""
     if library.package == "array_api_strict" and reduction == "mean" and dtype.startswith("complex"):
-        return "the standard makes no complex number of two parts"
+        return "the standard cannot make complex numbers from their parts"
     return None
 
 

@@ -5,8 +5,8 @@
 #                         v
 #                       offsets of the block, on the stack; the block is moved while it is in L1
 #
-# Each index is read from memory once. So another thread that writes to the index array during the call can change the
-# result, but cannot cause an out-of-bounds access.
+# An index is copied to the stack, and that copy is both checked and used. So another thread that writes to the index
+# array during the call can change the result, but cannot cause an out-of-bounds access.
 cimport cython
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy

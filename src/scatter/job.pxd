@@ -20,7 +20,7 @@ cdef enum:
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
     uint32_t types              # mask: supported; 0: any dtype
-    uint32_t reorderable        # mask: the order of updates cannot change a bit of the result
+    uint32_t associative        # mask: grouping the updates, in order, cannot change a bit of the result
     uint32_t has_identity
     bint idempotent
     char identity[N_TYPES][MAX_WORD_BYTES]

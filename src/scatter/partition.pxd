@@ -277,7 +277,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         free(partition.records)
         return False
     partition.end = partition.begin + n_counts + 1
-    if job.row_bytes == 0:  # no rows to copy tile by tile
+    if job.row_bytes == 0:  # data is in out already, or its rows are empty: there are none to copy tile by tile
         copy_data(job)
     bad[0] = OK
     partition.start = 0

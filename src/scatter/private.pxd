@@ -21,7 +21,7 @@ cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach
     cdef int type_code = job.step.type_code
     # Not for bool: a step normalises any true byte to 1, so combining would change destinations without updates.
     return (job.n_threads > 1 and job.step.reduction != ASSIGN and job.step.by_value and type_code != BOOL
-            and job.reduction.reorderable >> type_code & 1
+            and job.reduction.associative >> type_code & 1
             and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
             and low == 0 and reach + width == job.out_bytes and job.n_threads * job.out_bytes <= SCRATCH_BYTES
             and (forced or (job.out_bytes <= PRIVATE_BYTES

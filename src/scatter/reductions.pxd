@@ -311,7 +311,9 @@ cdef inline value_t step_of(ReductionCode code, value_t a, value_t b) noexcept n
         return maximum(a, b)
     elif code == MIN:
         return minimum(a, b)
-    return multiply_marked(a, b)
+    elif code == MUL_MARKED:
+        return multiply_marked(a, b)
+    return a  # a code without a case
 
 
 cdef inline inline_void combine_elements(value_t* kind, ReductionCode code, char* out, const int64_t* offsets,
@@ -374,5 +376,5 @@ cdef inline inline_void combine_typed(value_t* kind, bint by_value, const Step* 
         combine_constant(kind, MUL_MARKED, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.reduction == MAX:
         combine_constant(kind, MAX, by_value, step, out, offsets, updates, update_offsets, update_step, n)
-    else:
+    elif step.reduction == MIN:
         combine_constant(kind, MIN, by_value, step, out, offsets, updates, update_offsets, update_step, n)

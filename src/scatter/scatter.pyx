@@ -14,8 +14,9 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                     write_rows       each row is written once from data and its updates, with non-temporal stores for
                                      large results
     ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its piece of each row
-    PRIVATE     (private.pxd) few destinations and a reduction whose updates can be reordered (integers): each thread
-                applies a chunk of the updates to a private copy of the destinations, and the copies are combined
+    PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max
+                and min): each thread applies a chunk of the updates to a private copy of the destinations, and the
+                copies are combined in order
     PARTITION   (partition.pxd) all other large scatters: propagation blocking. Destinations are cut into tiles that
                 fit L2. In rounds of a bounded number of updates:
                     count_records  each thread counts the updates of its chunk by tile (histogram)
@@ -71,10 +72,10 @@ cdef int forced_threads = 0
 cdef int last = AUTO
 
 
-def register(str name not None, int code, types, reorderable, bint idempotent, dict identities not None):
-    """Register a reduction under its name. types and reorderable are masks, in which bit t stands for TypeCode t.
+def register(str name not None, int code, types, associative, bint idempotent, dict identities not None):
+    """Register a reduction under its name. types and associative are masks, in which bit t stands for TypeCode t.
 
-    types: supported; 0: any dtype. reorderable: the order of updates cannot change a bit of the result. idempotent:
+    types: supported; 0: any dtype. associative: grouping the updates, in order, cannot change a bit. idempotent:
     a repeated update changes nothing. identities: {TypeCode: bytes in native byte order}, such that the step of the
     identity and an update is the update bit for bit. Complex MUL has none: its destinations are marked instead.
     """
@@ -84,7 +85,7 @@ def register(str name not None, int code, types, reorderable, bint idempotent, d
     reduction = &reductions[code]
     memset(reduction, 0, sizeof(Reduction))
     reduction.types = types
-    reduction.reorderable = reorderable
+    reduction.associative = associative
     reduction.idempotent = idempotent
     for type_code, identity in identities.items():
         if not 0 <= type_code < N_TYPES or not 0 < len(identity) <= MAX_WORD_BYTES:

@@ -1,4 +1,4 @@
-"""The ways that kernels choose between (the heads of src/gather.pyx and src/scatter.pyx), each at its edges.
+"""Each strategy at its edges: the heads of src/gather/gather.pyx and src/scatter/scatter.pyx list them.
 
 Calls are held against NumPy one update after the other, or as sums of whole numbers, which no order changes.
 """

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 def register(
-    name: str, code: int, types: int, reorderable: int, idempotent: bool, identities: dict[int, bytes]
+    name: str, code: int, types: int, associative: int, idempotent: bool, identities: dict[int, bytes]
 ) -> None: ...
 def scatter(
     kind: int,

@@ -15,6 +15,7 @@ from gatherscatter.backends import kernels, means, references
 from gatherscatter.backends.base import Backend
 from gatherscatter.operators import AXIS, Operator
 from gatherscatter.plan import Plan
+from gatherscatter.reductions import REDUCTIONS
 
 Array = NDArray[Any]
 
@@ -136,7 +137,7 @@ def _scatter(out: Array, data: Array | None, indices: Array, updates: Array, pla
     if out.dtype.hasobject:
         references.assign(out, data, indices, updates, plan)
         return
-    counts = means.buffer(plan) if plan.reduction == "mean" else None
+    counts = means.buffer(plan) if REDUCTIONS[plan.reduction].finish else None
     if data is not None and not (out.flags.c_contiguous and data.flags.c_contiguous):
         np.copyto(out, data)
         data = None

@@ -25,6 +25,7 @@ from gatherscatter.backends.base import Backend
 from gatherscatter.backends.dask.layout import Block, Cuts, inverse
 from gatherscatter.operators import GATHER_ND, ND, Operator
 from gatherscatter.plan import Plan, explain, unravel
+from gatherscatter.reductions import REDUCTIONS
 
 Array = NDArray[Any]
 
@@ -379,7 +380,7 @@ class Apply:
 
     def _limit(self, chunk: Any) -> float:
         # Sums in steps become means on NumPy chunks only. For other libraries all updates wait for one scatter.
-        return float("inf") if self.reduction == "mean" and not isinstance(chunk, np.ndarray) else self.limit
+        return float("inf") if REDUCTIONS[self.reduction].finish and not isinstance(chunk, np.ndarray) else self.limit
 
     def _finished(self, state: State) -> Any:
         if state.named is None:  # no updates were applied before: apply all at once
@@ -388,7 +389,7 @@ class Apply:
             tuples, updates = self._joined(state)
             return self._scattered(state.chunk, tuples, updates, self.reduction, self.include_self)
         state = self._applied(state)
-        if self.reduction != "mean":
+        if REDUCTIONS[self.reduction].finish is None:
             return state.chunk
         table = permuted(state.chunk, self.order).copy()
         assert state.named is not None
@@ -405,7 +406,7 @@ class Apply:
         tuples, updates = self._joined(state)
         if named is None:
             named = np.zeros(permuted(chunk, self.order).shape[: tuples.shape[1]], np.int64)
-        reduction = "add" if self.reduction == "mean" else self.reduction
+        reduction: Any = REDUCTIONS[self.reduction].step_of or self.reduction
         if self.include_self or reduction == "none":
             chunk = self._scattered(chunk, tuples, updates, reduction, True)
         else:

@@ -239,7 +239,7 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
     axis = plans.integer(op, "axis", axis)
     _, (data, indices) = core.arrays(op, data=data, indices=indices)
     found, shape = tuple(indices.shape), tuple(data.shape)
-    if len(found) == len(shape) and -len(shape) <= axis < len(shape):  # else the core explains
+    if len(found) == len(shape) and -len(shape) <= axis < len(shape):  # otherwise the core raises
         for d, (n, size) in enumerate(zip(found, shape, strict=True)):
             if d != axis % len(shape) and n != size:
                 rule = (

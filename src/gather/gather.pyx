@@ -54,7 +54,7 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
         strategy = BLOCKS
     if strategy == BLOCKS:
         status = run_blocks(job)
-    if last != strategy:  # rarely written: other threads read this cache line
+    if last != strategy:  # write rarely: other threads read this cache line
         last = strategy
     return status
 

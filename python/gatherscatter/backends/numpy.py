@@ -1,4 +1,4 @@
-"""NumPy arrays: the compiled kernels."""
+"""NumPy arrays, on the compiled kernels."""
 
 from __future__ import annotations
 

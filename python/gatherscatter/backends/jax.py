@@ -131,7 +131,7 @@ class JAXBackend(TableBackend):
 
 
 def _without_options(plan: Plan) -> Plan:
-    """The plan with the options of step 2 at their defaults: step 3 does not depend on them, so calls share programs."""
+    """The plan with default options of step 2, on which step 3 does not depend: more calls share a program."""
     include_self = plan.include_self or plan.reduction == "none"
     return plan._replace(operator=_ANY, mode="", wrap_negative_indices=True, include_self=include_self)
 

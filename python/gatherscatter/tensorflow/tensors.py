@@ -12,10 +12,10 @@ from gatherscatter.operators import Operator
 
 def enter(op: Operator, **arguments: Any) -> tuple[list[Any], Callable[[Any], Any]]:
     """Convert tensors among the arguments to NumPy arrays. Returns these and a function to convert the result back."""
-    tf = sys.modules.get("tensorflow")
+    tf: Any = sys.modules.get("tensorflow")
     # Without the attribute Tensor, the module is partially imported, or is another module of that name.
-    loaded = tf is not None and hasattr(tf, "Tensor")
-    if loaded and any(isinstance(value, (tf.Tensor, tf.Variable)) for value in arguments.values()):  # type: ignore[union-attr]
+    classes = (tf.Tensor, tf.Variable) if hasattr(tf, "Tensor") else ()
+    if any(isinstance(value, classes) for value in arguments.values()):
         return _on_tensors(tf, op, arguments), _as_tensor
     return list(arguments.values()), _unchanged
 

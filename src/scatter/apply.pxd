@@ -58,8 +58,8 @@ cdef inline inline_void combine_any(bint by_value, const Step* step, char* out, 
 # Two functions, each with the loops for all reductions and dtypes: in one function the loops would lack registers.
 
 cdef inline cloned_void combine_elements_block(const Step* step, char* out, const int64_t* offsets,
-                                                  const char* updates, Py_ssize_t update_step,
-                                                  Py_ssize_t n) noexcept nogil:
+                                               const char* updates, Py_ssize_t update_step,
+                                               Py_ssize_t n) noexcept nogil:
     combine_any(True, step, out, offsets, updates, NULL, update_step, n)
 
 
@@ -93,7 +93,7 @@ cdef inline inline_void assign_typed(word_t* kind, char* out, const int64_t* off
 
 
 cdef inline cloned_void assign(Py_ssize_t item_bytes, char* out, const int64_t* offsets, const char* updates,
-                                  Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+                               Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Assign a block of elements: dispatch on their width."""
     if item_bytes == 4:
         assign_typed(<uint32_t*>NULL, out, offsets, updates, update_step, n)

@@ -184,7 +184,7 @@ cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py
 
 
 cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chunk,
-                                         Py_ssize_t* status) noexcept nogil:
+                                      Py_ssize_t* status) noexcept nogil:
     """Write the records of a chunk: for each tile in the order of the updates."""
     cdef const Job* job = partition.job
     cdef int64_t offsets[BLOCK]

@@ -1,10 +1,13 @@
 """The compiled modules' own interface: strategies by name, the rule for negative indices, registered reductions."""
 
+import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
+from gatherscatter import reference
 from gatherscatter._kernels import codes, gather, scatter
 from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterStrategy, Status, TypeCode
+from gatherscatter.backends import kernels
 
 OK = Status.OK
 
@@ -215,3 +218,40 @@ class TestReductions:
             scatter.register("xor", 30, 0, 0, False, {32: b"0"})
         with pytest.raises(ValueError, match="no identity of type code 1"):
             scatter.register("xor", 30, 0, 0, False, {1: b""})
+
+
+NAMED = {
+    "serial": (gs.scatter, (50, 3), (40,), 0),
+    "units": (gs.scatter_elements, (64, 50), (64, 50), 1),
+    "rows": (gs.scatter, (50, 32), (40,), 0),
+    "row_pieces": (gs.scatter, (50, 32), (40,), 0),
+    "private": (gs.scatter, (50,), (400,), 0),
+    "partition": (gs.scatter, (50,), (400,), 0),
+}
+
+
+@pytest.mark.parametrize("strategy", NAMED)
+def test_a_public_call_runs_the_strategy_that_is_asked_for(strategy):
+    function, shape, index_shape, axis = NAMED[strategy]
+    rng = np.random.default_rng(0)
+    data = rng.integers(-9, 9, shape)
+    indices = rng.integers(-shape[axis], shape[axis], index_shape)
+    updates = rng.integers(-9, 9, indices.shape + shape[1:] if function is gs.scatter else shape)
+    options = {"axis": axis, "reduction": "max"}
+    expected = getattr(reference, function.__name__)(data, indices, updates, **options)
+    with kernels.forced(3, scatter=strategy):
+        result = function(data, indices, updates, **options)
+    assert_same_bits(result, expected)
+    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
+
+
+@pytest.mark.parametrize("strategy", ["blocks", "runs", "columns"])
+def test_a_public_gather_runs_the_strategy_that_is_asked_for(strategy):
+    rng = np.random.default_rng(0)
+    data, axis = rng.random((70, 80)), 0 if strategy == "columns" else 1
+    indices = rng.integers(-data.shape[axis], data.shape[axis], (70, 80))
+    expected = np.take_along_axis(data, indices % data.shape[axis], axis)
+    with kernels.forced(3, gather=strategy):
+        result = gs.gather_elements(data, indices, axis=axis)
+    assert_same_bits(result, expected)
+    assert GatherStrategy(gather.last_strategy()).name == strategy.upper()

@@ -255,3 +255,20 @@ def test_a_public_gather_runs_the_strategy_that_is_asked_for(strategy):
         result = gs.gather_elements(data, indices, axis=axis)
     assert_same_bits(result, expected)
     assert GatherStrategy(gather.last_strategy()).name == strategy.upper()
+
+
+@pytest.mark.parametrize("n", [1500, 5000], ids=["in row order", "in update order"])
+@pytest.mark.parametrize("columns", [16, 31, 100])
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum], ids=lambda ufunc: ufunc.__name__)
+def test_rows_are_combined_in_batches(n, columns, ufunc):
+    rng = np.random.default_rng(n)
+    data = rng.integers(-9, 9, (2000, columns))
+    indices, updates = rng.integers(0, 2000, n), rng.integers(-9, 9, (n, columns))
+    expected = data.copy()
+    ufunc.at(expected, indices, updates)
+    with kernels.forced(2, scatter="rows"):
+        result = gs.scatter(
+            data, indices, updates, reduction={"add": "add", "multiply": "mul"}.get(ufunc.__name__, "max")
+        )
+    assert_same_bits(result, expected)
+    assert scatter.last_strategy() == ScatterStrategy.ROWS

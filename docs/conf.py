@@ -21,7 +21,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import draw  # noqa: E402
+import flow_chart  # noqa: E402
 import links  # noqa: E402
+from sheet import THEMES  # noqa: E402
 
 logger = logging.getLogger(__name__)
 REPOSITORY = "https://github.com/gatherscatter/gatherscatter"
@@ -119,7 +121,7 @@ class TwoPictures(SphinxTransform):
             if "pictures/" not in image["uri"]:
                 continue
             pair = []
-            for theme in draw.THEMES:
+            for theme in THEMES:
                 one = image.deepcopy()
                 one["uri"] = image["uri"].removesuffix(".svg") + f".{theme}.svg"
                 one["classes"] = [*image["classes"], "drawn", f"only-{theme}"]
@@ -128,12 +130,12 @@ class TwoPictures(SphinxTransform):
 
 
 class Mermaid(SphinxDirective):
-    """A flow chart in the part of mermaid's language that draw.py reads."""
+    """A flow chart in the part of mermaid's language that flow_chart.py reads."""
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        name = draw.flow_chart("\n".join(self.content), HERE / "pictures")
+        name = flow_chart.flow_chart("\n".join(self.content), HERE / "pictures")
         up = "../" * self.env.docname.count("/")
         label = "Flow chart: " + "; ".join(line.strip() for line in self.content[1:])
         return [nodes.paragraph("", "", nodes.image(uri=f"{up}pictures/{name}.svg", alt=label))]

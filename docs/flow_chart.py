@@ -6,6 +6,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.path import Path as Curve
 from sheet import Sheet, both, rounded
 
 

@@ -34,10 +34,9 @@ def gather(
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    if mode == "raise" and out is None:
-        result = backend.try_gather(op, data, indices, axis, batch_dims)
-        if result is not None:
-            return result
+    result = backend.try_gather(op, data, indices, axis, batch_dims, mode, fill_value, out)
+    if result is not None:
+        return result
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:
@@ -71,10 +70,11 @@ def scatter(
         backend, (data, indices, updates) = dispatch.route(op, arguments)
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    if mode == "raise" and include_self is True and out is None:
-        result = backend.try_scatter(op, data, indices, updates, axis, batch_dims, reduction)
-        if result is not None:
-            return result
+    result = backend.try_scatter(
+        op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, out
+    )
+    if result is not None:
+        return result
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:

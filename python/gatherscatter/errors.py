@@ -93,6 +93,10 @@ def changed_meanwhile(op: Operator) -> RuntimeError:
     return RuntimeError(f"{op.name}: {op.indices} changed while they were read; do not write to them during the call")
 
 
+def no_memory(op: Operator) -> MemoryError:
+    return MemoryError(f"{op.name}: no memory to note which destinations have updates; nothing was written")
+
+
 # Synonyms of the words that options accept, from other libraries.
 _SYNONYMS = (
     *((record.name, *record.synonyms) for record in REDUCTIONS.values()),

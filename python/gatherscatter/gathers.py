@@ -94,7 +94,7 @@ def gather(
            [4, 4]])
     """
     if type(data) is ndarray:
-        result = try_gather(AXIS, True, data, indices, axis, batch_dims, mode, out, threads.limit)
+        result = try_gather(AXIS, True, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit)
         if result is not None:
             return result
     return core.gather(GATHER, data, indices, axis, batch_dims, mode, fill_value, out)
@@ -179,7 +179,7 @@ def gather_nd(
     array([-9,  3])
     """
     if type(data) is ndarray:
-        result = try_gather(ND, True, data, indices, 0, batch_dims, mode, out, threads.limit)
+        result = try_gather(ND, True, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit)
         if result is not None:
             return result
     return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, out)
@@ -248,7 +248,7 @@ def gather_elements(
            [4]])
     """
     if type(data) is ndarray:
-        result = try_gather(ELEMENTS, True, data, indices, axis, 0, mode, out, threads.limit)
+        result = try_gather(ELEMENTS, True, data, indices, axis, 0, mode, fill_value, out, threads.limit)
         if result is not None:
             return result
     return core.gather(GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, out)

@@ -228,6 +228,7 @@ _MIN = Reduction(
 _MEAN = replace(
     _ADD,
     name="mean",
+    code=ReductionCode.MEAN,
     dtypes=tuple(name for name in DTYPES if name != "bool"),
     finish=_mean,
     step_of="add",

@@ -16,6 +16,7 @@ cpdef enum Status:
     OK = -1
     INDEX_DTYPE = -2  # indices are not integers
     REFERENCES = -3   # items own references, for which the kernels keep no counts
+    NO_MEMORY = -4    # nothing was written
 
 cpdef enum ReductionCode:
     ASSIGN = 0
@@ -23,7 +24,7 @@ cpdef enum ReductionCode:
     MUL
     MAX
     MIN
-    MUL_MARKED  # internal: complex product that assigns where the destination still holds the marker
+    MEAN  # ADD, and the sums are divided at the end
 
 cpdef enum TypeCode:
     NONE = 0

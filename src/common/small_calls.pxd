@@ -1,13 +1,34 @@
-# Fast path for small calls, for which a plan in Python would take longer than the kernel: the checks of a plan, and the
-# shape of a gather's result or a scatter's updates.
+# Fast path for small calls, for which a plan in Python would take longer than the kernel: the checks of a plan, the
+# shape of a gather's result or a scatter's updates, scalars, and `out`.
 #
 # A call that breaks a rule is left to the plan, which raises the error.
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 
-from common.codes cimport ELEMENTS, ND, Kind
+from libc.math cimport isinf
+from libc.string cimport memcpy, memset
+
+from common.codes cimport (
+    BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND, NONE, RAISE, SKIP, UINT8,
+    UINT64, WRAP, Kind,
+)
+from common.items cimport MAX_WORD_BYTES
 from common.walk cimport MAX_DIMS
+
+cdef extern from *:
+    """
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+      #define GS_LITTLE_ENDIAN 0
+    #else
+      #define GS_LITTLE_ENDIAN 1
+    #endif
+    """
+    enum:
+        IS_LITTLE_ENDIAN "GS_LITTLE_ENDIAN"
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object integer, int* overflow) except? -1
 
 cdef extern from "numpy/arrayobject.h":
     bint PyDataType_REFCHK(cnp.dtype dtype) nogil
@@ -97,6 +118,140 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
     return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)
 
 
-cdef inline bint is_raise(mode) noexcept:
-    """Whether mode is the str "raise". The type is checked first: == of other types may raise or return an array."""
-    return type(mode) is str and mode == "raise"
+cdef inline int mode_of(mode, str skip) noexcept:
+    """The Mode of a name; -1: unknown. skip: the name of SKIP, "fill" or "drop"."""
+    # The type is checked first: == of other types may raise or return an array.
+    if type(mode) is not str:
+        return -1
+    if mode == "raise" or mode == "promise_in_bounds":  # checked anyway
+        return RAISE
+    if mode == "clip":
+        return CLIP
+    if mode == "wrap":
+        return WRAP
+    return SKIP if mode == skip else -1
+
+
+cdef inline bint has_shape(cnp.ndarray array, int n_dims, const Py_ssize_t* shape) noexcept:
+    cdef int d
+    if cnp.PyArray_NDIM(array) != n_dims:
+        return False
+    for d in range(n_dims):
+        if cnp.PyArray_DIM(array, d) != shape[d]:
+            return False
+    return True
+
+
+cdef inline bint same_dtype(cnp.ndarray a, cnp.ndarray b):
+    return a.descr is b.descr or a.descr == b.descr
+
+
+cdef inline int type_code_of(cnp.dtype dtype) noexcept:
+    """TypeCode of a NumPy dtype; NONE for others. Type codes are ordered by kind, then by width."""
+    cdef Py_ssize_t width = dtype.itemsize
+    cdef char kind = dtype.kind
+    cdef int order = 0 if width == 1 else 1 if width == 2 else 2 if width == 4 else 3
+    if kind == c'b':
+        return BOOL
+    if kind == c'i':
+        return <int>INT8 + order
+    if kind == c'u':
+        return <int>UINT8 + order
+    if kind == c'f' and width <= 8:
+        return FLOAT16 if width == 2 else <int>FLOAT32 + order - 2
+    if kind == c'c' and width <= 16:
+        return COMPLEX64 if width == 8 else COMPLEX128
+    return NONE
+
+
+cdef inline bint write_element(cnp.ndarray like, value, char* element):
+    """Write a Python scalar as an element of like's dtype, of at most MAX_WORD_BYTES.
+
+    False: the dtype or the value needs a plan (values.element), which also knows the values that do not fit.
+    """
+    cdef int type_code = type_code_of(like.descr)
+    cdef int overflow = 0, bits
+    cdef long long integer
+    cdef double number
+    cdef float single
+    if cnp.PyArray_ITEMSIZE(like) > MAX_WORD_BYTES or cnp.PyArray_ISBYTESWAPPED(like):
+        return False
+    memset(element, 0, MAX_WORD_BYTES)
+    if type(value) is float:
+        number = value
+    elif type(value) is int:
+        integer = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if overflow:
+            return False
+        if integer == 0:  # the zero of any dtype
+            return True
+        if INT8 <= type_code <= INT64:
+            bits = 8 << (type_code - <int>INT8)
+            if integer >> (bits - 1) != (-1 if integer < 0 else 0):
+                return False
+        elif UINT8 <= type_code <= UINT64:
+            bits = 8 << (type_code - <int>UINT8)
+            if integer < 0 or (bits < 64 and integer >> bits):
+                return False
+        if INT8 <= type_code <= UINT64:
+            memcpy(element, <char*>&integer + (0 if IS_LITTLE_ENDIAN else 8 - bits // 8), bits // 8)
+            return True
+        number = <double>integer
+    else:
+        return False
+    if type_code == FLOAT64:
+        memcpy(element, &number, 8)
+        return True
+    if type_code == FLOAT32:
+        single = <float>number
+        memcpy(element, &single, 4)
+        return not (isinf(single) and not isinf(number))
+    return False
+
+
+cdef inline cnp.ndarray repeated(cnp.ndarray like, char* element, int n_dims, const Py_ssize_t* shape):
+    """An array of that shape in which each element is the one at `element`, which it does not own."""
+    cdef Py_ssize_t strides[2 * MAX_DIMS]
+    cdef cnp.dtype dtype = like.descr
+    memset(strides, 0, sizeof(strides))
+    Py_INCREF(dtype)
+    return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, strides, element, 0, NULL)
+
+
+cdef inline cnp.ndarray usable_out(out, cnp.ndarray like, int n_dims, const Py_ssize_t* shape):
+    """out, if it is a writable contiguous array of that shape and like's dtype; else None."""
+    cdef cnp.ndarray array
+    if type(out) is not cnp.ndarray:
+        return None
+    array = out
+    if (not cnp.PyArray_ISWRITEABLE(array) or not cnp.PyArray_IS_C_CONTIGUOUS(array)
+            or not has_shape(array, n_dims, shape) or not same_dtype(array, like)
+            or PyDataType_REFCHK(array.descr)):
+        return None
+    return array
+
+
+cdef inline void find_extent(cnp.ndarray array, const char** low, const char** high) noexcept:
+    cdef int d
+    cdef Py_ssize_t reach
+    low[0] = cnp.PyArray_BYTES(array)
+    high[0] = low[0] + cnp.PyArray_ITEMSIZE(array)
+    for d in range(cnp.PyArray_NDIM(array)):
+        reach = (cnp.PyArray_DIM(array, d) - 1) * cnp.PyArray_STRIDE(array, d)
+        if reach > 0:
+            high[0] += reach
+        else:
+            low[0] += reach
+
+
+cdef inline bint overlap(cnp.ndarray a, cnp.ndarray b) noexcept:
+    """Whether the memory extents of two arrays overlap: False is certain, True is not."""
+    cdef const char* low
+    cdef const char* high
+    cdef const char* other_low
+    cdef const char* other_high
+    if cnp.PyArray_SIZE(a) == 0 or cnp.PyArray_SIZE(b) == 0:
+        return False
+    find_extent(a, &low, &high)
+    find_extent(b, &other_low, &other_high)
+    return low < other_high and other_low < high

@@ -17,10 +17,13 @@ it. Kernels return a Status or the position of the first bad index; Python raise
 from libc.stdint cimport int64_t
 cimport numpy as cnp
 
-from common.codes cimport INDEX_DTYPE, OK, RAISE, REFERENCES, Kind, Mode
+from common.codes cimport INDEX_DTYPE, OK, REFERENCES, SKIP, Kind, Mode
+from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK, SKIPPED, Tuples, describe, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
-from common.small_calls cimport SmallCall, describe_small, is_raise, new_array
+from common.small_calls cimport (
+    SmallCall, describe_small, mode_of, new_array, overlap, usable_out, write_element,
+)
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
 from common.walk cimport OTHER, Cursor, Walk, is_linear, seek
@@ -60,12 +63,17 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
 
 
 cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis,
-                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, int n_threads) noexcept:
+                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, bint checks_first,
+                            int n_threads) noexcept:
     cdef Job job
     cdef Columns columns
     cdef int d, row_axis, out_axis
-    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0
+    cdef Py_ssize_t stride, status, tuple_stride = PY_SSIZE_T_MAX, extent = 0
 
+    if checks_first and mode != SKIP:
+        status = gather_into(kind, data, indices, None, axis, batch_dims, mode, wrap_negative, NULL, False, n_threads)
+        if status != OK:
+            return status
     if not describe(kind, data, indices, out, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk, &row_axis,
                     &out_axis):
         return INDEX_DTYPE
@@ -95,30 +103,42 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cn
 
 
 def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray out, int axis,
-           int batch_dims, int mode, bint wrap_negative, cnp.ndarray fill, int n_threads):
+           int batch_dims, int mode, bint wrap_negative, cnp.ndarray fill, bint checks_first, int n_threads):
     """Write the rows of data that indices name to out, and return a status. The shapes must be those of a valid plan.
 
     data and indices may have any strides, alignment and byte order. out: None to only check the indices. fill: for
-    mode SKIP, one element of data's dtype. n_threads: the maximum; 0: OpenMP's choice.
+    mode SKIP, one element of data's dtype. checks_first: if an index is bad, nothing is written. n_threads: the
+    maximum; 0: OpenMP's choice.
     """
     return gather_into(<Kind>kind, data, indices, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                       cnp.PyArray_BYTES(fill) if fill is not None else NULL, n_threads)
+                       cnp.PyArray_BYTES(fill) if fill is not None else NULL, checks_first, n_threads)
 
 
-def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mode, out, int n_threads):
-    """Fast path without a plan: the gathered rows as a new array. None: the call needs a plan, or is an error.
+def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads):
+    """Fast path without a plan: the result. None: the call needs a plan, or is an error, and nothing was written.
 
     data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0.
     """
     cdef SmallCall call
-    cdef cnp.ndarray result
+    cdef cnp.ndarray source, result
+    cdef int mode_code = mode_of(mode, "fill")
+    cdef char element[MAX_WORD_BYTES]
 
-    if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or out is not None or not is_raise(mode)
+    if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or mode_code < 0
             or not describe_small(&call, <Kind>kind, data, indices, axis, batch_dims)):
         return None
-    result = new_array(data, call.n_dims, call.shape)
-    if result is None or gather_into(<Kind>kind, data, indices, result, call.axis, call.batch_dims, RAISE,
-                                     wrap_negative, NULL, n_threads) != OK:
+    source = data
+    if mode_code == SKIP and not write_element(source, fill_value, element):
+        return None
+    if out is None:
+        result = new_array(source, call.n_dims, call.shape)
+    else:
+        result = usable_out(out, source, call.n_dims, call.shape)
+        if result is not None and (overlap(result, source) or overlap(result, indices)):
+            return None
+    if result is None or gather_into(<Kind>kind, source, indices, result, call.axis, call.batch_dims, <Mode>mode_code,
+                                     wrap_negative, element if mode_code == SKIP else NULL, out is not None,
+                                     n_threads) != OK:
         return None
     return result
 

@@ -8,6 +8,7 @@ from common.codes cimport (
 )
 from common.items cimport bytes16, cloned_v3_void, cloned_void, inline_void, is_word, word_t
 from common.resolve cimport SKIPPED
+from common.rows cimport Row
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.reductions cimport (
     Step, bfloat16, boolean, combine_typed, complex64, complex128, float16,
@@ -146,19 +147,36 @@ cdef inline void combine_swapped(const Step* step, char* out, const char* update
     memcpy(out, a, step.row.item_bytes)
 
 
+cdef inline void assign_row(const Row* row, char* out, const char* update) noexcept nogil:
+    cdef Cursor cursor
+    cdef Py_ssize_t _piece, j
+    cdef char* target
+    cdef const char* source
+    seek(&row.outer, 0, &cursor)
+    for _piece in range(row.outer.n):
+        target = out + cursor.offset[DATA]
+        source = update + cursor.offset[OTHER]
+        if row.inner_data == row.item_bytes and row.inner_other == row.item_bytes:
+            memcpy(target, source, row.n_inner * row.item_bytes)
+        else:
+            for j in range(row.n_inner):
+                memcpy(target + j * row.inner_data, source + j * row.inner_other, row.item_bytes)
+        advance(&row.outer, 1, &cursor)
+
+
 cdef inline void apply_row(const Step* step, char* out, const char* update) noexcept nogil:
     cdef Cursor cursor
     cdef Py_ssize_t _piece, j
     cdef char* target
     cdef const char* source
+    if step.reduction == ASSIGN:
+        assign_row(&step.row, out, update)
+        return
     seek(&step.row.outer, 0, &cursor)
     for _piece in range(step.row.outer.n):
         target = out + cursor.offset[DATA]
         source = update + cursor.offset[OTHER]
-        if step.reduction == ASSIGN:
-            for j in range(step.row.n_inner):
-                memcpy(target + j * step.row.inner_data, source + j * step.row.inner_other, step.row.item_bytes)
-        elif step.swapped:
+        if step.swapped:
             for j in range(step.row.n_inner):
                 combine_swapped(step, target + j * step.row.inner_data, source + j * step.row.inner_other)
         else:

@@ -1,14 +1,17 @@
-# The description of one scatter, for all strategies, and the serial loop over a range of its updates.
+# The description of one scatter, for all strategies, and the passes that they share: copy data, check all tuples, apply
+# a range of the updates, divide means.
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
-from common.codes cimport OK, SKIP
+from common.codes cimport OK, SKIP, ReductionCode
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
-from common.threads cimport chunk_start, team_size
+from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport OTHER, Cursor, Walk, seek
 from scatter.apply cimport apply_elements, apply_rows
+from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
+from scatter.means cimport divide_rows, divide_slots
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -19,22 +22,30 @@ cdef enum:
 
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
+    ReductionCode step
     uint32_t types              # mask: supported; 0: any dtype
     uint32_t associative        # mask: grouping the updates, in order, cannot change a bit of the result
     uint32_t has_identity
     bint idempotent
+    bint divides                # a mean
     char identity[N_TYPES][MAX_WORD_BYTES]
 
 cdef struct Job:
     Tuples tuples
     Walk walk
     Step step
+    Marks marks                 # described, but not allocated; width 0: needed by neither of the next two
+    bint include_self           # destinations start from their elements of data, not from their first updates
+    bint divides                # a mean: destinations are divided by the number of their terms
     const Reduction* reduction
     const char* data            # to be copied into out first; NULL if out holds it already
     char* out
     const char* updates
+    bint is_contiguous          # the result; always if data is not NULL
     Py_ssize_t out_bytes        # of a contiguous result
-    Py_ssize_t row_bytes        # of a row of data; 0 if data is NULL
+    Py_ssize_t row_bytes        # of a row of a contiguous result; 0 if rows are empty
+    Py_ssize_t n_rows           # of a contiguous result
+    bint checks_first           # the caller's array must stay as it is if an index is out of bounds
     bint updates_are_linear     # the offset in updates advances by one stride over the walk
     bint streams                # the result is larger than the caches: non-temporal stores
     int max_threads             # 0: OpenMP's choice
@@ -46,9 +57,12 @@ cdef inline Py_ssize_t row_items(const Job* job) noexcept nogil:
     return job.step.row.outer.n * job.step.row.n_inner
 
 
-cdef inline void apply_tuples(const Job* job, const Step* step, char* out, const char* updates, Py_ssize_t start,
-                              Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
-    """Resolve tuples start to stop and apply their updates, in order, a block at a time."""
+cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* marks, char* out, const char* updates,
+                              Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+    """Resolve tuples start to stop and apply their updates, in order, a block at a time.
+
+    marks: allocated; of width 0, or NULL, if the scatter needs none.
+    """
     cdef int64_t buffers[2][BLOCK]
     cdef int64_t* offsets = buffers[0]
     cdef int64_t* next_offsets = buffers[1]
@@ -57,8 +71,11 @@ cdef inline void apply_tuples(const Job* job, const Step* step, char* out, const
     cdef int inner = job.walk.n_dims - 1
     cdef Py_ssize_t update_step = job.walk.stride[inner][OTHER]
     cdef Py_ssize_t n = 0, n_next, i, first = 0, next_first
-    cdef char sink[MAX_WORD_BYTES]
-    memset(sink, 0, sizeof(sink))
+    cdef bint skips = job.tuples.mode == SKIP
+    cdef bint is_marked = marks != NULL and marks.width
+    cdef char sinks[SINK_BYTES]
+    if is_marked or skips:
+        start_sinks(sinks, stop - start)
     status[0] = OK
     seek(&job.walk, start, &cursor)
     # Software pipeline: a block is resolved before the previous one is applied.
@@ -72,10 +89,13 @@ cdef inline void apply_tuples(const Job* job, const Step* step, char* out, const
                 status[0] = start * job.tuples.k - 1 - n_next
                 return
             start += n_next
-            if step.by_value and job.tuples.mode == SKIP:
-                for i in range(n_next):  # skipped updates are applied to a scratch element: apply is branch-free
+            if is_marked:
+                mark_block(marks, step, skips, out, next_offsets, updates + next_first, NULL, update_step, n_next,
+                           sinks)
+            if skips and step.by_value:
+                for i in range(n_next):  # skipped updates are applied to a sink: apply is branch-free
                     if next_offsets[i] == SKIPPED:
-                        next_offsets[i] = <int64_t>(<size_t>sink - <size_t>out)
+                        next_offsets[i] = <int64_t>(<size_t>sinks - <size_t>out)
         if n and step.by_value:
             apply_elements(step, out, offsets, updates + first, update_step, n)
         elif n:
@@ -109,3 +129,63 @@ cdef inline void copy_data(Job* job) noexcept:
         for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
             copy_chunk(job, chunk, n_threads)
     job.data = NULL
+
+
+cdef inline void check_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks, Py_ssize_t* status) noexcept nogil:
+    cdef int64_t offsets[BLOCK]
+    cdef Cursor cursor
+    cdef Py_ssize_t start = chunk_start(job.walk.n, n_chunks, chunk)
+    cdef Py_ssize_t stop = chunk_start(job.walk.n, n_chunks, chunk + 1)
+    cdef Py_ssize_t n
+    status[0] = OK
+    seek(&job.walk, start, &cursor)
+    while start < stop:
+        resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
+        if n < 0:
+            status[0] = start * job.tuples.k - 1 - n
+            return
+        start += n
+
+
+cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
+    """Resolve all tuples, for a strategy that writes before it has. Returns OK or the position of the first bad index."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef int n_threads
+    cdef Py_ssize_t chunk
+    if job.tuples.mode == SKIP:
+        return OK
+    n_threads = team_size(job.max_threads, job.forced_threads, <double>job.walk.n * job.tuples.k)
+    if n_threads == 1:
+        with nogil:
+            check_chunk(job, 0, 1, &status[0])
+        return status[0]
+    for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+        check_chunk(job, chunk, n_threads, &status[chunk])
+    return first_error(status, n_threads)
+
+
+cdef inline void divide_chunk(const Job* job, const Marks* marks, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
+    cdef Marks some = marks[0]
+    cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
+    cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
+    some.table = marks.table + start * marks.width
+    divide_rows(&job.step, &some, job.include_self, job.out + start * job.row_bytes, job.row_bytes, stop - start)
+
+
+cdef inline void divide_means(const Job* job, const Marks* marks) noexcept:
+    """Divide at once, for a strategy that does not divide piece by piece."""
+    cdef int n_threads
+    cdef Py_ssize_t chunk
+    if not job.divides:
+        return
+    if marks.keys != NULL:
+        with nogil:
+            divide_slots(&job.step, marks, job.include_self, job.out)
+        return
+    n_threads = team_size(job.max_threads, job.forced_threads, <double>job.n_rows * row_items(job))
+    if n_threads == 1:
+        with nogil:
+            divide_chunk(job, marks, 0, 1)
+    else:
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            divide_chunk(job, marks, chunk, n_threads)

@@ -5,7 +5,7 @@
 #     write_records   each thread writes its records (position in the tile, update), in order, to its part of each tile
 #     apply_records   the thread that owns a tile copies the tile of data and applies the tile's records, in order
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
-from cython.parallel cimport prange
+from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -15,7 +15,9 @@ from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, seek
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.job cimport SCRATCH_BYTES, Job, copy_data, row_items
+from scatter.job cimport SCRATCH_BYTES, Job, check_tuples, row_items
+from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
+from scatter.means cimport divide_rows
 
 cdef extern from *:
     """
@@ -54,6 +56,9 @@ cdef struct Partition:
     Py_ssize_t record_bytes
     Py_ssize_t* begin           # prefix sum: the begin of the records of each (tile, chunk), and the total
     Py_ssize_t* end             # by (chunk, tile): the counts, then the end of the records written so far
+    Marks marks                 # those of a tile for each thread; of the whole result if there are several rounds
+    Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
+    bint is_last                # round
 
 
 cdef inline Py_ssize_t add_reach(Partition* partition, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
@@ -227,7 +232,7 @@ cdef inline Py_ssize_t first_row_at(const Partition* partition, Py_ssize_t tile)
     return min(((tile << partition.shift) + row_bytes - 1) // row_bytes * row_bytes, partition.job.out_bytes)
 
 
-cdef inline void apply_records(const Partition* partition, Py_ssize_t tile) noexcept nogil:
+cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int thread) noexcept nogil:
     """Copy the rows of data that start in this tile, and apply the tile's records in order."""
     cdef const Job* job = partition.job
     cdef int64_t offsets[BLOCK]
@@ -236,10 +241,22 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile) noex
     cdef const char* records
     cdef uint32_t position
     cdef Py_ssize_t record_bytes = partition.record_bytes
-    cdef Py_ssize_t chunk, record, stop, n, i, start
-    if job.data != NULL:
+    cdef Py_ssize_t chunk, record, stop, n, i, start = 0, end = 0
+    cdef char sinks[SINK_BYTES]
+    cdef Marks marks = partition.marks
+    if job.row_bytes:
         start = first_row_at(partition, tile)
-        memcpy(job.out + start, job.data + start, first_row_at(partition, tile + 1) - start)
+        end = first_row_at(partition, tile + 1)
+    if job.data != NULL:
+        memcpy(job.out + start, job.data + start, end - start)
+    if marks.width:
+        marks.origin = start - partition.low - (tile << partition.shift)
+        if partition.tile_rows:
+            marks.table += thread * partition.tile_rows * marks.width
+            memset(marks.table, 0, (end - start) // job.row_bytes * marks.width)
+        else:
+            marks.table += start // job.row_bytes * marks.width
+        start_sinks(sinks, BLOCK)
     for chunk in range(partition.n_chunks):
         record = partition.begin[tile * partition.n_chunks + chunk]
         stop = partition.end[chunk * partition.n_tiles + tile]
@@ -249,13 +266,21 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile) noex
             for i in range(n):
                 memcpy(&position, records + i * record_bytes, sizeof(uint32_t))
                 offsets[i] = position
+            if not job.step.by_value:
+                for i in range(n):
+                    memcpy(&update_offsets[i], records + i * record_bytes + sizeof(uint32_t), 8)
+            if marks.width:
+                mark_block(&marks, &job.step, False, out, offsets,
+                           records + sizeof(uint32_t) if job.step.by_value else job.updates,
+                           NULL if job.step.by_value else update_offsets, record_bytes, n, sinks)
             if job.step.by_value:
                 apply_elements(&job.step, out, offsets, records + sizeof(uint32_t), record_bytes, n)
             else:
-                for i in range(n):
-                    memcpy(&update_offsets[i], records + i * record_bytes + sizeof(uint32_t), 8)
                 apply_rows(&job.step, out, offsets, job.updates, update_offsets, 0, n)
             record += n
+    if job.divides and partition.is_last:
+        divide_rows(&job.step, &marks, job.include_self, job.out + start, job.row_bytes,
+                    (end - start) // job.row_bytes)
 
 
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
@@ -272,17 +297,22 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     partition.n_chunks = n_threads
     partition.begin = <Py_ssize_t*>malloc((2 * n_counts + 1) * sizeof(Py_ssize_t))
     partition.records = <char*>malloc(per_round * partition.record_bytes)
-    if partition.begin == NULL or partition.records == NULL:
+    partition.marks = job.marks
+    partition.tile_rows = 0
+    if n_rounds == 1 and job.marks.width:
+        partition.tile_rows = (<Py_ssize_t>1 << partition.shift) // job.row_bytes + 1
+    if partition.begin == NULL or partition.records == NULL or (job.marks.width and not allocate_marks(
+            &partition.marks, n_threads * partition.tile_rows if partition.tile_rows else job.n_rows)):
         free(partition.begin)
         free(partition.records)
         return False
     partition.end = partition.begin + n_counts + 1
-    if job.row_bytes == 0:  # data is in out already, or its rows are empty: there are none to copy tile by tile
-        copy_data(job)
-    bad[0] = OK
+    if job.checks_first and n_rounds > 1:  # else the first pass checks all tuples
+        bad[0] = check_tuples(job)
     partition.start = 0
     while partition.start < n_tuples and bad[0] == OK:
         partition.stop = min(partition.start + per_round, n_tuples)
+        partition.is_last = partition.stop == n_tuples
         for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
             count_records(partition, chunk, &status[chunk])
         bad[0] = first_error(status, n_threads)
@@ -300,9 +330,10 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         if bad[0] != OK:
             break
         for tile in prange(partition.n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
-            apply_records(partition, tile)
+            apply_records(partition, tile, threadid())
         job.data = NULL  # copied in the first round
         partition.start = partition.stop
+    free_marks(&partition.marks)
     free(partition.begin)
     free(partition.records)
     return True

@@ -1,13 +1,15 @@
 # PRIVATE: each thread reduces its chunk of the updates into a private copy of the result; then copies are combined.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from common.codes cimport ASSIGN, BOOL
+from common.codes cimport ASSIGN, BOOL, OK
 from common.rows cimport empty_row
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.apply cimport combine_row
-from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, copy_data
+from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, check_tuples, copy_data, divide_means
+from scatter.marks cimport Marks, add_to_mark, allocate_marks, count_of, free_marks
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -33,14 +35,23 @@ cdef inline void start_copy(const Job* job, char* copy) noexcept nogil:
     if job.reduction.idempotent:  # applying out's elements twice changes nothing
         memcpy(copy, job.out, job.out_bytes)
         return
-    for i in range(job.out_bytes // width):
+    for i in range(job.n_rows):
         memcpy(copy + i * width, job.reduction.identity[<int>job.step.type_code], width)
 
 
-cdef inline void run_private_chunk(const Job* job, char* copies, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+cdef inline Marks marks_of(const Job* job, const Marks* marks, Py_ssize_t chunk) noexcept nogil:
+    cdef Marks some = marks[0]
+    if some.width:
+        some.table += chunk * job.n_rows * some.width
+    return some
+
+
+cdef inline void run_private_chunk(const Job* job, const Marks* marks, char* copies, Py_ssize_t chunk,
+                                   Py_ssize_t* status) noexcept nogil:
     """Apply a chunk of the updates to its copy; the first chunk is applied to the result itself."""
     cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else job.out
-    apply_tuples(job, &job.step, out, job.updates, chunk_start(job.walk.n, job.n_threads, chunk),
+    cdef Marks some = marks_of(job, marks, chunk)
+    apply_tuples(job, &job.step, &some, out, job.updates, chunk_start(job.walk.n, job.n_threads, chunk),
                  chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
 
 
@@ -53,27 +64,55 @@ cdef inline void combine_copy(const Job* job, const char* copy) noexcept nogil:
     step.swapped = 0
     step.by_value = False
     empty_row(&step.row)
-    step.row.n_inner = job.out_bytes // width
+    step.row.n_inner = job.n_rows
     step.row.inner_data = width
     step.row.inner_other = width
     step.row.item_bytes = width
     combine_row(&step, job.out, copy)
 
 
+cdef inline void combine_marked_copy(const Job* job, const char* copy, Marks* marks, const Marks* more) noexcept nogil:
+    """Combine those elements of a copy that have updates, or assign them if they are the first (include_self=False)."""
+    cdef Py_ssize_t width = job.step.row.item_bytes, i
+    cdef uint64_t count
+    for i in range(job.n_rows):
+        count = count_of(more, i)
+        if count == 0:
+            continue
+        if job.include_self or count_of(marks, i):
+            combine_row(&job.step, job.out + i * width, copy + i * width)
+        else:
+            memcpy(job.out + i * width, copy + i * width, width)
+        add_to_mark(marks, i, count)
+
+
 cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no memory for the copies, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t chunk
+    cdef Marks marks = job.marks
+    cdef Marks more
     cdef char* copies = <char*>malloc((job.n_threads - 1) * job.out_bytes)
-    if copies == NULL:
+    if copies == NULL or (marks.width and not allocate_marks(&marks, job.n_threads * job.n_rows)):
+        free(copies)
         return False
-    copy_data(job)
-    for chunk in range(job.n_threads - 1):
-        start_copy(job, copies + chunk * job.out_bytes)
-    for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
-        run_private_chunk(job, copies, chunk, &status[chunk])
-    for chunk in range(job.n_threads - 1):
-        combine_copy(job, copies + chunk * job.out_bytes)
+    if job.checks_first:
+        bad[0] = check_tuples(job)
+    if bad[0] == OK:
+        copy_data(job)
+        for chunk in range(job.n_threads - 1):
+            start_copy(job, copies + chunk * job.out_bytes)
+        for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
+            run_private_chunk(job, &marks, copies, chunk, &status[chunk])
+        for chunk in range(job.n_threads - 1):
+            if marks.width:
+                more = marks_of(job, &marks, chunk + 1)
+                combine_marked_copy(job, copies + chunk * job.out_bytes, &marks, &more)
+            else:
+                combine_copy(job, copies + chunk * job.out_bytes)
+        bad[0] = first_error(status, job.n_threads)
+        if bad[0] == OK:
+            divide_means(job, &marks)
+    free_marks(&marks)
     free(copies)
-    bad[0] = first_error(status, job.n_threads)
     return True

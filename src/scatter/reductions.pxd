@@ -9,7 +9,7 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from common.codes cimport ADD, MAX, MIN, MUL, MUL_MARKED, ReductionCode, TypeCode
+from common.codes cimport ADD, MAX, MIN, MUL, ReductionCode, TypeCode
 from common.items cimport inline_void
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
@@ -190,50 +190,6 @@ cdef inline value_t multiply(value_t a, value_t b) noexcept nogil:
         return <value_t>(a * b)
 
 
-cdef inline value_t multiply_marked(value_t a, value_t b) noexcept nogil:
-    """a × b; or b, if a is the marker of a destination without an update.
-
-    Complex multiplication has no exact identity (0 × inf is NaN), so a signalling NaN marks such a destination. No
-    arithmetic produces a signalling NaN, and one that is passed as an update is made quiet.
-    """
-    if value_t is complex64 or value_t is complex128:
-        if not is_marker(a.real):
-            return multiply(a, b)
-        if is_marker(b.real):
-            b.real = b.real + b.real
-        return b
-    else:
-        return multiply(a, b)
-
-
-cdef inline bint is_marker(floating x) noexcept nogil:
-    cdef uint32_t bits32
-    cdef uint64_t bits64
-    if floating is float:
-        memcpy(&bits32, &x, 4)
-        return bits32 == 0x7f80a5a5u
-    else:
-        memcpy(&bits64, &x, 8)
-        return bits64 == 0x7ff0a5a5a5a5a5a5u
-
-
-cdef inline bint write_marker(TypeCode type_code, char* element) noexcept nogil:
-    """Write the marker. False: the type has none."""
-    cdef uint32_t bits32[2]
-    cdef uint64_t bits64[2]
-    bits32[0] = 0x7f80a5a5u
-    bits64[0] = 0x7ff0a5a5a5a5a5a5u
-    bits32[1] = 0
-    bits64[1] = 0
-    if type_code == TypeCode.COMPLEX64:
-        memcpy(element, bits32, 8)
-    elif type_code == TypeCode.COMPLEX128:
-        memcpy(element, bits64, 16)
-    else:
-        return False
-    return True
-
-
 # Maximum and minimum propagate NaN from either side: a if it is greater or NaN, else b, which may be NaN.
 cdef inline value_t select(bint first, value_t a, value_t b) noexcept nogil:
     """a if first else b, bit for bit and without a branch, since random updates would mispredict half of them."""
@@ -311,8 +267,6 @@ cdef inline value_t step_of(ReductionCode code, value_t a, value_t b) noexcept n
         return maximum(a, b)
     elif code == MIN:
         return minimum(a, b)
-    elif code == MUL_MARKED:
-        return multiply_marked(a, b)
     return a  # a code without a case
 
 
@@ -372,9 +326,8 @@ cdef inline inline_void combine_typed(value_t* kind, bint by_value, const Step* 
         combine_constant(kind, ADD, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.reduction == MUL:
         combine_constant(kind, MUL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
-    elif value_t is complex64 or value_t is complex128:  # no MAX and MIN, since complex numbers have no order
-        combine_constant(kind, MUL_MARKED, by_value, step, out, offsets, updates, update_offsets, update_step, n)
-    elif step.reduction == MAX:
-        combine_constant(kind, MAX, by_value, step, out, offsets, updates, update_offsets, update_step, n)
-    elif step.reduction == MIN:
-        combine_constant(kind, MIN, by_value, step, out, offsets, updates, update_offsets, update_step, n)
+    elif value_t is not complex64 and value_t is not complex128:  # complex numbers have no order
+        if step.reduction == MAX:
+            combine_constant(kind, MAX, by_value, step, out, offsets, updates, update_offsets, update_step, n)
+        elif step.reduction == MIN:
+            combine_constant(kind, MIN, by_value, step, out, offsets, updates, update_offsets, update_step, n)

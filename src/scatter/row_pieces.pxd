@@ -1,12 +1,14 @@
 # ROW_PIECES: rows are cut into pieces. Each thread resolves all tuples and applies its own piece of every row.
 from cython.parallel cimport prange
 
-from common.codes cimport ASSIGN
+from common.codes cimport ASSIGN, OK
 from common.items cimport CACHE_LINE
 from common.rows cimport cut_length, cut_row
 from common.threads cimport MAX_TASKS, first_error
 from scatter.apply cimport finish_step
-from scatter.job cimport Job, apply_tuples, copy_data, row_items
+from scatter.job cimport Job, apply_tuples, check_tuples, copy_data, row_items
+from scatter.marks cimport Marks, allocate_marks, free_marks
+from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -16,6 +18,7 @@ cdef struct RowPieces:
     const Job* job
     Py_ssize_t row_length       # as cut_row cuts it
     Py_ssize_t piece_length
+    Marks marks                 # of all rows, for each piece
 
 
 cdef inline bint describe_row_pieces(RowPieces* pieces, const Job* job, bint forced) noexcept nogil:
@@ -30,6 +33,7 @@ cdef inline bint describe_row_pieces(RowPieces* pieces, const Job* job, bint for
 
 cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t* status) noexcept nogil:
     cdef const Job* job = pieces.job
+    cdef Marks marks = pieces.marks
     cdef Step step
     cdef Py_ssize_t out_shift = 0, updates_shift = 0
     cdef Py_ssize_t start = piece * pieces.piece_length
@@ -39,17 +43,31 @@ cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t
     cut_row(&job.step.row, start, min(start + pieces.piece_length, pieces.row_length), &step.row, &out_shift,
             &updates_shift)
     finish_step(&step)
-    apply_tuples(job, &step, job.out + out_shift, job.updates + updates_shift, 0, job.walk.n, status)
+    step.by_value = False  # a piece of one element is still a row: destinations are row_bytes apart
+    if marks.width:
+        marks.table += piece * job.n_rows * marks.width
+    apply_tuples(job, &step, &marks, job.out + out_shift, job.updates + updates_shift, 0, job.walk.n, status)
+    if job.divides and status[0] == OK:
+        divide_rows(&step, &marks, job.include_self, job.out + out_shift, job.row_bytes, job.n_rows)
 
 
-cdef inline Py_ssize_t run_row_pieces(RowPieces* pieces, Job* job) noexcept:
+cdef inline bint run_row_pieces(RowPieces* pieces, Job* job, Py_ssize_t* bad) noexcept:
+    """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t piece, n_pieces
-    copy_data(job)
     pieces.piece_length = (pieces.row_length + job.n_threads - 1) // job.n_threads
     if pieces.piece_length > CACHE_LINE:
         pieces.piece_length = (pieces.piece_length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
     n_pieces = (pieces.row_length + pieces.piece_length - 1) // pieces.piece_length
-    for piece in prange(n_pieces, num_threads=job.n_threads, schedule="static", nogil=True):
-        run_piece(pieces, piece, &status[piece])
-    return first_error(status, n_pieces)
+    pieces.marks = job.marks
+    if job.marks.width and not allocate_marks(&pieces.marks, n_pieces * job.n_rows):
+        return False
+    if job.checks_first:
+        bad[0] = check_tuples(job)
+    if bad[0] == OK:
+        copy_data(job)
+        for piece in prange(n_pieces, num_threads=job.n_threads, schedule="static", nogil=True):
+            run_piece(pieces, piece, &status[piece])
+        bad[0] = first_error(status, n_pieces)
+    free_marks(&pieces.marks)
+    return True

@@ -20,7 +20,9 @@ from common.stream cimport STREAM_ROW, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
 from scatter.apply cimport combine_rows_block
-from scatter.job cimport SCRATCH_BYTES, Job
+from scatter.job cimport SCRATCH_BYTES, Job, check_tuples
+from scatter.marks cimport Marks, add_to_mark, allocate_marks, count_of, free_marks, note_marks
+from scatter.means cimport divide_rows
 
 cdef enum:
     MIN_ROW = CACHE_LINE
@@ -45,9 +47,11 @@ cdef struct Rows:
     # For ASSIGN: the number of the last update, counted from 1; 0: none.
     uint32_t* end
     uint32_t* order             # updates of the round, sorted by row
+    Marks marks                 # by row id
     Py_ssize_t n_tasks
     bint in_update_order        # updates are applied in update order, not row by row
     bint fresh                  # in the first round: rows of out are not written yet
+    bint is_last                # round
     bint streams
 
 
@@ -172,22 +176,40 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
                                  Py_ssize_t stop, Py_ssize_t batch) noexcept nogil:
     """Combine the rows at target, which begin with `row`, with the updates order[first:stop].
 
-    In batches: while one batch is combined, the updates of the next are prefetched.
+    In batches: while one batch is combined, the updates of the next are prefetched. If the scatter does not include
+    data, the first update of a row is assigned.
     """
     cdef int64_t offsets[MAX_BATCH]
     cdef int64_t update_offsets[MAX_BATCH]
     cdef Py_ssize_t row_bytes = rows.job.row_bytes, at = row, n, i
+    cdef bint is_first = True
     while first < stop:
         n = min(batch, stop - first)
         for i in range(n):
             while rows.end[at] <= first + i:
                 at += 1
+                is_first = True
             offsets[i] = (at - row) * row_bytes
             update_offsets[i] = rows.order[first + i] * rows.update_step
+            if is_first and rows.marks.assigns and count_of(&rows.marks, at) == 0:
+                memcpy(target + offsets[i], updates + update_offsets[i], row_bytes)
+                offsets[i] = SKIPPED
+            is_first = False
             if first + i + batch < rows.n:
                 prefetch_row(updates + rows.order[first + i + batch] * rows.update_step, row_bytes)
         combine_rows_block(&rows.job.step, target, offsets, updates, update_offsets, 0, n)
         first += n
+
+
+cdef inline void finish_rows(const Rows* rows, char* target, Py_ssize_t row, Py_ssize_t n) noexcept nogil:
+    """Count the round's updates of n rows, and in the last round divide them."""
+    cdef Marks marks = rows.marks
+    cdef Py_ssize_t i
+    for i in range(row, row + n):
+        add_to_mark(&marks, i, rows.end[i] - (rows.end[i - 1] if i else 0))
+    if rows.is_last and rows.job.divides:
+        marks.table += row * marks.width
+        divide_rows(&rows.job.step, &marks, rows.job.include_self, target, rows.job.row_bytes, n)
 
 
 cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
@@ -218,6 +240,8 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
                     target = scratch
                 memcpy(target, data, n_bytes)
         combine_ordered(rows, target, updates, row, first, last, batch)
+        if rows.marks.width:
+            finish_rows(rows, target, row, n)
         if target == scratch:
             stream_rows(out, 0, scratch, &zero, 1, n_bytes)
         first = last
@@ -257,6 +281,9 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
     cdef uint32_t owned[OWNED]
     cdef int64_t offsets[MAX_BATCH]
     cdef int64_t update_offsets[MAX_BATCH]
+    cdef int64_t ids[MAX_BATCH]
+    cdef int32_t firsts[MAX_BATCH + 1]
+    cdef Py_ssize_t n_firsts = 0
     cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, PREFETCH_DISTANCE // job.row_bytes), <Py_ssize_t>MAX_BATCH)
     cdef Py_ssize_t block, i, j, n, m
     for block in range((rows.n + OWNED - 1) // OWNED):
@@ -273,6 +300,13 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
                 if j + i + batch < n:
                     prefetch_row(job.out + rows.row[owned[j + i + batch]] * job.row_bytes, job.row_bytes)
                     prefetch_row(updates + owned[j + i + batch] * rows.update_step, job.row_bytes)
+            if rows.marks.width:
+                for i in range(m):
+                    ids[i] = rows.row[owned[j + i]]
+                note_marks(&rows.marks, False, ids, offsets, m, firsts, &n_firsts)
+                for i in range(n_firsts if rows.marks.assigns else 0):
+                    memcpy(job.out + offsets[firsts[i]], updates + update_offsets[firsts[i]], job.row_bytes)
+                    offsets[firsts[i]] = SKIPPED
             combine_rows_block(&job.step, job.out, offsets, updates, update_offsets, 0, m)
             j += m
 
@@ -280,11 +314,15 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
 cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
     """Write the rows of one owner, with updates in update order, which reads the updates sequentially."""
     cdef const Job* job = rows.job
+    cdef Marks marks = rows.marks
     cdef Py_ssize_t low = first_row_of(rows, owner)
     cdef Py_ssize_t stop = first_row_of(rows, owner + 1) if owner + 1 < rows.n_tasks else rows.n_rows
     if rows.fresh:
         memcpy(job.out + low * job.row_bytes, job.data + low * job.row_bytes, (stop - low) * job.row_bytes)
     combine_owned(rows, low, stop - low)
+    if rows.is_last and job.divides:
+        marks.table += low * marks.width
+        divide_rows(&job.step, &marks, job.include_self, job.out + low * job.row_bytes, job.row_bytes, stop - low)
 
 
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
@@ -298,7 +336,8 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t chunk, task
     rows.end = <uint32_t*>malloc(rows.n_rows * sizeof(uint32_t))
     rows.row = <int32_t*>malloc(per_round * tuple_bytes)
-    if rows.end == NULL or rows.row == NULL:
+    rows.marks = rows.job.marks
+    if rows.end == NULL or rows.row == NULL or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
         free(rows.end)
         free(rows.row)
         return False
@@ -309,9 +348,11 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
                                                     <int>MAX_TASKS))
     rows.fresh = True
     rows.start = 0
-    bad[0] = OK
-    while rows.start < n_tuples:
+    if rows.job.checks_first and per_round < n_tuples:  # else the first pass checks all tuples
+        bad[0] = check_tuples(rows.job)
+    while bad[0] == OK and rows.start < n_tuples:
         rows.n = min(per_round, n_tuples - rows.start)
+        rows.is_last = rows.start + rows.n == n_tuples
         for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
             resolve_row_ids(rows, chunk, &status[chunk])
         bad[0] = first_error(status, rows.n_chunks)
@@ -328,6 +369,7 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
         rows.fresh = False
         rows.streams = False
         rows.start += rows.n
+    free_marks(&rows.marks)
     free(rows.end)
     free(rows.row)
     return True

@@ -1,4 +1,5 @@
 # The choice of a strategy for a scatter.
+from common.items cimport CACHE_LINE
 from common.strategies cimport (
     AUTO, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
 )
@@ -6,7 +7,7 @@ from common.threads cimport n_tasks_for
 from scatter.job cimport Job
 from scatter.partition cimport TILE_SHIFT, Partition, can_partition, describe_partition, is_scattered
 from scatter.private cimport can_be_private
-from scatter.row_pieces cimport RowPieces, describe_row_pieces
+from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.rows cimport Rows, describe_rows
 from scatter.units cimport Units
 
@@ -32,6 +33,7 @@ cdef extern from *:
 
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
+    ROWS_PER_UPDATE = 8         # with more, marks are in a hash table, which SERIAL has
     # Bytes of a result from which a partition is faster on one thread; on more threads, smaller results gain too. A
     # larger L3 raises the limit, up to MAX_PARTITION_BYTES: serial scatters are faster if data is in L3.
     PARTITION_BYTES = 1 << 25
@@ -60,11 +62,21 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
     return True
 
 
+cdef inline bint can_mark_rows(const Job* job, int forced) noexcept nogil:
+    """Whether there can be a mark for each row: not if the result is strided, and not for few updates of many rows."""
+    if not job.marks.width or not job.is_contiguous:
+        return not job.marks.width
+    return (forced != AUTO or job.walk.n >= job.n_rows // ROWS_PER_UPDATE or job.row_bytes >= LONG_ROW
+            or (job.data != NULL and job.row_bytes >= CACHE_LINE))
+
+
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
     """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t worth
+    if not can_mark_rows(job, forced):
+        return SERIAL
     if forced != AUTO and can_run(job, forced, descriptions):
         return <ScatterStrategy>forced
     if (descriptions.units.n_units >= n_tasks_for(job.n_threads)

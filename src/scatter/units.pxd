@@ -1,14 +1,16 @@
 # UNITS: the leading axes that indices and data share cut the result into units. A thread owns whole units.
-from cython.parallel cimport prange
+from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport AXIS, ELEMENTS, ND, OK, Kind
 from common.items cimport CACHE_LINE
 from common.stream cimport STREAM_ROW, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
-from scatter.job cimport Job, apply_tuples, copy_data
+from scatter.job cimport Job, apply_tuples, check_tuples, copy_data, divide_means
+from scatter.marks cimport Marks, allocate_marks, free_marks
+from scatter.means cimport divide_rows
 
 cdef enum:
     SCRATCH_UNIT = 1 << 15      # bytes of the largest unit for a scratch buffer in L1
@@ -17,8 +19,10 @@ cdef struct Units:
     const Job* job
     Py_ssize_t n_units
     Py_ssize_t unit_tuples
-    Py_ssize_t unit_bytes       # 0: units are not contiguous in data
+    Py_ssize_t unit_bytes       # 0: units are not contiguous in the result
+    Py_ssize_t unit_rows
     Py_ssize_t units_per_task
+    Marks marks                 # those of a unit for each thread; of the whole result if unit_bytes is 0
 
 
 cdef inline void describe_units(Units* units, const Job* job, Kind kind, cnp.ndarray out, cnp.ndarray indices,
@@ -38,56 +42,82 @@ cdef inline void describe_units(Units* units, const Job* job, Kind kind, cnp.nda
             if kind == ELEMENTS and cnp.PyArray_DIM(indices, d) != cnp.PyArray_DIM(out, d):
                 aligned = False
     units.unit_tuples = job.walk.n // max(units.n_units, <Py_ssize_t>1)
-    if not aligned or job.data == NULL:
+    if not aligned or not job.is_contiguous:
         units.unit_bytes = 0
+    units.unit_rows = units.unit_bytes // max(job.row_bytes, <Py_ssize_t>1)
 
 
-cdef inline void run_scratch_units(const Units* units, Py_ssize_t unit, Py_ssize_t stop,
+cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, char* unit_out,
+                          Py_ssize_t* status) noexcept nogil:
+    """Copy a unit of data to unit_out, if it is not there already, and update it."""
+    cdef const Job* job = units.job
+    cdef Py_ssize_t start = unit * units.unit_bytes
+    # Offsets are relative to the start of the result, so pass the address where it would be.
+    cdef char* out = <char*>(<size_t>unit_out - <size_t>start)
+    if job.data != NULL and units.unit_bytes:
+        memcpy(unit_out, job.data + start, units.unit_bytes)
+    if marks.width and units.unit_bytes:
+        marks.origin = start
+        memset(marks.table, 0, units.unit_rows * marks.width)
+    apply_tuples(job, &job.step, marks, out, job.updates, unit * units.unit_tuples, (unit + 1) * units.unit_tuples,
+                 status)
+    if job.divides and units.unit_bytes and status[0] == OK:
+        divide_rows(&job.step, marks, job.include_self, unit_out, job.row_bytes, units.unit_rows)
+
+
+cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t unit, Py_ssize_t stop,
                                    Py_ssize_t* status) noexcept nogil:
     """Update each unit in a scratch buffer in L1, then write it with non-temporal stores."""
-    cdef const Job* job = units.job
     cdef char scratch_memory[SCRATCH_UNIT + CACHE_LINE]
     cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
     cdef int64_t zero = 0
-    status[0] = OK
     while unit < stop and status[0] == OK:
-        memcpy(scratch, job.data + unit * units.unit_bytes, units.unit_bytes)
-        # Offsets are relative to the start of the result, so pass the address where it would be.
-        apply_tuples(job, &job.step, <char*>(<size_t>scratch - <size_t>(unit * units.unit_bytes)), job.updates,
-                     unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)
-        stream_rows(job.out + unit * units.unit_bytes, 0, scratch, &zero, 1, units.unit_bytes)
+        run_unit(units, marks, unit, scratch, status)
+        stream_rows(units.job.out + unit * units.unit_bytes, 0, scratch, &zero, 1, units.unit_bytes)
         unit += 1
     stream_fence()
 
 
-cdef inline void run_units_task(const Units* units, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
+cdef inline void run_units_task(const Units* units, Py_ssize_t task, int thread, Py_ssize_t* status) noexcept nogil:
     cdef const Job* job = units.job
+    cdef Marks marks = units.marks
     cdef Py_ssize_t unit = task * units.units_per_task
     cdef Py_ssize_t stop = min(unit + units.units_per_task, units.n_units)
-    if job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams:
-        run_scratch_units(units, unit, stop, status)
-        return
+    if marks.width and units.unit_bytes:
+        marks.table += thread * units.unit_rows * marks.width
     status[0] = OK
+    if job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams:
+        run_scratch_units(units, &marks, unit, stop, status)
+        return
     while unit < stop and status[0] == OK:
-        if job.data != NULL:
-            memcpy(job.out + unit * units.unit_bytes, job.data + unit * units.unit_bytes, units.unit_bytes)
-        apply_tuples(job, &job.step, job.out, job.updates, unit * units.unit_tuples, (unit + 1) * units.unit_tuples,
-                     status)
+        run_unit(units, &marks, unit, job.out + unit * units.unit_bytes, status)
         unit += 1
 
 
-cdef inline Py_ssize_t run_units(Units* units, Job* job) noexcept:
+cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
+    """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t task, n_tasks = n_tasks_for(job.n_threads)
     units.units_per_task = (units.n_units + n_tasks - 1) // n_tasks
     n_tasks = (units.n_units + units.units_per_task - 1) // units.units_per_task
-    if units.unit_bytes == 0:
-        copy_data(job)
-    if job.n_threads == 1:
-        with nogil:
-            for task in range(n_tasks):
-                run_units_task(units, task, &status[task])
-    else:
-        for task in prange(n_tasks, num_threads=job.n_threads, schedule="dynamic", chunksize=1, nogil=True):
-            run_units_task(units, task, &status[task])
-    return first_error(status, n_tasks)
+    units.marks = job.marks
+    if job.marks.width and not allocate_marks(&units.marks, job.n_threads * units.unit_rows if units.unit_bytes
+                                              else job.n_rows):
+        return False
+    if job.checks_first:
+        bad[0] = check_tuples(job)
+    if bad[0] == OK:
+        if units.unit_bytes == 0:
+            copy_data(job)
+        if job.n_threads == 1:
+            with nogil:
+                for task in range(n_tasks):
+                    run_units_task(units, task, 0, &status[task])
+        else:
+            for task in prange(n_tasks, num_threads=job.n_threads, schedule="dynamic", chunksize=1, nogil=True):
+                run_units_task(units, task, threadid(), &status[task])
+        bad[0] = first_error(status, n_tasks)
+        if bad[0] == OK and units.unit_bytes == 0:
+            divide_means(job, &units.marks)
+    free_marks(&units.marks)
+    return True

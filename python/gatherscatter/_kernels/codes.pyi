@@ -15,6 +15,7 @@ class Status(IntEnum):
     OK = -1
     INDEX_DTYPE = -2
     REFERENCES = -3
+    NO_MEMORY = -4
 
 class ReductionCode(IntEnum):
     ASSIGN = 0
@@ -22,7 +23,7 @@ class ReductionCode(IntEnum):
     MUL = 2
     MAX = 3
     MIN = 4
-    MUL_MARKED = 5
+    MEAN = 5
 
 class TypeCode(IntEnum):
     NONE = 0

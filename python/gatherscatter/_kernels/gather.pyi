@@ -13,6 +13,7 @@ def gather(
     mode: int,
     wrap_negative: bool,
     fill: NDArray[Any] | None,
+    checks_first: bool,
     n_threads: int,
 ) -> int: ...
 def try_gather(
@@ -23,6 +24,7 @@ def try_gather(
     axis: object,
     batch_dims: object,
     mode: object,
+    fill_value: object,
     out: object,
     n_threads: int,
 ) -> NDArray[Any] | None: ...

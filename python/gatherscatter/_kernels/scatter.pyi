@@ -1,10 +1,16 @@
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 def register(
-    name: str, code: int, types: int, associative: int, idempotent: bool, identities: dict[int, bytes]
+    name: str,
+    code: int,
+    step: int,
+    types: int,
+    associative: int,
+    idempotent: bool,
+    divides: bool,
+    identities: dict[int, bytes],
 ) -> None: ...
 def scatter(
     kind: int,
@@ -19,6 +25,7 @@ def scatter(
     reduction: int,
     type_code: int,
     include_self: bool,
+    checks_first: bool,
     n_threads: int,
 ) -> int: ...
 def try_scatter(
@@ -35,16 +42,5 @@ def try_scatter(
     out: object,
     n_threads: int,
 ) -> NDArray[Any] | None: ...
-def count_rows(
-    kind: int,
-    row_ids: NDArray[Any],
-    indices: NDArray[Any],
-    axis: int,
-    batch_dims: int,
-    mode: int,
-    wrap_negative: bool,
-    start: int,
-    counts: NDArray[np.int64],
-) -> int: ...
 def force(strategy: int, n_threads: int) -> None: ...
 def last_strategy() -> int: ...

@@ -91,17 +91,37 @@ class Backend:
         """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
-    def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Any | None:
-        """Fast path for small calls: a gather with ``mode="raise"`` and no plan. Options are as the user passed them.
+    def try_gather(
+        self,
+        op: Operator,
+        data: Any,
+        indices: Any,
+        axis: Any,
+        batch_dims: Any,
+        mode: Any,
+        fill_value: Any,
+        out: Any,
+    ) -> Any | None:
+        """Fast path for small calls: a gather without a plan. Options are as the user passed them.
 
         None if the call breaks a rule or is not simple enough: then `gather` is called with a plan.
         """
         return None
 
     def try_scatter(
-        self, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any, reduction: Any
+        self,
+        op: Operator,
+        data: Any,
+        indices: Any,
+        updates: Any,
+        axis: Any,
+        batch_dims: Any,
+        reduction: Any,
+        include_self: Any,
+        mode: Any,
+        out: Any,
     ) -> Any | None:
-        """Fast path for a scatter with ``mode="raise"`` and ``include_self=True``; see `try_gather`."""
+        """Fast path for a scatter; see `try_gather`."""
         return None
 
     def negative(self, array: Any) -> Any:

@@ -18,7 +18,7 @@ from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
 
 Array = NDArray[Any]
 
-OK, REFERENCES = int(Status.OK), int(Status.REFERENCES)
+OK, REFERENCES, NO_MEMORY = int(Status.OK), int(Status.REFERENCES), int(Status.NO_MEMORY)
 SKIP = int(Mode.SKIP)
 MODES = {
     "raise": int(Mode.RAISE),
@@ -39,35 +39,43 @@ def _mask(names: Any) -> int:
 
 
 for _record in REDUCTIONS.values():
-    if _record.finish is None:  # a reduction with a finish (mean) uses the step of another, which is registered
-        _identities = {TYPE_CODES[name]: _record.identity_bytes(name) for name in _record.dtypes}
-        _scatter.register(
-            _record.name,
-            int(_record.code),
-            _mask(_record.dtypes),
-            _mask(name for name in _record.dtypes if kind_of(name) in _record.associative),
-            _record.idempotent,
-            {code: element for code, element in _identities.items() if element is not None},
-        )
+    _identities = {TYPE_CODES[name]: _record.identity_bytes(name) for name in _record.dtypes}
+    _scatter.register(
+        _record.name,
+        int(_record.code),
+        int(REDUCTIONS[_record.step_of or _record.name].code),
+        _mask(_record.dtypes),
+        _mask(name for name in _record.dtypes if kind_of(name) in _record.associative),
+        _record.idempotent,
+        _record.finish is not None,
+        {code: element for code, element in _identities.items() if element is not None},
+    )
 
 
-def gather(plan: Plan, data: Array, indices: Array, out: Array | None, fill: Array | None) -> int:
-    """Write the rows of data that indices name to `out`. If `out` is None, only check the indices."""
+def gather(
+    plan: Plan, data: Array, indices: Array, out: Array | None, fill: Array | None, checks_first: bool = False
+) -> int:
+    """Write the rows of data that indices name to `out`. If `out` is None, only check the indices.
+
+    checks_first: if an index is bad, nothing is written.
+    """
     return _gather.gather(
         plan.kind, data, indices, out, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, fill,
-        threads.limit,
+        checks_first, threads.limit,
     )  # fmt: skip
 
 
-def scatter(plan: Plan, data: Array | None, indices: Array, updates: Array, out: Array) -> int:
+def scatter(
+    plan: Plan, data: Array | None, indices: Array, updates: Array, out: Array, checks_first: bool = False
+) -> int:
     """Write data, with updates combined into it, to `out`. data: None if `out` holds it already.
 
-    For "mean" the result is the sum; `means.divide` finishes it.
+    checks_first: if an index is bad, nothing is written.
     """
     return _scatter.scatter(
         plan.kind, data, indices, updates, out, plan.axis, plan.batch_dims, MODES[plan.mode],
         plan.wrap_negative_indices, int(REDUCTIONS[plan.reduction].code), TYPE_CODES.get(out.dtype.name, 0),
-        plan.include_self, threads.limit,
+        plan.include_self, checks_first, threads.limit,
     )  # fmt: skip
 
 
@@ -103,18 +111,12 @@ def resolved(plan: Plan, indices: Array) -> Iterator[tuple[int, NDArray[np.int64
         yield start, rows
 
 
-def count(plan: Plan, indices: Array, start: int, counts: NDArray[np.int64]) -> None:
-    """Add the number of tuples that name row start + i to counts[i]."""
-    _scatter.count_rows(
-        plan.kind, row_ids(plan.leading), indices, plan.axis, plan.batch_dims, MODES[plan.mode],
-        plan.wrap_negative_indices, start, counts,
-    )  # fmt: skip
-
-
 def check(status: int, indices: Array, plan: Plan) -> None:
-    """Raise the error if a status reports a bad index."""
+    """Raise the error if a status reports one."""
     if status == OK:
         return
+    if status == NO_MEMORY:
+        raise errors.no_memory(plan.operator)
     if plan.depth == 0:
         raise errors.changed_meanwhile(plan.operator)
     position = unravel(status // plan.depth, plan.tuples)

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from gatherscatter import errors, memory, threads, values
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
-from gatherscatter.backends import kernels, means, references
+from gatherscatter.backends import kernels, references
 from gatherscatter.backends.base import Backend
 from gatherscatter.operators import AXIS, Operator
 from gatherscatter.plan import Plan
-from gatherscatter.reductions import REDUCTIONS
 
 Array = NDArray[Any]
 
@@ -41,17 +40,36 @@ class NumPyBackend(Backend):
     def from_numpy(self, array: Array, like: Any) -> Array:
         return array
 
-    def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Array | None:
-        return try_gather(
-            op.kind, op.wrap_negative_indices, data, indices, axis, batch_dims, "raise", None, threads.limit
-        )
+    def try_gather(
+        self,
+        op: Operator,
+        data: Any,
+        indices: Any,
+        axis: Any,
+        batch_dims: Any,
+        mode: Any,
+        fill_value: Any,
+        out: Any,
+    ) -> Array | None:
+        wrap = op.wrap_negative_indices
+        return try_gather(op.kind, wrap, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit)
 
     def try_scatter(
-        self, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any, reduction: Any
+        self,
+        op: Operator,
+        data: Any,
+        indices: Any,
+        updates: Any,
+        axis: Any,
+        batch_dims: Any,
+        reduction: Any,
+        include_self: Any,
+        mode: Any,
+        out: Any,
     ) -> Array | None:
         return try_scatter(
-            op.kind, op.wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, "raise", True, None,
-            threads.limit,
+            op.kind, op.wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode, include_self,
+            out, threads.limit,
         )  # fmt: skip
 
     def gather(self, data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array | None) -> Array:
@@ -67,8 +85,7 @@ class NumPyBackend(Backend):
         if data.dtype.hasobject or _overlap(out, data) or _overlap(out, indices) or _may_overlap_itself(out):
             out[...] = _gather(data, indices, plan, fill)
             return out
-        kernels.check_indices(plan, data, indices)
-        kernels.gather(plan, data, indices, out, fill)
+        kernels.check(kernels.gather(plan, data, indices, out, fill, checks_first=True), indices, plan)
         return out
 
     def scatter(self, data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
@@ -95,8 +112,7 @@ class NumPyBackend(Backend):
         ):
             out[...] = self.scatter(data, indices, updates, plan, None)
             return out
-        kernels.check_indices(plan, out, indices)
-        _scatter(out, None if in_place else data, indices, updates, plan)
+        _scatter(out, None if in_place else data, indices, updates, plan, checks_first=True)
         return out
 
     def as_updates(self, plan: Plan, updates: Any, data: Array) -> Array:
@@ -132,18 +148,22 @@ def _gather(data: Array, indices: Array, plan: Plan, fill: Array | None) -> Arra
     return result
 
 
-def _scatter(out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan) -> None:
-    """A scatter into `out`. data: copied to `out` first; None if `out` holds it already."""
+def _scatter(
+    out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan, checks_first: bool = False
+) -> None:
+    """A scatter into `out`. data: copied to `out` first; None if `out` holds it already.
+
+    checks_first: if an index is bad, nothing is written.
+    """
     if out.dtype.hasobject:
         references.assign(out, data, indices, updates, plan)
         return
-    counts = means.buffer(plan) if REDUCTIONS[plan.reduction].finish else None
     if data is not None and not (out.flags.c_contiguous and data.flags.c_contiguous):
+        if checks_first:
+            kernels.check_indices(plan, data, indices)
         np.copyto(out, data)
         data = None
-    kernels.check(kernels.scatter(plan, data, indices, updates, out), indices, plan)
-    if counts is not None:
-        means.divide(out, indices, plan, counts)
+    kernels.check(kernels.scatter(plan, data, indices, updates, out, checks_first), indices, plan)
 
 
 def _check_unused(indices: Array, plan: Plan) -> None:

@@ -66,30 +66,54 @@ class TorchBackend(TableBackend):
 
     # Small calls
 
-    def try_gather(self, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any) -> Tensor | None:
+    def try_gather(
+        self,
+        op: Operator,
+        data: Any,
+        indices: Any,
+        axis: Any,
+        batch_dims: Any,
+        mode: Any,
+        fill_value: Any,
+        out: Any,
+    ) -> Tensor | None:
         # Not for subclasses of Tensor, whose results may be of the subclass.
         if memory.is_watched() or not type(data) is type(indices) is Tensor:
             return None
         try:
             arrays = data.numpy(), indices.numpy()
-        except (RuntimeError, TypeError):
+            target = None if out is None else out.numpy()
+        except (RuntimeError, TypeError, AttributeError):
             return None
-        result = try_gather(op.kind, op.wrap_negative_indices, *arrays, axis, batch_dims, "raise", None, threads.limit)
-        return None if result is None else torch.from_numpy(result)
+        wrap = op.wrap_negative_indices
+        result = try_gather(op.kind, wrap, *arrays, axis, batch_dims, mode, fill_value, target, threads.limit)
+        return result if result is None else torch.from_numpy(result) if out is None else out
 
     def try_scatter(
-        self, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any, reduction: Any
+        self,
+        op: Operator,
+        data: Any,
+        indices: Any,
+        updates: Any,
+        axis: Any,
+        batch_dims: Any,
+        reduction: Any,
+        include_self: Any,
+        mode: Any,
+        out: Any,
     ) -> Tensor | None:
-        if memory.is_watched() or not type(data) is type(indices) is type(updates) is Tensor:
+        if memory.is_watched() or not type(data) is type(indices) is Tensor:
             return None
         try:
-            arrays = data.numpy(), indices.numpy(), updates.numpy()
-        except (RuntimeError, TypeError):
+            arrays = data.numpy(), indices.numpy(), updates.numpy() if type(updates) is Tensor else updates
+            target = None if out is None else arrays[0] if out is data else out.numpy()
+        except (RuntimeError, TypeError, AttributeError):
             return None
         result = try_scatter(
-            op.kind, op.wrap_negative_indices, *arrays, axis, batch_dims, reduction, "raise", True, None, threads.limit
-        )
-        return None if result is None else torch.from_numpy(result)
+            op.kind, op.wrap_negative_indices, *arrays, axis, batch_dims, reduction, mode, include_self, target,
+            threads.limit,
+        )  # fmt: skip
+        return result if result is None else torch.from_numpy(result) if out is None else out
 
     # The operators
 

@@ -1,0 +1,216 @@
+"""Time what people do with gather and scatter: each job as a user would write it, beside the best idioms elsewhere.
+
+    pip install '.[bench,peers,dask]'
+    python benchmarks/jobs.py [--rounds N] [--threads N] [--quick] [--write FOLDER] [JOB ...]
+
+The jobs are in jobs_numpy.py and jobs_others.py, each with its calls: ours, and those of NumPy, SciPy, pandas,
+numpy_groupies, PyTorch, JAX, Dask and onnxruntime, as many as are installed and have an idiom for it. The fastest of
+them counts. Before a job is timed, the results are compared with ours; a rival that has another one is named and does
+not count. The calls take turns within each round; short ones are repeated until they last. With --write the folder
+gets jobs.json, jobs.md and jobs.png.
+"""
+
+import argparse
+import contextlib
+import gc
+import importlib.metadata
+import math
+import os
+import statistics
+import time
+import warnings
+from pathlib import Path
+
+import gatherscatter as gs
+import jobs_numpy  # noqa: F401  (they fill JOBS)
+import jobs_others  # noqa: F401
+import numpy as np
+from jobs_common import ABSENT, JOBS, OURS
+from measure import about, cpus, enough, paragraph, seconds, write
+from tqdm import tqdm
+
+LASTS = 0.02  # seconds: shorter calls are repeated
+PAUSE = 0.005  # seconds between two turns, in which the threads of the one go to sleep and leave the CPUs to the other
+
+# What bounds the jobs in which a rival is ahead; shown only there.
+NOTES: dict[str, str] = {}
+
+PACKAGES = ["gatherscatter", "numpy", "scipy", "pandas", "numpy-groupies", "numba", "torch", "jax", "dask", "onnx"]
+PACKAGES += ["onnxruntime"]
+
+
+def plain(result):
+    """The arrays of a result, copied: the next call may write to the same memory."""
+    parts = result if isinstance(result, (tuple, list)) else [result]
+    return [np.array(part.detach() if hasattr(part, "detach") else part) for part in parts]
+
+
+def agree(found, expected, tolerance):
+    return len(found) == len(expected) and all(
+        a.shape == b.shape
+        and a.dtype == b.dtype
+        and (np.array_equal(a, b) or (tolerance and np.allclose(a, b, rtol=tolerance, atol=0)))
+        for a, b in zip(found, expected, strict=True)
+    )
+
+
+def measure(name, rounds, less, progress):
+    """Seconds per call of each, in the order of the rounds; which rivals gave another result; None without a rival."""
+    job = JOBS[name]
+    calls = job.make(np.random.default_rng(0), less)
+    if OURS not in calls or len(calls) == 1:
+        return None
+    expected = plain(calls[OURS]())
+    others = [rival for rival in calls if rival != OURS]
+    wrong = [rival for rival in others if not agree(plain(calls[rival]()), expected, job.tolerance)]
+    if wrong == others:
+        raise SystemExit(f"{name}: gatherscatter gives another result than {', '.join(wrong)}")
+    del expected
+    gc.collect()
+    repeats = {}
+    for each, call in calls.items():
+        time.sleep(PAUSE)
+        repeats[each] = enough(call, LASTS)
+    times = {each: [] for each in calls}
+    for _ in range(rounds):
+        for each, call in calls.items():
+            time.sleep(PAUSE)
+            times[each].append(seconds(call, repeats[each]))
+            progress.update()
+    return times, wrong
+
+
+def summary(name, times, wrong):
+    least = {each: min(taken) for each, taken in times.items()}
+    best = min((rival for rival in least if rival != OURS and rival not in wrong), key=least.get)
+    ratio = least[best] / least[OURS]
+    return {
+        "title": JOBS[name].title,
+        "detail": JOBS[name].detail,
+        "tolerance": JOBS[name].tolerance,
+        "seconds": {each: {"min": min(t), "median": statistics.median(t)} for each, t in times.items()},
+        "wrong": wrong,
+        "best rival": best,
+        "ratio": ratio,
+        "note": NOTES.get(name, "") if ratio < 1 else "",
+    }
+
+
+def cell(seconds):
+    return f"{seconds * 1e6:.2f} µs" if seconds < 1e-4 else f"{seconds * 1e3:.2f}"
+
+
+def page(results):
+    """Markdown: the table, what it comes to, and whose results differed."""
+    rows = [["job", "ours, ms", "best rival", "its ms", "ratio", "what bounds it"]]
+    rows.append(["---", "--:", "---", "--:", "--:", "---"])
+    for result in results.values():
+        taken, best = result["seconds"], result["best rival"]
+        times = cell(taken[OURS]["min"]), best, cell(taken[best]["min"])
+        rows.append([f"{result['title']}: {result['detail']}", *times, f"{result['ratio']:.2f}", result["note"]])
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    ratios = [result["ratio"] for result in results.values()]
+    behind = [result["title"] for result in results.values() if result["ratio"] < 1]
+    text = f"Geometric mean of the ratios: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}. "
+    text += f"Below 1: {len(behind)} of {len(ratios)}{' (' + ', '.join(behind) + ')' if behind else ''}."
+    lines += ["", paragraph(text)]
+    differ = [f"{rival} ({result['title']})" for result in results.values() for rival in result["wrong"]]
+    if differ:
+        lines += ["", paragraph(f"Not counted, since the result was another than ours: {', '.join(differ)}.")]
+    return "\n".join(lines)
+
+
+def draw(results, path):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    results = sorted(results.values(), key=lambda result: result["ratio"])
+    ratios = [result["ratio"] for result in results]
+    figure, axes = plt.subplots(figsize=(9, 1 + 0.3 * len(results)), layout="constrained")
+    # Bars begin at 1, so that they point to the right where we are ahead.
+    axes.barh(
+        range(len(results)),
+        [ratio - 1 for ratio in ratios],
+        left=1,
+        color=["C0" if ratio >= 1 else "C3" for ratio in ratios],
+    )
+    for i, result in enumerate(results):
+        ahead = result["ratio"] >= 1
+        axes.annotate(
+            f"{result['ratio']:.2f} × {result['best rival']}",
+            (result["ratio"], i),
+            xytext=(4 if ahead else -4, 0),
+            textcoords="offset points",
+            ha="left" if ahead else "right",
+            va="center",
+            fontsize="x-small",
+        )
+    axes.set_xscale("log")
+    axes.set_xlim(min(1, *ratios) / 4, max(1, *ratios) * 4)  # room for the words
+    axes.axvline(1, color="black", linewidth=0.5)
+    axes.set_yticks(range(len(results)), [result["title"] for result in results])
+    axes.set_xlabel("time of the best rival over gatherscatter's (least of the rounds)")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def installed(packages):
+    """Those of the packages that are here."""
+    here = []
+    for package in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            importlib.metadata.version(package)
+            here.append(package)
+    return here
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help=f"of {', '.join(JOBS)}; default all")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=cpus())
+    parser.add_argument("--quick", action="store_true", help="a hundredth of the sizes: does it run?")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to put the JSON, the table and the picture")
+    options = parser.parse_args()
+    if unknown := set(options.jobs) - set(JOBS):
+        parser.error(f"no job named {', '.join(sorted(unknown))}")
+
+    # Every library finds as many CPUs as it may use, also those that have no setting of their own.
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
+    gs.set_num_threads(options.threads)
+    warnings.filterwarnings("ignore", message="Sparse ")  # PyTorch: its sparse matrices are in beta, and not checked
+
+    results = {}
+    with tqdm(options.jobs or list(JOBS), unit="job") as names:
+        for name in names:
+            names.set_description(name)
+            with tqdm(leave=False, unit="turn") as progress:
+                taken = measure(name, options.rounds, 10 if options.quick else 1, progress)
+            if taken is None:
+                tqdm.write(f"{name}: left out, for want of its library or of a rival")
+            else:
+                results[name] = summary(name, *taken)
+    if ABSENT:
+        print(f"Not installed, and left out: {', '.join(sorted(ABSENT))}.\n")
+    if not results:
+        raise SystemExit("nothing to show")
+    sizes = ["a hundredth of the sizes"] if options.quick else []
+    heading = about(installed(PACKAGES), f"{options.threads} threads", f"{options.rounds} rounds", *sizes)
+    text = f"{paragraph(heading)}\n\n{page(results)}\n"
+    print(text)
+    if options.write:
+        header = (
+            f"# What people do with gather and scatter\n\nMilliseconds a call, the least of the rounds, as printed by\n"
+            f"`python benchmarks/jobs.py --write {options.write}`.\n"
+            "The ratio is the best rival's time over ours; jobs.json has every rival's.\n\n"
+            "![For each job, the best rival's time over ours, on a logarithmic scale.](jobs.png)\n\n"
+        )
+        write(options.write, "jobs", {"about": heading, "jobs": results}, header + text)
+        draw(results, options.write / "jobs.png")
+
+
+if __name__ == "__main__":
+    main()

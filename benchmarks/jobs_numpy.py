@@ -1,0 +1,436 @@
+"""The jobs of jobs.py on NumPy arrays: images, statistics, models, small calls."""
+
+import gatherscatter as gs
+import numpy as np
+from jobs_common import OURS, Needs, columns, job, numbers, on
+
+# Images
+
+
+def near(height, width):
+    """For each pixel a place (y, x) near its own."""
+    y, x = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
+    where = np.stack([y + 20 * np.sin(x / 50), x + 20 * np.cos(y / 50)], axis=-1).astype(np.int64)
+    return np.clip(where, 0, [height - 1, width - 1])
+
+
+@job("warp", "Image warp", "nearest neighbour, uint8 (2160, 3840, 3)")
+def warp(rng, less):
+    height, width = 2160 // less, 3840 // less
+    image, where = rng.integers(0, 256, (height, width, 3), np.uint8), near(height, width)
+    y, x = columns(where)
+    pixels, flat = image.reshape(-1, 3), y * width + x  # ready: a map serves for many images
+    return {
+        OURS: lambda: gs.gather_nd(image, where),
+        "NumPy, [y, x]": lambda: image[y, x],
+        "NumPy, take": lambda: pixels.take(flat, axis=0),
+        "PyTorch, [y, x]": on("torch", lambda torch, image, y, x: image[y, x], image, y, x),
+        "PyTorch, embedding": on("torch", lambda torch, p, i: torch.nn.functional.embedding(i, p), pixels, flat),
+        "JAX, [y, x]": on("jax", lambda jax, image, y, x: image[y, x], image, y, x),
+        "JAX, [flat]": on("jax", lambda jax, pixels, flat: pixels[flat], pixels, flat),
+    }
+
+
+@job("splat", "Splat", "forward warp: pixels added to an image, float32 (1080, 1920, 3)")
+def splat(rng, less):
+    height, width = 1080 // less, 1920 // less
+    image, where = numbers(rng, (height, width, 3)), near(height, width)
+    y, x = columns(where)
+    n = height * width
+    pixels, flat = image.reshape(-1, 3), (y * width + x).ravel()
+
+    def each_channel():
+        result = np.zeros((n, 3), np.float32)
+        for c in range(3):
+            np.add.at(result[:, c], flat, pixels[:, c])
+        return result.reshape(image.shape)
+
+    return {
+        OURS: lambda: gs.scatter_nd(np.zeros_like(image), where, image, reduction="add"),
+        "NumPy, add.at of each channel": each_channel,
+        "SciPy, sparse product": on("scipy.sparse", lambda s: sums(s, flat, pixels, n).reshape(image.shape)),
+        "PyTorch, index_add_": on(
+            "torch", lambda torch, p, i: torch.zeros_like(p).index_add_(0, i, p).view(image.shape), pixels, flat
+        ),
+        "PyTorch, scatter_add_": on(
+            "torch",
+            lambda torch, p, i: torch.zeros_like(p).scatter_add_(0, i[:, None].expand(-1, 3), p).view(image.shape),
+            *(pixels, flat),
+        ),
+        "JAX, .at[].add": on("jax", lambda jax, im, y, x: jax.numpy.zeros_like(im).at[y, x].add(im), image, y, x),
+    }
+
+
+@job("pool", "Segmentation pool", "maximum over 500 k pixels × 8 channels by 3 k labels")
+def pool(rng, less):
+    height, width, labels = 500 // less, 1000 // less, 3000
+    y, x = np.ogrid[:height, :width]
+    label = np.ascontiguousarray(y * 50 // height * 60 + x * 60 // width)  # superpixels: 50 × 60 of them
+    features = rng.random((height, width, 8), np.float32)
+    flat, rows = label.ravel(), features.reshape(-1, 8)
+
+    def each_channel():
+        result = np.full((8, labels), -np.inf, np.float32)
+        for c in range(8):
+            np.maximum.at(result[c], flat, rows[:, c])
+        return result.T
+
+    def sorted_first():
+        order = np.argsort(flat, kind="stable")
+        return np.maximum.reduceat(rows[order], np.searchsorted(flat[order], np.arange(labels)), axis=0)
+
+    def of_each_channel(ndimage):
+        return np.stack([ndimage.maximum(features[..., c], label, np.arange(labels)) for c in range(8)], axis=-1)
+
+    def scatter_reduce(torch, label, rows):
+        result = torch.full((labels, 8), -torch.inf)
+        return result.scatter_reduce_(0, label[:, None].expand(-1, 8), rows, "amax")
+
+    return {
+        OURS: lambda: gs.scatter(np.full((labels, 8), -np.inf, np.float32), label, features, reduction="max"),
+        "NumPy, maximum.at of each channel": each_channel,
+        "NumPy, maximum.reduceat": sorted_first,
+        "SciPy, ndimage.maximum of each channel": on("scipy.ndimage", of_each_channel),
+        "pandas": Needs("pandas", lambda pandas: grouped(pandas, flat, rows, labels, "max")),
+        "numpy_groupies": on("numpy_groupies", lambda npg: npg.aggregate(flat, rows, "max", labels, axis=0)),
+        "PyTorch, scatter_reduce_": on("torch", scatter_reduce, flat, rows),
+        "JAX, segment_max": on("jax", lambda jax, r, i: jax.ops.segment_max(r, i, labels), rows, flat),
+    }
+
+
+# Statistics
+
+
+@job("histogram", "2-D histogram", "2 M ready bins, (256, 256) of int64")
+def histogram(rng, less):
+    bins = rng.integers(0, 256, (2_000_000 // less**2, 2))
+    y, x = columns(bins)
+
+    def add_at():
+        result = np.zeros(65536, np.int64)
+        np.add.at(result, y * 256 + x, 1)
+        return result.reshape(256, 256)
+
+    def torch_bincount(torch, y, x):
+        return torch.bincount(torch.add(x, y, alpha=256), minlength=65536).view(256, 256)
+
+    def jax_bincount(jax, y, x):
+        return jax.numpy.bincount(y * 256 + x, length=65536).reshape(256, 256)
+
+    ones = np.ones(len(bins), np.int64)
+    return {
+        OURS: lambda: gs.scatter_nd(np.zeros((256, 256), np.int64), bins, 1, reduction="add"),
+        "NumPy, bincount": lambda: np.bincount(y * 256 + x, minlength=65536).reshape(256, 256),
+        "NumPy, add.at": add_at,
+        "SciPy, COO to dense": on("scipy.sparse", lambda s: s.coo_array((ones, (y, x)), shape=(256, 256)).toarray()),
+        "numpy_groupies": on(
+            "numpy_groupies", lambda npg: npg.aggregate(y * 256 + x, 1, "sum", 65536).reshape(256, 256)
+        ),
+        "PyTorch, bincount": on("torch", torch_bincount, y, x),
+        "JAX, bincount": on("jax", jax_bincount, y, x),
+    }
+
+
+@job("weights", "Weighted histogram", "4 M float64 into 1000 bins")
+def weights(rng, less):
+    n = 4_000_000 // less**2
+    i, w = rng.integers(0, 1000, n), numbers(rng, n, np.float64)
+
+    def add_at():
+        result = np.zeros(1000)
+        np.add.at(result, i, w)
+        return result
+
+    return {
+        OURS: lambda: gs.scatter(np.zeros(1000), i, w, reduction="add"),
+        "NumPy, bincount": lambda: np.bincount(i, w, 1000),
+        "NumPy, add.at": add_at,
+        "numpy_groupies": on("numpy_groupies", lambda npg: npg.aggregate(i, w, "sum", 1000)),
+        "PyTorch, bincount": on("torch", lambda torch, i, w: torch.bincount(i, w, 1000), i, w),
+        "PyTorch, scatter_add_": on(
+            "torch", lambda torch, i, w: torch.zeros(1000, dtype=w.dtype).scatter_add_(0, i, w), i, w
+        ),
+        "JAX, segment_sum": on("jax", lambda jax, i, w: jax.ops.segment_sum(w, i, 1000), i, w),
+    }
+
+
+def sums(sparse, labels, rows, groups):
+    """The sum of the rows of each label: a product with a matrix of one 1 in each column, which is quick to make."""
+    ones, starts = np.ones(len(rows), rows.dtype), np.arange(len(rows) + 1)
+    return sparse.csc_array((ones, labels, starts), shape=(groups, len(rows))) @ rows
+
+
+def grouped(pandas, labels, rows, groups, reduction):
+    """By categories, which pandas need not find out first."""
+    frame = pandas.Series(rows) if rows.ndim == 1 else pandas.DataFrame(rows)
+    categories = pandas.Categorical.from_codes(labels, categories=np.arange(groups))
+    return lambda: getattr(frame.groupby(categories, observed=False), reduction)()
+
+
+def bag(torch, labels, rows, groups, mode):
+    """The rows in the order of their labels, reduced as they are read."""
+    counts = torch.bincount(labels, minlength=groups)
+    return torch.nn.functional.embedding_bag(labels.argsort(), rows, counts.cumsum(0) - counts, mode=mode)
+
+
+@job("group-sum", "Group-by sum", "400 k rows of 64 float32 into 20 k groups")
+def group_sum(rng, less):
+    n, groups = 400_000 // less**2, 20_000 // less**2
+    labels, rows = rng.integers(0, groups, n), numbers(rng, (n, 64))
+
+    def ours():
+        return gs.scatter(np.zeros((groups, 64), np.float32), labels, rows, reduction="add", include_self=False)
+
+    def index_add(torch, labels, rows):
+        return torch.zeros(groups, 64).index_add_(0, labels, rows)
+
+    def scatter_add(torch, labels, rows):
+        return torch.zeros(groups, 64).scatter_add_(0, labels[:, None].expand(-1, 64), rows)
+
+    return {
+        OURS: ours,
+        "SciPy, sparse product": on("scipy.sparse", lambda sparse: sums(sparse, labels, rows, groups)),
+        "pandas": Needs("pandas", lambda pandas: grouped(pandas, labels, rows, groups, "sum")),
+        "numpy_groupies": on("numpy_groupies", lambda npg: npg.aggregate(labels, rows, "sum", groups, axis=0)),
+        "PyTorch, index_add_": on("torch", index_add, labels, rows),
+        "PyTorch, scatter_add_": on("torch", scatter_add, labels, rows),
+        "PyTorch, embedding_bag": on("torch", lambda torch, i, r: bag(torch, i, r, groups, "sum"), labels, rows),
+        "JAX, segment_sum": on("jax", lambda jax, i, r: jax.ops.segment_sum(r, i, groups), labels, rows),
+    }
+
+
+def means(labels, rows, groups):
+    """The calls for the mean of the rows of each label, for what is large and for what is crowded."""
+    width = rows.shape[1]
+
+    def product(sparse):
+        counts = np.bincount(labels, minlength=groups).astype(rows.dtype)
+        return sums(sparse, labels, rows, groups) / counts[:, None]
+
+    def scatter_reduce(torch, labels, rows):
+        labels = labels[:, None].expand(-1, width)
+        return torch.zeros(groups, width).scatter_reduce_(0, labels, rows, "mean", include_self=False)
+
+    def index_add(torch, labels, rows):
+        counts = torch.bincount(labels, minlength=groups)
+        return torch.zeros(groups, width).index_add_(0, labels, rows) / counts[:, None]
+
+    def segments(jax, labels, rows):
+        counts = jax.numpy.bincount(labels, length=groups).astype(rows.dtype)
+        return jax.ops.segment_sum(rows, labels, groups) / counts[:, None]
+
+    def ours():
+        return gs.scatter(np.zeros((groups, width), np.float32), labels, rows, reduction="mean", include_self=False)
+
+    return {
+        OURS: ours,
+        "SciPy, sparse product over bincount": on("scipy.sparse", product),
+        "pandas": Needs("pandas", lambda pandas: grouped(pandas, labels, rows, groups, "mean")),
+        "numpy_groupies": on("numpy_groupies", lambda npg: npg.aggregate(labels, rows, "mean", groups, axis=0)),
+        "PyTorch, scatter_reduce_": on("torch", scatter_reduce, labels, rows),
+        "PyTorch, index_add_ over bincount": on("torch", index_add, labels, rows),
+        "PyTorch, embedding_bag": on("torch", lambda torch, i, r: bag(torch, i, r, groups, "mean"), labels, rows),
+        "JAX, segment_sum over bincount": on("jax", segments, labels, rows),
+    }
+
+
+# Where sums are exact, means differ in how the division rounds.
+@job("group-mean", "Group-by mean", "400 k rows of 64 float32 into 20 k groups", tolerance=1e-6)
+def group_mean(rng, less):
+    n, groups = 400_000 // less**2, 20_000 // less**2
+    return means(rng.integers(0, groups, n), numbers(rng, (n, 64)), groups)
+
+
+@job("centroids", "Centroids of k-means", "the mean of 1 M points of 8 float32 in each of 64 clusters", tolerance=1e-6)
+def centroids(rng, less):
+    n = 1_000_000 // less**2
+    return means(rng.integers(0, 64, n), numbers(rng, (n, 8)), 64)
+
+
+@job("group-max", "Group-by maximum", "2 M float64 into 5 k groups")
+def group_max(rng, less):
+    n, groups = 2_000_000 // less**2, 5000 // less**2
+    labels, values = rng.integers(0, groups, n), rng.random(n)
+
+    def maximum_at():
+        result = np.full(groups, -np.inf)
+        np.maximum.at(result, labels, values)
+        return result
+
+    def scatter_reduce(torch, labels, values):
+        return torch.full((groups,), -torch.inf, dtype=values.dtype).scatter_reduce_(0, labels, values, "amax")
+
+    return {
+        OURS: lambda: gs.scatter(np.full(groups, -np.inf), labels, values, reduction="max"),
+        "NumPy, maximum.at": maximum_at,
+        "pandas": Needs("pandas", lambda pandas: grouped(pandas, labels, values, groups, "max")),
+        "numpy_groupies": on("numpy_groupies", lambda npg: npg.aggregate(labels, values, "max", groups)),
+        "PyTorch, scatter_reduce_": on("torch", scatter_reduce, labels, values),
+        "JAX, segment_max": on("jax", lambda jax, i, v: jax.ops.segment_max(v, i, groups), labels, values),
+    }
+
+
+@job("dense", "Sparse to dense", "5 M entries with duplicates into float32 (4096, 4096)")
+def dense(rng, less):
+    side = 4096 // less
+    where = rng.integers(0, side, (5_000_000 // less**2, 2))
+    row, column = columns(where)
+    values = numbers(rng, len(where))
+
+    def add_at():
+        result = np.zeros(side * side, np.float32)
+        np.add.at(result, row * side + column, values)
+        return result.reshape(side, side)
+
+    def scatter_add(torch, row, column, values):
+        return torch.zeros(side * side).scatter_add_(0, torch.add(column, row, alpha=side), values).view(side, side)
+
+    def bincount():
+        return np.bincount(row * side + column, values, side * side).astype(np.float32).reshape(side, side)
+
+    def at_add(jax, row, column, values):
+        return jax.numpy.zeros((side, side), values.dtype).at[row, column].add(values)
+
+    def to_dense(sparse):
+        return sparse.coo_array((values, (row, column)), shape=(side, side)).toarray
+
+    return {
+        OURS: lambda: gs.scatter_nd(np.zeros((side, side), np.float32), where, values, reduction="add"),
+        "NumPy, add.at": add_at,
+        "NumPy, bincount": bincount,
+        "SciPy, COO to dense": Needs("scipy.sparse", to_dense),
+        "PyTorch, scatter_add_": on("torch", scatter_add, row, column, values),
+        "JAX, .at[].add": on("jax", at_add, row, column, values),
+    }
+
+
+# Models
+
+
+@job("embedding", "Embedding", "64 k tokens, power law, of a table of (100 k, 256) float32")
+def embedding(rng, less):
+    words = 100_000 // less**2
+    table = numbers(rng, (words, 256))
+    tokens = np.minimum(rng.zipf(1.2, (128 // less, 512 // less)), words) - 1
+    return {
+        OURS: lambda: gs.gather(table, tokens),
+        "NumPy, take": lambda: np.take(table, tokens, axis=0),
+        "PyTorch, embedding": on("torch", lambda torch, t, i: torch.nn.functional.embedding(i, t), table, tokens),
+        "JAX, [tokens]": on("jax", lambda jax, table, tokens: table[tokens], table, tokens),
+    }
+
+
+@job("cache", "Key-value cache", "one position of float32 (8, 16, 2048, 64), in place")
+def cache(rng, less):
+    length = 2048 // less
+    kept, new = numbers(rng, (8, 16, length, 64)), numbers(rng, (8, 16, 1, 64))
+    at = length // 2
+    ours, slices, indexed, position = kept, kept.copy(), kept.copy(), np.array([at])
+
+    def with_slice():
+        slices[:, :, at : at + 1] = new
+        return slices
+
+    def with_index():
+        indexed[:, :, position] = new
+        return indexed
+
+    return {
+        OURS: lambda: gs.scatter(ours, position, new, axis=2, out=ours),
+        "NumPy, a slice": with_slice,
+        "NumPy, [:, :, i]": with_index,
+        "PyTorch, index_copy_": on("torch", lambda torch, c, i, n: c.index_copy_(2, i, n), kept.copy(), position, new),
+    }
+
+
+@job("top-k", "Top-k mask", "bool (4096, 1000), 50 of each row")
+def top_k(rng, less):
+    shape = 4096 // less, 1000 // less
+    top = np.argpartition(rng.random(shape, np.float32), -50, axis=1)[:, -50:].copy()
+    rows = np.arange(shape[0])[:, None]
+
+    def put_along_axis():
+        mask = np.zeros(shape, bool)
+        np.put_along_axis(mask, top, True, axis=1)
+        return mask
+
+    def flat():
+        mask = np.zeros(shape, bool)
+        mask.ravel()[top + rows * shape[1]] = True
+        return mask
+
+    def scatter(torch, top):
+        return torch.zeros(shape, dtype=torch.bool).scatter_(1, top, True)
+
+    return {
+        OURS: lambda: gs.scatter_elements(np.zeros(shape, bool), top, True, axis=1),
+        "NumPy, put_along_axis": put_along_axis,
+        "NumPy, [flat]": flat,
+        "PyTorch, scatter_": on("torch", scatter, top),
+        "JAX, .at[].set": on("jax", lambda jax, r, i: jax.numpy.zeros(shape, bool).at[r, i].set(True), rows, top),
+    }
+
+
+@job("one-hot", "One-hot", "1 M labels of 100 classes, float32")
+def one_hot(rng, less):
+    n = 1_000_000 // less**2
+    labels = rng.integers(0, 100, n)
+
+    def put_along_axis():
+        result = np.zeros((n, 100), np.float32)
+        np.put_along_axis(result, labels[:, None], 1, axis=1)
+        return result
+
+    def ones():
+        result = np.zeros((n, 100), np.float32)
+        result[np.arange(n), labels] = 1
+        return result
+
+    return {
+        OURS: lambda: gs.gather(np.eye(100, dtype=np.float32), labels),
+        "NumPy, eye[labels]": lambda: np.eye(100, dtype=np.float32)[labels],
+        "NumPy, eye.take": lambda: np.eye(100, dtype=np.float32).take(labels, axis=0),
+        "NumPy, put_along_axis": put_along_axis,
+        "NumPy, [row, label] = 1": ones,
+        "PyTorch, one_hot": on("torch", lambda torch, i: torch.nn.functional.one_hot(i, 100).float(), labels),
+        "PyTorch, scatter_": on("torch", lambda torch, i: torch.zeros(n, 100).scatter_(1, i[:, None], 1), labels),
+        "PyTorch, eye.index_select": on("torch", lambda torch, i: torch.eye(100).index_select(0, i), labels),
+        "JAX, one_hot": on("jax", lambda jax, i: jax.nn.one_hot(i, 100, dtype=np.float32), labels),
+    }
+
+
+# Small calls
+
+
+@job("small-add", "Small add", "10 float64 into 1000, in place")
+def small_add(rng, less):
+    data, i, u = numbers(rng, 1000, np.float64), rng.integers(0, 1000, 10), numbers(rng, 10, np.float64)
+    at, counted = data.copy(), data.copy()
+
+    def add_at():
+        np.add.at(at, i, u)
+        return at
+
+    return {
+        OURS: lambda: gs.scatter(data, i, u, reduction="add", out=data),
+        "NumPy, add.at": add_at,
+        "NumPy, bincount": lambda: np.add(counted, np.bincount(i, u, 1000), out=counted),
+        "PyTorch, index_add_": on("torch", lambda torch, d, i, u: d.index_add_(0, i, u), data.copy(), i, u),
+    }
+
+
+@job("small-gather", "Small gather", "10 rows of (1000, 16) float32, into memory that is there")
+def small_gather(rng, less):
+    data, i = numbers(rng, (1000, 16)), rng.integers(0, 1000, 10)
+    ours, checked, clipped, method, new = (np.empty((10, 16), np.float32) for _ in range(5))
+
+    def select(torch, data, i, out):
+        return torch.index_select(data, 0, i, out=out)
+
+    return {
+        OURS: lambda: gs.gather(data, i, out=ours),
+        "NumPy, take": lambda: np.take(data, i, axis=0, out=checked),
+        "NumPy, take, mode clip": lambda: np.take(data, i, axis=0, out=clipped, mode="clip"),
+        "NumPy, data.take, mode clip": lambda: data.take(i, 0, method, "clip"),  # which spares a layer of Python
+        "PyTorch, index_select": on("torch", select, data, i, new),
+    }

@@ -1,0 +1,301 @@
+"""The jobs of jobs.py on arrays of other libraries: PyTorch, JAX, Dask, and ONNX models."""
+
+import gatherscatter as gs
+import numpy as np
+from jobs_common import OURS, Needs, job, numbers, on
+
+# PyTorch
+
+
+@job("cache-torch", "Key-value cache on PyTorch", "one position of float32 (8, 16, 2048, 64), in place")
+def cache_torch(rng, less):
+    length = 2048 // less
+    kept, new = numbers(rng, (8, 16, length, 64)), numbers(rng, (8, 16, 1, 64))
+    at = length // 2
+    position = np.array([at])
+
+    def with_slice(torch, cache, new):
+        cache[:, :, at : at + 1] = new
+        return cache
+
+    def narrowed(torch, cache, new):
+        cache.narrow(2, at, 1).copy_(new)
+        return cache
+
+    return {
+        OURS: on("torch", lambda torch, c, i, n: gs.scatter(c, i, n, axis=2, out=c), kept, position, new),
+        "PyTorch, index_copy_": on("torch", lambda torch, c, i, n: c.index_copy_(2, i, n), kept.copy(), position, new),
+        "PyTorch, a slice": on("torch", with_slice, kept.copy(), new),
+        "PyTorch, narrow": on("torch", narrowed, kept.copy(), new),
+    }
+
+
+def edges(rng, less):
+    """A graph of 100 k nodes with 32 features each: source and target of 1 M edges, and the features."""
+    nodes = 100_000 // less**2
+    source, target = rng.integers(0, nodes, (2, 10 * nodes))
+    return source, target, numbers(rng, (nodes, 32))
+
+
+# A graph serves for many layers and steps. What sorts its edges is done once, so it is not timed.
+
+
+def by_matrix(torch, source, target, nodes):
+    """What passes the messages, as the product with a sparse matrix."""
+    matrix = torch.sparse_coo_tensor(torch.stack([target, source]), torch.ones(len(source)), (nodes, nodes))
+    matrix = matrix.coalesce().to_sparse_csr()
+    return lambda x: torch.sparse.mm(matrix, x)
+
+
+def by_bags(torch, source, target, nodes):
+    """The same, as the sums of rows in the order of their targets."""
+    counts = torch.bincount(target, minlength=nodes)
+    rows, starts = source[target.argsort()], counts.cumsum(0) - counts
+    return lambda x: torch.nn.functional.embedding_bag(rows, x, starts, mode="sum")
+
+
+def ours_passed(torch, source, target, x):
+    return gs.scatter(torch.zeros_like(x), target, gs.gather(x, source), reduction="add")
+
+
+def index_added(torch, source, target, x):
+    return torch.zeros_like(x).index_add_(0, target, x.index_select(0, source))
+
+
+def scatter_added(torch, source, target, x):
+    return torch.zeros_like(x).scatter_add_(0, target[:, None].expand(-1, x.shape[1]), x[source])
+
+
+def segments_summed(jax, source, target, x):
+    return jax.ops.segment_sum(x[source], target, len(x))
+
+
+@job("messages", "Graph messages on PyTorch", "gather, scatter add: 1 M edges, 100 k nodes of 32 float32")
+def messages(rng, less):
+    graph = edges(rng, less)
+
+    def prepared(passing):
+        def prepare(torch):
+            i, j, given = map(torch.from_numpy, graph)
+            run = passing(torch, i, j, len(given))
+            return lambda: run(given)
+
+        return Needs("torch", prepare)
+
+    return {
+        OURS: on("torch", ours_passed, *graph),
+        "PyTorch, index_select and index_add_": on("torch", index_added, *graph),
+        "PyTorch, [source] and scatter_add_": on("torch", scatter_added, *graph),
+        "PyTorch, sparse product": prepared(by_matrix),
+        "PyTorch, embedding_bag of sorted edges": prepared(by_bags),
+        "JAX, segment_sum": on("jax", segments_summed, *graph),
+    }
+
+
+@job("messages-gradient", "Graph messages with gradient", "the same, forward and backward")
+def messages_gradient(rng, less):
+    source, target, x = edges(rng, less)
+    gradient = numbers(rng, x.shape)
+
+    def both_ways(forward):
+        """The messages and the gradient of x, of a function of torch, source, target and x."""
+
+        def prepare(torch):
+            i, j, leaf, slope = map(torch.from_numpy, (source, target, x, gradient))
+            leaf.requires_grad_()
+
+            def run():
+                result = forward(torch, i, j, leaf)
+                return result, *torch.autograd.grad(result, leaf, slope)
+
+            return run
+
+        return Needs("torch", prepare)
+
+    def prepared(passing):
+        """As a layer would have it that keeps the edges in both orders; by itself, autograd would sort in each step."""
+
+        def prepare(torch):
+            i, j, leaf, slope = map(torch.from_numpy, (source, target, x, gradient))
+            leaf.requires_grad_()
+            there, back = passing(torch, i, j, len(x)), passing(torch, j, i, len(x))
+
+            class Pass(torch.autograd.Function):
+                @staticmethod
+                def forward(context, x):
+                    return there(x)
+
+                @staticmethod
+                def backward(context, slope):
+                    return back(slope)
+
+            def run():
+                result = Pass.apply(leaf)
+                return result, *torch.autograd.grad(result, leaf, slope)
+
+            return run
+
+        return Needs("torch", prepare)
+
+    def vjp(jax, source, target, x, gradient):
+        result, back = jax.vjp(lambda x: segments_summed(jax, source, target, x), x)
+        return result, *back(gradient)
+
+    return {
+        OURS: both_ways(ours_passed),
+        "PyTorch, index_select and index_add_": both_ways(index_added),
+        "PyTorch, [source] and scatter_add_": both_ways(scatter_added),
+        "PyTorch, sparse products": prepared(by_matrix),
+        "PyTorch, embedding_bag of sorted edges": prepared(by_bags),
+        "JAX, segment_sum": on("jax", vjp, source, target, x, gradient),
+    }
+
+
+@job("small-gradient", "Small gather with gradient", "10 rows of (1000, 16) float32 on PyTorch, forward and backward")
+def small_gradient(rng, less):
+    data, i, slope = numbers(rng, (1000, 16)), rng.integers(0, 1000, 10), numbers(rng, (10, 16))
+
+    def both_ways(forward):
+        def prepare(torch):
+            leaf, at, gradient = map(torch.from_numpy, (data, i, slope))
+            leaf.requires_grad_()
+
+            def run():
+                result = forward(torch, leaf, at)
+                return result, *torch.autograd.grad(result, leaf, gradient)
+
+            return run
+
+        return Needs("torch", prepare)
+
+    return {
+        OURS: both_ways(lambda torch, x, i: gs.gather(x, i)),
+        "PyTorch, index_select": both_ways(lambda torch, x, i: x.index_select(0, i)),
+        "PyTorch, [i]": both_ways(lambda torch, x, i: x[i]),
+        "PyTorch, embedding": both_ways(lambda torch, x, i: torch.nn.functional.embedding(i, x)),
+    }
+
+
+# JAX
+
+
+@job("jax", "Scatter add on JAX", "eager, 4 M float32 into 16 M")
+def on_jax(rng, less):
+    n = 16_000_000 // less**2
+    # int32: JAX's own without jax_enable_x64.
+    arrays = numbers(rng, n), rng.integers(0, n, n // 4, np.int32), numbers(rng, n // 4)
+
+    def add(jax, data, i, u):
+        return data.at[i].add(u)
+
+    def add_in_bounds(jax, data, i, u):
+        return data.at[i].add(u, mode="promise_in_bounds")
+
+    return {
+        OURS: on("jax", lambda jax, data, i, u: gs.scatter(data, i, u, reduction="add"), *arrays, jit=False),
+        "JAX, .at[].add": on("jax", add, *arrays, jit=False),
+        "JAX, .at[].add, compiled": on("jax", add, *arrays),
+        "JAX, .at[].add, compiled, in bounds": on("jax", add_in_bounds, *arrays),
+    }
+
+
+# Dask
+
+
+@job("dask", "Look-up in a Dask array", "200 k rows of (20 M, 8) float32 in 20 chunks")
+def on_dask(rng, less):
+    n = 20_000_000 // less**2
+    table, i = rng.random((n, 8), np.float32), rng.integers(0, n, n // 100)
+
+    def chunked(look_up):
+        def prepare(da):
+            x = da.from_array(table, chunks=(n // 20, 8), name=False)  # a name would take a hash of it all
+            return lambda: look_up(x)
+
+        return Needs("dask.array", prepare)
+
+    def sorted_first(x):
+        order = np.argsort(i)
+        result = np.empty((len(i), 8), np.float32)
+        result[order] = x[i[order]].compute()
+        return result
+
+    return {
+        OURS: chunked(lambda x: gs.gather(x, i).compute()),
+        "Dask, x[i]": chunked(lambda x: x[i].compute()),
+        "Dask, x[sorted i]": chunked(sorted_first),
+        "Dask, vindex": chunked(lambda x: x.vindex[i].compute()),
+    }
+
+
+# ONNX
+
+
+def session(onnxruntime, model):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = gs.get_num_threads()
+    # Its threads would go on spinning while the others take their turns.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def model_of(nodes, arrays, outputs):
+    """A model of nodes, as (operator, inputs, output, attributes), whose inputs have the shapes of the arrays."""
+    from onnx import helper
+
+    nodes = [helper.make_node(name, given, [result], **options) for name, given, result, options in nodes]
+    given = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in arrays.items()
+    ]
+    results = [helper.make_tensor_value_info(name, given[0].type.tensor_type.elem_type, None) for name in outputs]
+    graph = helper.make_graph(nodes, "job", given, results)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+@job("onnx-model", "ONNX model in onnx's evaluator", "GatherND of 20 k rows, ScatterND add of 20 k into (256, 256)")
+def onnx_model(rng, less):
+    anchors, top, side = 20_000 // less**2, 5000 // less**2, 256
+    arrays = {
+        "features": numbers(rng, (4, anchors, 16)),
+        "anchors": rng.integers(0, anchors, (4, top, 1)),
+        "empty": np.zeros((side, side), np.float32),
+        "pixels": rng.integers(0, side, (4, top, 2)),
+        "scores": numbers(rng, (4, top)),
+    }
+    nodes = [
+        ("GatherND", ["features", "anchors"], "top", {"batch_dims": 1}),
+        ("ScatterND", ["empty", "pixels", "scores"], "heat", {"reduction": "add"}),
+    ]
+
+    def evaluator(onnx, **options):
+        from onnx.reference import ReferenceEvaluator
+
+        evaluator = ReferenceEvaluator(model_of(nodes, arrays, ["top", "heat"]), **options)
+        return lambda: evaluator.run(None, arrays)
+
+    def compiled(onnxruntime):
+        run = session(onnxruntime, model_of(nodes, arrays, ["top", "heat"])).run
+        return lambda: run(None, arrays)
+
+    return {
+        OURS: Needs("onnx", lambda onnx: evaluator(onnx, new_ops=gs.onnx.reference_ops())),
+        "onnx, its own operators": Needs("onnx", evaluator),
+        "onnxruntime": Needs("onnxruntime", compiled),
+    }
+
+
+@job("onnx", "ONNX's GatherND", "64 × 512 rows of float32 (64, 4096, 128), batch_dims=1")
+def onnx_gather_nd(rng, less):
+    rows = 4096 // less**2
+    arrays = {"data": numbers(rng, (64, rows, 128)), "indices": rng.integers(0, rows, (64, rows // 8, 1))}
+    nodes = [("GatherND", ["data", "indices"], "result", {"batch_dims": 1})]
+
+    def compiled(onnxruntime):
+        run = session(onnxruntime, model_of(nodes, arrays, ["result"])).run
+        return lambda: run(None, arrays)[0]
+
+    return {
+        OURS: lambda: gs.onnx.gather_nd(*arrays.values(), batch_dims=1),
+        "onnxruntime": Needs("onnxruntime", compiled),
+    }

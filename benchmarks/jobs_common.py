@@ -43,8 +43,8 @@ class Needs:
     def make(self):
         try:
             return self.prepare(library(self.library))
-        except ImportError:
-            ABSENT.add(self.library)
+        except ImportError as error:
+            ABSENT.add(error.name or self.library)
             return None
 
 

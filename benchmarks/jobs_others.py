@@ -2,7 +2,7 @@
 
 import gatherscatter as gs
 import numpy as np
-from jobs_common import OURS, Needs, job, numbers, on
+from jobs_common import OURS, Needs, job, library, numbers, on
 
 # PyTorch
 
@@ -30,132 +30,130 @@ def cache_torch(rng, less):
     }
 
 
-def edges(rng, less):
-    """A graph of 100 k nodes with 32 features each: source and target of 1 M edges, and the features."""
-    nodes = 100_000 // less**2
-    source, target = rng.integers(0, nodes, (2, 10 * nodes))
-    return source, target, numbers(rng, (nodes, 32))
+# Graph messages: the features of each edge's source, added up at its target. Each of these makes such a function of the
+# features from the edges.
 
 
-# A graph serves for many layers and steps. What sorts its edges is done once, so it is not timed.
+def by_ours(torch, source, target, nodes):
+    return lambda x: gs.scatter(torch.zeros_like(x), target, gs.gather(x, source), reduction="add")
+
+
+def by_index_add(torch, source, target, nodes):
+    return lambda x: torch.zeros_like(x).index_add_(0, target, x.index_select(0, source))
+
+
+def by_scatter_add(torch, source, target, nodes):
+    at = target[:, None].expand(-1, 32)
+    return lambda x: torch.zeros_like(x).scatter_add_(0, at, x.index_select(0, source))
 
 
 def by_matrix(torch, source, target, nodes):
-    """What passes the messages, as the product with a sparse matrix."""
     matrix = torch.sparse_coo_tensor(torch.stack([target, source]), torch.ones(len(source)), (nodes, nodes))
     matrix = matrix.coalesce().to_sparse_csr()
     return lambda x: torch.sparse.mm(matrix, x)
 
 
 def by_bags(torch, source, target, nodes):
-    """The same, as the sums of rows in the order of their targets."""
-    counts = torch.bincount(target, minlength=nodes)
-    rows, starts = source[target.argsort()], counts.cumsum(0) - counts
+    """The sums of rows in the order of their targets. SciPy sorts by counting, sooner than PyTorch by comparing."""
+    one_each = source.numpy(), target.numpy(), np.arange(len(source) + 1)
+    matrix = library("scipy.sparse").csc_array(one_each, shape=(nodes, len(source))).tocsr()
+    rows, starts = map(torch.from_numpy, (matrix.data, matrix.indptr[:-1].astype(np.int64)))
     return lambda x: torch.nn.functional.embedding_bag(rows, x, starts, mode="sum")
 
 
-def ours_passed(torch, source, target, x):
-    return gs.scatter(torch.zeros_like(x), target, gs.gather(x, source), reduction="add")
+def both_ways(by):
+    """With its own gradient, which is the same on the reversed edges; autograd's would be slower."""
+
+    def make(torch, source, target, nodes):
+        there, back = by(torch, source, target, nodes), by(torch, target, source, nodes)
+
+        class Pass(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x):
+                return there(x)
+
+            @staticmethod
+            def backward(context, slope):
+                return back(slope)
+
+        return Pass.apply
+
+    return make
 
 
-def index_added(torch, source, target, x):
-    return torch.zeros_like(x).index_add_(0, target, x.index_select(0, source))
+def messages(rng, less, fixed, gradient):
+    """Where the graph is fixed, its edges are sorted, and what is made of them, beforehand; else in each call."""
+    nodes = 100_000 // less**2
+    source, target = rng.integers(0, nodes, (2, 10 * nodes))
+    if fixed:
+        order = np.argsort(target, kind="stable")
+        source, target = source[order], target[order]
+    x, slope = numbers(rng, (nodes, 32)), numbers(rng, (nodes, 32))
 
-
-def scatter_added(torch, source, target, x):
-    return torch.zeros_like(x).scatter_add_(0, target[:, None].expand(-1, x.shape[1]), x[source])
-
-
-def segments_summed(jax, source, target, x):
-    return jax.ops.segment_sum(x[source], target, len(x))
-
-
-@job("messages", "Graph messages on PyTorch", "gather, scatter add: 1 M edges, 100 k nodes of 32 float32")
-def messages(rng, less):
-    graph = edges(rng, less)
-
-    def prepared(passing):
+    def timed(by):
         def prepare(torch):
-            i, j, given = map(torch.from_numpy, graph)
-            run = passing(torch, i, j, len(given))
-            return lambda: run(given)
-
-        return Needs("torch", prepare)
-
-    return {
-        OURS: on("torch", ours_passed, *graph),
-        "PyTorch, index_select and index_add_": on("torch", index_added, *graph),
-        "PyTorch, [source] and scatter_add_": on("torch", scatter_added, *graph),
-        "PyTorch, sparse product": prepared(by_matrix),
-        "PyTorch, embedding_bag of sorted edges": prepared(by_bags),
-        "JAX, segment_sum": on("jax", segments_summed, *graph),
-    }
-
-
-@job("messages-gradient", "Graph messages with gradient", "the same, forward and backward")
-def messages_gradient(rng, less):
-    source, target, x = edges(rng, less)
-    gradient = numbers(rng, x.shape)
-
-    def both_ways(forward):
-        """The messages and the gradient of x, of a function of torch, source, target and x."""
-
-        def prepare(torch):
-            i, j, leaf, slope = map(torch.from_numpy, (source, target, x, gradient))
-            leaf.requires_grad_()
+            i, j, leaf, given = map(torch.from_numpy, (source, target, x, slope))
+            leaf.requires_grad_(gradient)
+            ready = by(torch, i, j, nodes)
 
             def run():
-                result = forward(torch, i, j, leaf)
-                return result, *torch.autograd.grad(result, leaf, slope)
+                result = (ready if fixed else by(torch, i, j, nodes))(leaf)
+                return (result, *torch.autograd.grad(result, leaf, given)) if gradient else result
 
             return run
 
         return Needs("torch", prepare)
 
-    def prepared(passing):
-        """As a layer would have it that keeps the edges in both orders; by itself, autograd would sort in each step."""
+    def segments(jax, source, target, x, slope):
+        def pass_on(x):
+            return jax.ops.segment_sum(x[source], target, nodes)
 
-        def prepare(torch):
-            i, j, leaf, slope = map(torch.from_numpy, (source, target, x, gradient))
-            leaf.requires_grad_()
-            there, back = passing(torch, i, j, len(x)), passing(torch, j, i, len(x))
+        if not gradient:
+            return pass_on(x)
+        result, back = jax.vjp(pass_on, x)
+        return result, *back(slope)
 
-            class Pass(torch.autograd.Function):
-                @staticmethod
-                def forward(context, x):
-                    return there(x)
-
-                @staticmethod
-                def backward(context, slope):
-                    return back(slope)
-
-            def run():
-                result = Pass.apply(leaf)
-                return result, *torch.autograd.grad(result, leaf, slope)
-
-            return run
-
-        return Needs("torch", prepare)
-
-    def vjp(jax, source, target, x, gradient):
-        result, back = jax.vjp(lambda x: segments_summed(jax, source, target, x), x)
-        return result, *back(gradient)
-
-    return {
-        OURS: both_ways(ours_passed),
-        "PyTorch, index_select and index_add_": both_ways(index_added),
-        "PyTorch, [source] and scatter_add_": both_ways(scatter_added),
-        "PyTorch, sparse products": prepared(by_matrix),
-        "PyTorch, embedding_bag of sorted edges": prepared(by_bags),
-        "JAX, segment_sum": on("jax", vjp, source, target, x, gradient),
+    bags = "PyTorch, embedding_bag" if fixed else "PyTorch, embedding_bag after a sort by SciPy"
+    calls = {
+        OURS: timed(by_ours),
+        "PyTorch, index_add_": timed(by_index_add),
+        "PyTorch, scatter_add_": timed(by_scatter_add),
+        bags: timed(both_ways(by_bags) if gradient else by_bags),
+        "JAX, segment_sum": on("jax", segments, source, target, x, slope),
     }
+    if fixed:  # to make the matrix takes longer than all the others do
+        calls["PyTorch, sparse product"] = timed(both_ways(by_matrix) if gradient else by_matrix)
+    return calls
+
+
+GRAPH = "1 M edges, 100 k nodes of 32 float32 on PyTorch"
+
+
+@job("messages", "Graph messages", f"gather and scatter add, {GRAPH}")
+def new_graph(rng, less):
+    return messages(rng, less, fixed=False, gradient=False)
+
+
+@job("messages-gradient", "Graph messages with gradient", f"forward and backward, {GRAPH}")
+def new_graph_with_gradient(rng, less):
+    return messages(rng, less, fixed=False, gradient=True)
+
+
+@job("fixed-graph", "Messages over a fixed graph", f"its edges sorted beforehand, {GRAPH}")
+def fixed_graph(rng, less):
+    return messages(rng, less, fixed=True, gradient=False)
+
+
+@job("fixed-graph-gradient", "Messages over a fixed graph with gradient", f"forward and backward, {GRAPH}")
+def fixed_graph_with_gradient(rng, less):
+    return messages(rng, less, fixed=True, gradient=True)
 
 
 @job("small-gradient", "Small gather with gradient", "10 rows of (1000, 16) float32 on PyTorch, forward and backward")
 def small_gradient(rng, less):
     data, i, slope = numbers(rng, (1000, 16)), rng.integers(0, 1000, 10), numbers(rng, (10, 16))
 
-    def both_ways(forward):
+    def timed(forward):
         def prepare(torch):
             leaf, at, gradient = map(torch.from_numpy, (data, i, slope))
             leaf.requires_grad_()
@@ -169,10 +167,10 @@ def small_gradient(rng, less):
         return Needs("torch", prepare)
 
     return {
-        OURS: both_ways(lambda torch, x, i: gs.gather(x, i)),
-        "PyTorch, index_select": both_ways(lambda torch, x, i: x.index_select(0, i)),
-        "PyTorch, [i]": both_ways(lambda torch, x, i: x[i]),
-        "PyTorch, embedding": both_ways(lambda torch, x, i: torch.nn.functional.embedding(i, x)),
+        OURS: timed(lambda torch, x, i: gs.gather(x, i)),
+        "PyTorch, index_select": timed(lambda torch, x, i: x.index_select(0, i)),
+        "PyTorch, [i]": timed(lambda torch, x, i: x[i]),
+        "PyTorch, embedding": timed(lambda torch, x, i: torch.nn.functional.embedding(i, x)),
     }
 
 

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.codes cimport AXIS, CLIP, ELEMENTS, ND, RAISE, SKIP, WRAP, Kind, Mode
-from common.items cimport cloned_void, inline_void
+from common.items cimport CACHE_LINE, cloned_void, inline_void, prefetch_stream
 from common.walk cimport DATA, INDICES, MAX_DIMS, Cursor, Walk, add_axis, advance, finish_walk, start_walk
 
 cdef extern from "<stdint.h>":
@@ -34,6 +34,7 @@ ctypedef fused trivial_index_t:
     int64_t
 
 cdef enum:
+    MIN_STREAM = 1024  # tuples from which streams are prefetched
     BLOCK = 128  # tuples: few enough that out-of-order execution loads the next block while this one is moved
 
 cdef struct Tuples:
@@ -323,6 +324,8 @@ cdef inline void resolve_block(const Tuples* tuples, const Walk* walk, Cursor* c
     while done[0] < n:
         run = min(walk.shape[inner] - cursor.coordinate[inner], n - done[0])
         p = tuples.base + cursor.offset[INDICES]
+        if walk.n > MIN_STREAM and 0 < step <= CACHE_LINE:
+            prefetch_stream(p, run * step)
         resolve_strided(tuples, p, step, cursor.offset[DATA], walk.stride[inner][DATA], run, offsets + done[0],
                         &out_of_bounds)
         if out_of_bounds:

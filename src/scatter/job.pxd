@@ -5,12 +5,12 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
 from common.codes cimport OK, SKIP, ReductionCode
-from common.items cimport MAX_WORD_BYTES
-from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
+from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_stream
+from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport OTHER, Cursor, Walk, seek
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
+from scatter.marks cimport SINK_BYTES, Marks, count_block, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
 from scatter.reductions cimport Step
 
@@ -37,6 +37,7 @@ cdef struct Job:
     Marks marks                 # described, but not allocated; width 0: needed by neither of the next two
     bint include_self           # destinations start from their elements of data, not from their first updates
     bint divides                # a mean: destinations are divided by the number of their terms
+    bint accumulates            # the result may be accumulated as in accumulate.pxd
     const Reduction* reduction
     const char* data            # to be copied into out first; NULL if out holds it already
     char* out
@@ -72,6 +73,7 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     cdef Py_ssize_t update_step = job.walk.stride[inner][OTHER]
     cdef Py_ssize_t n = 0, n_next, i, first = 0, next_first
     cdef bint skips = job.tuples.mode == SKIP
+    cdef bint prefetches = stop - start > MIN_STREAM and 0 < update_step <= CACHE_LINE
     cdef bint is_marked = marks != NULL and marks.width
     cdef char sinks[SINK_BYTES]
     if is_marked or skips:
@@ -89,6 +91,8 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
                 status[0] = start * job.tuples.k - 1 - n_next
                 return
             start += n_next
+            if prefetches:
+                prefetch_stream(updates + next_first, n_next * update_step)
             if is_marked:
                 mark_block(marks, step, skips, out, next_offsets, updates + next_first, NULL, update_step, n_next,
                            sinks)
@@ -107,6 +111,20 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
         next_offsets = swap
         n = n_next
         first = next_first
+
+
+cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """Mark the destinations of tuples start to stop, which were checked before."""
+    cdef int64_t offsets[BLOCK]
+    cdef Cursor cursor
+    cdef Py_ssize_t n
+    seek(&job.walk, start, &cursor)
+    while start < stop:
+        resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
+        if n < 0:
+            return
+        count_block(marks, job.tuples.mode == SKIP, offsets, n)
+        start += n
 
 
 cdef inline void copy_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:

@@ -1,7 +1,8 @@
 # Marks: which destinations have had an update, for include_self=False, and how many, for means.
 #
-# With include_self=False the first update of a destination is assigned, and the others are combined with it. So no pass
-# over the destinations has to write an identity first, and none is needed.
+# With include_self=False, elements are accumulated from the reduction's identity (accumulate.pxd), and a mark decides at
+# the end between the sum and the element of data. Where there is no identity, or the result is rows, the first update
+# of a destination is assigned instead, and the others are combined with it (marks.assigns).
 from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -101,6 +102,20 @@ cdef inline void add_to_mark(Marks* marks, Py_ssize_t index, uint64_t n) noexcep
         (<uint64_t*>marks.table)[index] += n
 
 
+cdef inline void add_marks(Marks* marks, const Marks* more, Py_ssize_t n) noexcept nogil:
+    """Add the first n marks of another table."""
+    cdef Py_ssize_t i
+    if marks.width == 1:
+        for i in range(n):
+            marks.table[i] |= more.table[i]
+    elif marks.width == 4:
+        for i in range(n):
+            (<uint32_t*>marks.table)[i] += (<const uint32_t*>more.table)[i]
+    else:
+        for i in range(n):
+            (<uint64_t*>marks.table)[i] += (<const uint64_t*>more.table)[i]
+
+
 # An offset is never INT64_MIN (SKIPPED), so that its key is never 0.
 
 cdef inline uint64_t key_of(int64_t offset) noexcept nogil:
@@ -158,22 +173,51 @@ cdef inline inline_void note_typed(mark_t* table, bint skips, const int64_t* ind
     n_firsts[0] = m
 
 
-cdef inline cloned_void note_marks(const Marks* marks, bint skips, const int64_t* indices, const int64_t* offsets,
-                                   Py_ssize_t n, int32_t* firsts, Py_ssize_t* n_firsts) noexcept nogil:
-    """Count a block of updates. firsts: those that are the first ones of their destinations.
-
-    skips: an offset may be SKIPPED.
-    """
-    if marks.width == 1 and skips:
+cdef inline cloned_void note_firsts(const Marks* marks, const int64_t* indices, const int64_t* offsets, Py_ssize_t n,
+                                    int32_t* firsts, Py_ssize_t* n_firsts) noexcept nogil:
+    """Mark a block of updates, and find those that are the first ones of their destinations."""
+    if marks.width == 1:
         note_typed(<uint8_t*>marks.table, True, indices, offsets, n, firsts, n_firsts)
-    elif marks.width == 1:
-        note_typed(<uint8_t*>marks.table, False, indices, offsets, n, firsts, n_firsts)
-    elif marks.width == 4 and skips:
-        note_typed(<uint32_t*>marks.table, True, indices, offsets, n, firsts, n_firsts)
     elif marks.width == 4:
-        note_typed(<uint32_t*>marks.table, False, indices, offsets, n, firsts, n_firsts)
+        note_typed(<uint32_t*>marks.table, True, indices, offsets, n, firsts, n_firsts)
     else:
         note_typed(<uint64_t*>marks.table, True, indices, offsets, n, firsts, n_firsts)
+
+
+cdef inline inline_void count_elements(mark_t* table, bint skips, int64_t origin, int shift, const int64_t* offsets,
+                                       Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if skips and offsets[i] == SKIPPED:
+            continue
+        if mark_t is uint8_t:
+            table[(offsets[i] - origin) >> shift] = 1
+        else:
+            table[(offsets[i] - origin) >> shift] += 1
+
+
+cdef inline inline_void count_typed(mark_t* table, bint skips, const Marks* marks, const int64_t* offsets,
+                                    Py_ssize_t n) noexcept nogil:
+    if marks.shift == 2:  # constants, so that the index is part of an address
+        count_elements(table, skips, marks.origin, 2, offsets, n)
+    elif marks.shift == 3:
+        count_elements(table, skips, marks.origin, 3, offsets, n)
+    else:
+        count_elements(table, skips, marks.origin, marks.shift, offsets, n)
+
+
+cdef inline cloned_void count_block(const Marks* marks, bint skips, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    """Mark a block of updates of rows of 1 << marks.shift bytes."""
+    if marks.width == 1 and not skips:
+        count_typed(<uint8_t*>marks.table, False, marks, offsets, n)
+    elif marks.width == 1:
+        count_typed(<uint8_t*>marks.table, True, marks, offsets, n)
+    elif marks.width == 4 and not skips:
+        count_typed(<uint32_t*>marks.table, False, marks, offsets, n)
+    elif marks.width == 4:
+        count_typed(<uint32_t*>marks.table, True, marks, offsets, n)
+    else:
+        count_typed(<uint64_t*>marks.table, True, marks, offsets, n)
 
 
 cdef inline inline_void assign_firsts(word_t* kind, char* out, int64_t* offsets, const char* updates,
@@ -204,8 +248,11 @@ cdef inline void mark_block(const Marks* marks, const Step* step, bint skips, ch
     cdef int32_t firsts[BLOCK + 1]
     cdef Py_ssize_t n_firsts = 0, j, i
     cdef int64_t to_sinks = <int64_t>(<size_t>sinks - <size_t>out)
+    if not marks.assigns and marks.keys == NULL and marks.shift >= 0:
+        count_block(marks, skips, offsets, n)
+        return
     index_marks(marks, offsets, n, indices)
-    note_marks(marks, skips, indices, offsets, n, firsts, &n_firsts)
+    note_firsts(marks, indices, offsets, n, firsts, &n_firsts)
     if not marks.assigns or n_firsts == 0:
         return
     if not step.by_value:

@@ -13,8 +13,8 @@ from common.walk cimport DATA, Cursor, advance, seek
 from scatter.apply cimport swap_bytes
 from scatter.marks cimport Marks, count_of, offset_of
 from scatter.reductions cimport (
-    Step, bfloat16, boolean, complex64, complex128, float16, round_bfloat16, round_float16, value_t, widen_bfloat16,
-    widen_float16,
+    Step, bfloat16, boolean, complex64, complex128, float16, round_bfloat16, round_float16, select, value_t,
+    widen_bfloat16, widen_float16,
 )
 
 cdef extern from *:
@@ -38,6 +38,11 @@ cdef extern from *:
     int64_t floor_divide "gs_floor_divide" (int64_t a, int64_t b) nogil
     uint64_t divide_unsigned "gs_divide_unsigned" (uint64_t a, uint64_t b) nogil
     float round_to_odd "gs_round_to_odd" (double x) nogil
+
+
+ctypedef fused count_t:
+    uint32_t
+    uint64_t
 
 
 cdef inline value_t quotient(value_t total, uint64_t count) noexcept nogil:
@@ -68,18 +73,21 @@ cdef inline value_t quotient(value_t total, uint64_t count) noexcept nogil:
 
 # A parameter `kind` is never read: its type selects the specialisation of a fused type.
 
-cdef inline inline_void divide_elements(value_t* kind, char* out, const Marks* marks, Py_ssize_t n,
+cdef inline inline_void divide_elements(value_t* kind, count_t* counts, char* out, const char* data, Py_ssize_t n,
                                         uint64_t more) noexcept nogil:
     cdef Py_ssize_t i
-    cdef value_t a
-    cdef const uint32_t* counts = <const uint32_t*>marks.table
-    cdef uint64_t count
+    cdef value_t a, b
     for i in range(n):
-        count = counts[i] if marks.width == 4 else count_of(marks, i)
-        if count:
+        if value_t is float or value_t is double:  # without a branch, so that the compiler can vectorise
             memcpy(&a, out + i * sizeof(value_t), sizeof(value_t))
-            a = quotient(a, count + more)
-            memcpy(out + i * sizeof(value_t), &a, sizeof(value_t))
+            memcpy(&b, data + i * sizeof(value_t), sizeof(value_t))
+            a = select(counts[i] != 0, quotient(a, counts[i] + more if counts[i] else 1), b)
+        elif counts[i]:
+            memcpy(&a, out + i * sizeof(value_t), sizeof(value_t))
+            a = quotient(a, counts[i] + more)
+        else:
+            memcpy(&a, data + i * sizeof(value_t), sizeof(value_t))
+        memcpy(out + i * sizeof(value_t), &a, sizeof(value_t))
 
 
 cdef inline inline_void divide_items(value_t* kind, char* out, Py_ssize_t n, Py_ssize_t step,
@@ -93,10 +101,11 @@ cdef inline inline_void divide_items(value_t* kind, char* out, Py_ssize_t n, Py_
 
 
 cdef inline inline_void divide_typed(value_t* kind, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
-                                     uint64_t count) noexcept nogil:
-    """n elements that are `step` bytes apart: by count; if marks is not NULL, each by its own count, plus `count`."""
-    if marks != NULL:
-        divide_elements(kind, out, marks, n, count)
+                                     const char* data, uint64_t count) noexcept nogil:
+    if marks != NULL and marks.width == 4:
+        divide_elements(kind, <uint32_t*>marks.table, out, data, n, count)
+    elif marks != NULL:
+        divide_elements(kind, <uint64_t*>marks.table, out, data, n, count)
     elif step == sizeof(value_t):
         divide_items(kind, out, n, sizeof(value_t), count)
     else:
@@ -104,36 +113,39 @@ cdef inline inline_void divide_typed(value_t* kind, char* out, Py_ssize_t n, Py_
 
 
 cdef inline cloned_void divide_any(int type_code, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
-                                   uint64_t count) noexcept nogil:
-    """Dispatch on dtype."""
+                                   const char* data, uint64_t count) noexcept nogil:
+    """Divide n elements that are `step` bytes apart by count.
+
+    marks not NULL: adjacent elements. Each is divided by its own count plus `count`; one without updates is data's.
+    """
     if type_code == FLOAT32:
-        divide_typed(<float*>NULL, out, n, step, marks, count)
+        divide_typed(<float*>NULL, out, n, step, marks, data, count)
     elif type_code == FLOAT64:
-        divide_typed(<double*>NULL, out, n, step, marks, count)
+        divide_typed(<double*>NULL, out, n, step, marks, data, count)
     elif type_code == INT64:
-        divide_typed(<int64_t*>NULL, out, n, step, marks, count)
+        divide_typed(<int64_t*>NULL, out, n, step, marks, data, count)
     elif type_code == INT32:
-        divide_typed(<int32_t*>NULL, out, n, step, marks, count)
+        divide_typed(<int32_t*>NULL, out, n, step, marks, data, count)
     elif type_code == FLOAT16:
-        divide_typed(<float16*>NULL, out, n, step, marks, count)
+        divide_typed(<float16*>NULL, out, n, step, marks, data, count)
     elif type_code == BFLOAT16:
-        divide_typed(<bfloat16*>NULL, out, n, step, marks, count)
+        divide_typed(<bfloat16*>NULL, out, n, step, marks, data, count)
     elif type_code == COMPLEX64:
-        divide_typed(<complex64*>NULL, out, n, step, marks, count)
+        divide_typed(<complex64*>NULL, out, n, step, marks, data, count)
     elif type_code == COMPLEX128:
-        divide_typed(<complex128*>NULL, out, n, step, marks, count)
+        divide_typed(<complex128*>NULL, out, n, step, marks, data, count)
     elif type_code == INT8:
-        divide_typed(<int8_t*>NULL, out, n, step, marks, count)
+        divide_typed(<int8_t*>NULL, out, n, step, marks, data, count)
     elif type_code == INT16:
-        divide_typed(<int16_t*>NULL, out, n, step, marks, count)
+        divide_typed(<int16_t*>NULL, out, n, step, marks, data, count)
     elif type_code == UINT8:
-        divide_typed(<uint8_t*>NULL, out, n, step, marks, count)
+        divide_typed(<uint8_t*>NULL, out, n, step, marks, data, count)
     elif type_code == UINT16:
-        divide_typed(<uint16_t*>NULL, out, n, step, marks, count)
+        divide_typed(<uint16_t*>NULL, out, n, step, marks, data, count)
     elif type_code == UINT32:
-        divide_typed(<uint32_t*>NULL, out, n, step, marks, count)
+        divide_typed(<uint32_t*>NULL, out, n, step, marks, data, count)
     elif type_code == UINT64:
-        divide_typed(<uint64_t*>NULL, out, n, step, marks, count)
+        divide_typed(<uint64_t*>NULL, out, n, step, marks, data, count)
 
 
 cdef inline void divide_swapped(const Step* step, char* out, uint64_t count) noexcept nogil:
@@ -141,7 +153,7 @@ cdef inline void divide_swapped(const Step* step, char* out, uint64_t count) noe
     memset(native, 0, 16)
     memcpy(native, out, step.row.item_bytes)
     swap_bytes(native, step.swapped)
-    divide_any(step.type_code, native, 1, 0, NULL, count)
+    divide_any(step.type_code, native, 1, 0, NULL, NULL, count)
     swap_bytes(native, step.swapped)
     memcpy(out, native, step.row.item_bytes)
 
@@ -155,7 +167,8 @@ cdef inline void divide_row(const Step* step, char* out, uint64_t count) noexcep
             for j in range(step.row.n_inner):
                 divide_swapped(step, out + cursor.offset[DATA] + j * step.row.inner_data, count)
         else:
-            divide_any(step.type_code, out + cursor.offset[DATA], step.row.n_inner, step.row.inner_data, NULL, count)
+            divide_any(step.type_code, out + cursor.offset[DATA], step.row.n_inner, step.row.inner_data, NULL,
+                       NULL, count)
         advance(&step.row.outer, 1, &cursor)
 
 
@@ -165,7 +178,7 @@ cdef inline void divide_rows(const Step* step, const Marks* marks, bint include_
     cdef Py_ssize_t i
     cdef uint64_t count
     if step.by_value:
-        divide_any(step.type_code, out, n, 0, marks, include_self)
+        divide_any(step.type_code, out, n, 0, marks, out, include_self)
         return
     for i in range(n):
         count = count_of(marks, i)

@@ -14,6 +14,7 @@ from common.items cimport bytes16, cloned_void, inline_void, word_t
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, seek
+from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.job cimport SCRATCH_BYTES, Job, check_tuples, row_items
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
@@ -58,6 +59,9 @@ cdef struct Partition:
     Py_ssize_t* end             # by (chunk, tile): the counts, then the end of the records written so far
     Marks marks                 # those of a tile for each thread; of the whole result if there are several rounds
     Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
+    bint accumulates
+    char* sums                  # accumulators of a tile for each thread; NULL: in the result itself
+    bint is_first               # round
     bint is_last                # round
 
 
@@ -244,11 +248,18 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     cdef Py_ssize_t chunk, record, stop, n, i, start = 0, end = 0
     cdef char sinks[SINK_BYTES]
     cdef Marks marks = partition.marks
+    cdef const char* data
     if job.row_bytes:
         start = first_row_at(partition, tile)
         end = first_row_at(partition, tile + 1)
-    if job.data != NULL:
-        memcpy(job.out + start, job.data + start, end - start)
+    data = elements_of_data(job) + start
+    if partition.accumulates:
+        if partition.sums != NULL:
+            out = partition.sums + (thread << partition.shift)
+        if partition.is_first:
+            start_elements(job, out, data, (end - start) // job.row_bytes)
+    elif partition.is_first and job.data != NULL:
+        memcpy(job.out + start, data, end - start)
     if marks.width:
         marks.origin = start - partition.low - (tile << partition.shift)
         if partition.tile_rows:
@@ -278,7 +289,9 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
             else:
                 apply_rows(&job.step, out, offsets, job.updates, update_offsets, 0, n)
             record += n
-    if job.divides and partition.is_last:
+    if partition.accumulates and partition.is_last:
+        finish_elements(job, &marks, out, data, job.out + start, (end - start) // job.row_bytes)
+    elif job.divides and partition.is_last:
         divide_rows(&job.step, &marks, job.include_self, job.out + start, job.row_bytes,
                     (end - start) // job.row_bytes)
 
@@ -297,14 +310,22 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     partition.n_chunks = n_threads
     partition.begin = <Py_ssize_t*>malloc((2 * n_counts + 1) * sizeof(Py_ssize_t))
     partition.records = <char*>malloc(per_round * partition.record_bytes)
+    partition.accumulates = job.accumulates and (n_rounds == 1 or not needs_scratch(job))
+    partition.sums = NULL
+    if partition.accumulates and needs_scratch(job):
+        partition.sums = <char*>malloc(n_threads << partition.shift)
     partition.marks = job.marks
+    partition.marks.assigns = not job.include_self and not partition.accumulates
     partition.tile_rows = 0
     if n_rounds == 1 and job.marks.width:
         partition.tile_rows = (<Py_ssize_t>1 << partition.shift) // job.row_bytes + 1
-    if partition.begin == NULL or partition.records == NULL or (job.marks.width and not allocate_marks(
-            &partition.marks, n_threads * partition.tile_rows if partition.tile_rows else job.n_rows)):
+    if (partition.begin == NULL or partition.records == NULL
+            or (partition.accumulates and needs_scratch(job) and partition.sums == NULL)
+            or (job.marks.width and not allocate_marks(
+                &partition.marks, n_threads * partition.tile_rows if partition.tile_rows else job.n_rows))):
         free(partition.begin)
         free(partition.records)
+        free(partition.sums)
         return False
     partition.end = partition.begin + n_counts + 1
     if job.checks_first and n_rounds > 1:  # else the first pass checks all tuples
@@ -312,6 +333,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     partition.start = 0
     while partition.start < n_tuples and bad[0] == OK:
         partition.stop = min(partition.start + per_round, n_tuples)
+        partition.is_first = partition.start == 0
         partition.is_last = partition.stop == n_tuples
         for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
             count_records(partition, chunk, &status[chunk])
@@ -331,9 +353,9 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             break
         for tile in prange(partition.n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
             apply_records(partition, tile, threadid())
-        job.data = NULL  # copied in the first round
         partition.start = partition.stop
     free_marks(&partition.marks)
     free(partition.begin)
     free(partition.records)
+    free(partition.sums)
     return True

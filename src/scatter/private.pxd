@@ -1,15 +1,17 @@
 # PRIVATE: each thread reduces its chunk of the updates into a private copy of the result; then copies are combined.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
-from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport ASSIGN, BOOL, OK
 from common.rows cimport empty_row
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.apply cimport combine_row
-from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, check_tuples, copy_data, divide_means
-from scatter.marks cimport Marks, add_to_mark, allocate_marks, count_of, free_marks
+from scatter.accumulate cimport (
+    elements_of_data, fill_elements, finish_elements, needs_scratch, start_elements,
+)
+from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, check_tuples, copy_data
+from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -25,18 +27,18 @@ cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach
     return (job.n_threads > 1 and job.step.reduction != ASSIGN and job.step.by_value and type_code != BOOL
             and job.reduction.associative >> type_code & 1
             and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
+            and (job.accumulates or not job.marks.width)
             and low == 0 and reach + width == job.out_bytes and job.n_threads * job.out_bytes <= SCRATCH_BYTES
             and (forced or (job.out_bytes <= PRIVATE_BYTES
                             and job.walk.n // (MIN_PRIVATE * job.n_threads) >= job.out_bytes // width)))
 
 
 cdef inline void start_copy(const Job* job, char* copy) noexcept nogil:
-    cdef Py_ssize_t width = job.step.row.item_bytes, i
-    if job.reduction.idempotent:  # applying out's elements twice changes nothing
-        memcpy(copy, job.out, job.out_bytes)
-        return
-    for i in range(job.n_rows):
-        memcpy(copy + i * width, job.reduction.identity[<int>job.step.type_code], width)
+    cdef int type_code = job.step.type_code
+    if job.include_self and job.reduction.idempotent:  # applying data's elements twice changes nothing
+        memcpy(copy, elements_of_data(job), job.out_bytes)
+    else:
+        fill_elements(job.step.row.item_bytes, job.reduction.identity[type_code], copy, job.n_rows)
 
 
 cdef inline Marks marks_of(const Job* job, const Marks* marks, Py_ssize_t chunk) noexcept nogil:
@@ -46,17 +48,17 @@ cdef inline Marks marks_of(const Job* job, const Marks* marks, Py_ssize_t chunk)
     return some
 
 
-cdef inline void run_private_chunk(const Job* job, const Marks* marks, char* copies, Py_ssize_t chunk,
+cdef inline void run_private_chunk(const Job* job, const Marks* marks, char* sums, char* copies, Py_ssize_t chunk,
                                    Py_ssize_t* status) noexcept nogil:
-    """Apply a chunk of the updates to its copy; the first chunk is applied to the result itself."""
-    cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else job.out
+    """Apply a chunk of the updates to its copy; the first chunk is applied to sums."""
+    cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else sums
     cdef Marks some = marks_of(job, marks, chunk)
     apply_tuples(job, &job.step, &some, out, job.updates, chunk_start(job.walk.n, job.n_threads, chunk),
                  chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
 
 
-cdef inline void combine_copy(const Job* job, const char* copy) noexcept nogil:
-    """Combine a copy into the result, both taken as one row."""
+cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noexcept nogil:
+    """Combine a copy into sums, both taken as one row."""
     cdef Step step
     cdef Py_ssize_t width = job.step.row.item_bytes
     step.reduction = job.step.reduction
@@ -68,22 +70,7 @@ cdef inline void combine_copy(const Job* job, const char* copy) noexcept nogil:
     step.row.inner_data = width
     step.row.inner_other = width
     step.row.item_bytes = width
-    combine_row(&step, job.out, copy)
-
-
-cdef inline void combine_marked_copy(const Job* job, const char* copy, Marks* marks, const Marks* more) noexcept nogil:
-    """Combine those elements of a copy that have updates, or assign them if they are the first (include_self=False)."""
-    cdef Py_ssize_t width = job.step.row.item_bytes, i
-    cdef uint64_t count
-    for i in range(job.n_rows):
-        count = count_of(more, i)
-        if count == 0:
-            continue
-        if job.include_self or count_of(marks, i):
-            combine_row(&job.step, job.out + i * width, copy + i * width)
-        else:
-            memcpy(job.out + i * width, copy + i * width, width)
-        add_to_mark(marks, i, count)
+    combine_row(&step, sums, copy)
 
 
 cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
@@ -92,27 +79,32 @@ cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t chunk
     cdef Marks marks = job.marks
     cdef Marks more
-    cdef char* copies = <char*>malloc((job.n_threads - 1) * job.out_bytes)
+    cdef bint uses_scratch = job.accumulates and needs_scratch(job)
+    cdef char* copies = <char*>malloc((job.n_threads - 1 + uses_scratch) * job.out_bytes)
+    cdef char* sums = copies + (job.n_threads - 1) * job.out_bytes if uses_scratch else job.out
+    marks.assigns = False
     if copies == NULL or (marks.width and not allocate_marks(&marks, job.n_threads * job.n_rows)):
         free(copies)
         return False
     if job.checks_first:
         bad[0] = check_tuples(job)
     if bad[0] == OK:
-        copy_data(job)
         for chunk in range(job.n_threads - 1):
             start_copy(job, copies + chunk * job.out_bytes)
+        if job.accumulates:
+            start_elements(job, sums, elements_of_data(job), job.n_rows)
+        else:
+            copy_data(job)
         for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
-            run_private_chunk(job, &marks, copies, chunk, &status[chunk])
+            run_private_chunk(job, &marks, sums, copies, chunk, &status[chunk])
         for chunk in range(job.n_threads - 1):
+            combine_copy(job, sums, copies + chunk * job.out_bytes)
             if marks.width:
                 more = marks_of(job, &marks, chunk + 1)
-                combine_marked_copy(job, copies + chunk * job.out_bytes, &marks, &more)
-            else:
-                combine_copy(job, copies + chunk * job.out_bytes)
+                add_marks(&marks, &more, job.n_rows)
         bad[0] = first_error(status, job.n_threads)
-        if bad[0] == OK:
-            divide_means(job, &marks)
+        if bad[0] == OK and job.accumulates:
+            finish_elements(job, &marks, sums, elements_of_data(job), job.out, job.n_rows)
     free_marks(&marks)
     free(copies)
     return True

@@ -21,7 +21,7 @@ from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_erro
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
 from scatter.apply cimport combine_rows_block
 from scatter.job cimport SCRATCH_BYTES, Job, check_tuples
-from scatter.marks cimport Marks, add_to_mark, allocate_marks, count_of, free_marks, note_marks
+from scatter.marks cimport Marks, add_to_mark, allocate_marks, count_of, free_marks, note_firsts
 from scatter.means cimport divide_rows
 
 cdef enum:
@@ -303,7 +303,7 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
             if rows.marks.width:
                 for i in range(m):
                     ids[i] = rows.row[owned[j + i]]
-                note_marks(&rows.marks, False, ids, offsets, m, firsts, &n_firsts)
+                note_firsts(&rows.marks, ids, offsets, m, firsts, &n_firsts)
                 for i in range(n_firsts if rows.marks.assigns else 0):
                     memcpy(job.out + offsets[firsts[i]], updates + update_offsets[firsts[i]], job.row_bytes)
                     offsets[firsts[i]] = SKIPPED

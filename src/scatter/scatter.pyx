@@ -29,6 +29,8 @@ For include_self=False and for means, marks (marks.pxd) record which destination
 are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cython.parallel cimport prange
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
@@ -44,13 +46,14 @@ from common.strategies cimport (
     AUTO, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport team_size
+from common.threads cimport chunk_start, team_size
 from common.walk cimport OTHER, is_linear
+from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
 from scatter.job cimport (
-    N_TYPES, Job, Reduction, apply_tuples, check_tuples, copy_data, divide_means, row_items,
+    N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, check_tuples, copy_data, count_tuples, divide_means, row_items,
 )
-from scatter.marks cimport Marks, allocate_marks, allocate_slots, describe_marks, free_marks
+from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, describe_marks, free_marks
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.row_pieces cimport run_row_pieces
@@ -99,24 +102,67 @@ def register(str name not None, int code, int step, types, associative, bint ide
     code_of_name[name] = code
 
 
+cdef Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums) noexcept:
+    """Apply all updates on one thread; on more threads, the others count them meanwhile."""
+    cdef Py_ssize_t status = OK
+    cdef Marks more = marks[0]
+    cdef int task, n_tasks = job.n_threads
+    start_all(job, sums, job.n_threads)
+    if n_tasks == 1:
+        with nogil:
+            apply_tuples(job, &job.step, marks, sums, job.updates, 0, job.walk.n, &status)
+    else:
+        for task in prange(n_tasks, num_threads=n_tasks, schedule="static", nogil=True):
+            run_part(job, marks, sums, task, n_tasks - 1, &status)
+        for task in range(1, n_tasks - 1):
+            more.table = marks.table + task * job.n_rows * marks.width
+            add_marks(marks, &more, job.n_rows)
+    if status == OK:
+        finish_all(job, marks, sums, job.n_threads)
+    return status
+
+
+cdef void run_part(const Job* job, const Marks* marks, char* sums, int task, int n_tables,
+                   Py_ssize_t* status) noexcept nogil:
+    """Task 0 applies all updates; the others count a chunk of them in a table of their own."""
+    cdef Marks some = marks[0]
+    if task == 0:
+        apply_tuples(job, &job.step, NULL, sums, job.updates, 0, job.walk.n, status)
+        return
+    some.table += (task - 1) * job.n_rows * marks.width
+    count_tuples(job, &some, chunk_start(job.walk.n, n_tables, task - 1), chunk_start(job.walk.n, n_tables, task))
+
+
 cdef Py_ssize_t run_serial(Job* job) noexcept:
     cdef Py_ssize_t status = OK
     cdef Marks marks = job.marks
+    cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // ROWS_PER_UPDATE
+    cdef bint accumulates = job.accumulates and by_row and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)
+    cdef char* scratch = NULL
     if marks.width:
-        if job.is_contiguous and job.walk.n >= job.n_rows // ROWS_PER_UPDATE:
-            if not allocate_marks(&marks, job.n_rows):
-                return NO_MEMORY
-        elif not allocate_slots(&marks, job.walk.n):
+        marks.assigns = not job.include_self and not accumulates
+        if accumulates:
+            while job.n_threads > 1 and (job.n_threads - 1) * job.n_rows * marks.width > SCRATCH_BYTES:
+                job.n_threads -= 1
+            if needs_scratch(job):
+                scratch = <char*>malloc(max(job.out_bytes, <Py_ssize_t>1))
+        if ((accumulates and needs_scratch(job) and scratch == NULL)
+                or (by_row and not allocate_marks(&marks, max(job.n_threads - 1, 1) * job.n_rows))
+                or (not by_row and not allocate_slots(&marks, job.walk.n))):
+            free(scratch)
             return NO_MEMORY
     if job.checks_first:
         status = check_tuples(job)
-    if status == OK:
+    if status == OK and accumulates:
+        status = run_accumulated(job, &marks, scratch if scratch != NULL else job.out)
+    elif status == OK:
         copy_data(job)
         with nogil:
             apply_tuples(job, &job.step, &marks, job.out, job.updates, 0, job.walk.n, &status)
         if status == OK:
             divide_means(job, &marks)
     free_marks(&marks)
+    free(scratch)
     return status
 
 
@@ -181,6 +227,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     job.include_self = include_self or job.step.reduction == ASSIGN
     job.divides = job.reduction.divides and job.step.reduction != ASSIGN
     describe_marks(&job.marks, not job.include_self, job.divides, job.walk.n, job.row_bytes)
+    job.accumulates = (job.marks.width and job.step.by_value and job.is_contiguous
+                       and (job.include_self or job.reduction.has_identity >> <int>type_code & 1))
     job.updates_are_linear = is_linear(&job.walk, OTHER)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     # Estimated time: one nanosecond each to resolve an index, to combine an item, and to move 8 bytes.

@@ -8,6 +8,7 @@ from common.codes cimport AXIS, ELEMENTS, ND, OK, Kind
 from common.items cimport CACHE_LINE
 from common.stream cimport STREAM_ROW, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
+from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.job cimport Job, apply_tuples, check_tuples, copy_data, divide_means
 from scatter.marks cimport Marks, allocate_marks, free_marks
 from scatter.means cimport divide_rows
@@ -22,6 +23,8 @@ cdef struct Units:
     Py_ssize_t unit_bytes       # 0: units are not contiguous in the result
     Py_ssize_t unit_rows
     Py_ssize_t units_per_task
+    bint accumulates
+    bint streams                # each unit is written with non-temporal stores
     Marks marks                 # those of a unit for each thread; of the whole result if unit_bytes is 0
 
 
@@ -47,33 +50,45 @@ cdef inline void describe_units(Units* units, const Job* job, Kind kind, cnp.nda
     units.unit_rows = units.unit_bytes // max(job.row_bytes, <Py_ssize_t>1)
 
 
-cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, char* unit_out,
+cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, char* sums, char* unit_out,
                           Py_ssize_t* status) noexcept nogil:
-    """Copy a unit of data to unit_out, if it is not there already, and update it."""
+    """Copy a unit of data, if it is not in place, and update it at sums; the result is written to unit_out."""
     cdef const Job* job = units.job
     cdef Py_ssize_t start = unit * units.unit_bytes
+    cdef const char* data = elements_of_data(job) + start
     # Offsets are relative to the start of the result, so pass the address where it would be.
-    cdef char* out = <char*>(<size_t>unit_out - <size_t>start)
-    if job.data != NULL and units.unit_bytes:
-        memcpy(unit_out, job.data + start, units.unit_bytes)
+    cdef char* out = <char*>(<size_t>sums - <size_t>start)
     if marks.width and units.unit_bytes:
         marks.origin = start
         memset(marks.table, 0, units.unit_rows * marks.width)
+    if units.accumulates:
+        start_elements(job, sums, data, units.unit_rows)
+    elif job.data != NULL and units.unit_bytes:
+        memcpy(sums, data, units.unit_bytes)
     apply_tuples(job, &job.step, marks, out, job.updates, unit * units.unit_tuples, (unit + 1) * units.unit_tuples,
                  status)
-    if job.divides and units.unit_bytes and status[0] == OK:
+    if status[0] != OK:
+        return
+    if units.accumulates:
+        finish_elements(job, marks, sums, data, unit_out, units.unit_rows)
+    elif job.divides and units.unit_bytes:
         divide_rows(&job.step, marks, job.include_self, unit_out, job.row_bytes, units.unit_rows)
 
 
 cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t unit, Py_ssize_t stop,
                                    Py_ssize_t* status) noexcept nogil:
-    """Update each unit in a scratch buffer in L1, then write it with non-temporal stores."""
+    """Update each unit in a scratch buffer in L1; write large results with non-temporal stores."""
     cdef char scratch_memory[SCRATCH_UNIT + CACHE_LINE]
     cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
     cdef int64_t zero = 0
+    cdef char* unit_out
     while unit < stop and status[0] == OK:
-        run_unit(units, marks, unit, scratch, status)
-        stream_rows(units.job.out + unit * units.unit_bytes, 0, scratch, &zero, 1, units.unit_bytes)
+        unit_out = units.job.out + unit * units.unit_bytes
+        if units.streams:
+            run_unit(units, marks, unit, scratch, scratch, status)
+            stream_rows(unit_out, 0, scratch, &zero, 1, units.unit_bytes)
+        else:
+            run_unit(units, marks, unit, scratch, unit_out, status)
         unit += 1
     stream_fence()
 
@@ -83,14 +98,16 @@ cdef inline void run_units_task(const Units* units, Py_ssize_t task, int thread,
     cdef Marks marks = units.marks
     cdef Py_ssize_t unit = task * units.units_per_task
     cdef Py_ssize_t stop = min(unit + units.units_per_task, units.n_units)
+    cdef char* out
     if marks.width and units.unit_bytes:
         marks.table += thread * units.unit_rows * marks.width
     status[0] = OK
-    if job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams:
+    if units.streams or (units.accumulates and needs_scratch(job)):
         run_scratch_units(units, &marks, unit, stop, status)
         return
     while unit < stop and status[0] == OK:
-        run_unit(units, &marks, unit, job.out + unit * units.unit_bytes, status)
+        out = job.out + unit * units.unit_bytes
+        run_unit(units, &marks, unit, out, out, status)
         unit += 1
 
 
@@ -100,7 +117,11 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t task, n_tasks = n_tasks_for(job.n_threads)
     units.units_per_task = (units.n_units + n_tasks - 1) // n_tasks
     n_tasks = (units.n_units + units.units_per_task - 1) // units.units_per_task
+    units.streams = job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams
+    units.accumulates = (job.accumulates and units.unit_bytes
+                         and (not needs_scratch(job) or units.unit_bytes <= SCRATCH_UNIT))
     units.marks = job.marks
+    units.marks.assigns = not job.include_self and not units.accumulates
     if job.marks.width and not allocate_marks(&units.marks, job.n_threads * units.unit_rows if units.unit_bytes
                                               else job.n_rows):
         return False

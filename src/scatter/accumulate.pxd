@@ -1,0 +1,131 @@
+# Accumulators: elements are accumulated from the reduction's identity (include_self=False) or from data (a mean), and at
+# the end an element without updates is data's, by its mark. So applying the updates needs no branch, and takes as long
+# as without marks.
+from cython.parallel cimport prange
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from common.items cimport bytes16, cloned_void, inline_void, word_t
+from common.threads cimport chunk_start
+from scatter.job cimport Job
+from scatter.marks cimport Marks
+from scatter.means cimport divide_any
+
+
+cdef inline inline_void fill_typed(word_t* kind, const char* element, char* out, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef word_t item
+    memcpy(&item, element, sizeof(word_t))
+    for i in range(n):
+        memcpy(out + i * sizeof(word_t), &item, sizeof(word_t))
+
+
+cdef inline void fill_elements(Py_ssize_t width, const char* element, char* out, Py_ssize_t n) noexcept nogil:
+    if width == 4:
+        fill_typed(<uint32_t*>NULL, element, out, n)
+    elif width == 8:
+        fill_typed(<uint64_t*>NULL, element, out, n)
+    elif width == 1:
+        fill_typed(<uint8_t*>NULL, element, out, n)
+    elif width == 2:
+        fill_typed(<uint16_t*>NULL, element, out, n)
+    else:
+        fill_typed(<bytes16*>NULL, element, out, n)
+
+
+cdef inline inline_void choose_typed(word_t* kind, const uint8_t* marks, const char* sums, const char* data, char* out,
+                                     Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef word_t a, b
+    for i in range(n):
+        memcpy(&a, sums + i * sizeof(word_t), sizeof(word_t))
+        memcpy(&b, data + i * sizeof(word_t), sizeof(word_t))
+        if word_t is bytes16:
+            if not marks[i]:
+                a = b
+        else:
+            a = b ^ ((a ^ b) & <word_t>-<int>marks[i])
+        memcpy(out + i * sizeof(word_t), &a, sizeof(word_t))
+
+
+cdef inline cloned_void choose_elements(Py_ssize_t width, const uint8_t* marks, const char* sums, const char* data,
+                                        char* out, Py_ssize_t n) noexcept nogil:
+    """out[i] = sums[i] if marks[i] else data[i]. Marks are 0 or 1."""
+    if width == 4:
+        choose_typed(<uint32_t*>NULL, marks, sums, data, out, n)
+    elif width == 8:
+        choose_typed(<uint64_t*>NULL, marks, sums, data, out, n)
+    elif width == 1:
+        choose_typed(<uint8_t*>NULL, marks, sums, data, out, n)
+    elif width == 2:
+        choose_typed(<uint16_t*>NULL, marks, sums, data, out, n)
+    else:
+        choose_typed(<bytes16*>NULL, marks, sums, data, out, n)
+
+
+cdef inline void start_elements(const Job* job, char* sums, const char* data, Py_ssize_t n) noexcept nogil:
+    """Initialise n accumulators. data: the elements of data or, in place, of the result."""
+    cdef Py_ssize_t width = job.step.row.item_bytes
+    if not job.include_self:
+        fill_elements(width, job.reduction.identity[<int>job.step.type_code], sums, n)
+    elif sums != data:
+        memcpy(sums, data, n * width)
+
+
+cdef inline void finish_elements(const Job* job, const Marks* marks, char* sums, const char* data, char* out,
+                                 Py_ssize_t n) noexcept nogil:
+    """Write n elements of the result, each from its accumulator or from data. marks: their marks begin the table."""
+    cdef Py_ssize_t width = job.step.row.item_bytes
+    if not job.divides:
+        choose_elements(width, <const uint8_t*>marks.table, sums, data, out, n)
+        return
+    divide_any(job.step.type_code, sums, n, 0, marks, data, job.include_self)
+    if sums != out:
+        memcpy(out, sums, n * width)
+
+
+cdef inline bint needs_scratch(const Job* job) noexcept nogil:
+    """Whether accumulators can't be in the result itself, since that holds the elements of data."""
+    return job.data == NULL and not job.include_self
+
+
+cdef inline const char* elements_of_data(const Job* job) noexcept nogil:
+    return job.data if job.data != NULL else job.out
+
+
+cdef inline void start_chunk(const Job* job, char* sums, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
+    cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
+    cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
+    start_elements(job, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes, stop - start)
+
+
+cdef inline void finish_chunk(const Job* job, const Marks* marks, char* sums, Py_ssize_t chunk,
+                              Py_ssize_t n_chunks) noexcept nogil:
+    cdef Marks some = marks[0]
+    cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
+    cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
+    some.table += start * marks.width
+    finish_elements(job, &some, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes,
+                    job.out + start * job.row_bytes, stop - start)
+
+
+cdef inline void start_all(const Job* job, char* sums, int n_threads) noexcept:
+    """Initialise the accumulators of the whole result."""
+    cdef Py_ssize_t chunk
+    if n_threads == 1:
+        with nogil:
+            start_chunk(job, sums, 0, 1)
+    else:
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            start_chunk(job, sums, chunk, n_threads)
+
+
+cdef inline void finish_all(const Job* job, const Marks* marks, char* sums, int n_threads) noexcept:
+    """Write the whole result."""
+    cdef Py_ssize_t chunk
+    if n_threads == 1:
+        with nogil:
+            finish_chunk(job, marks, sums, 0, 1)
+    else:
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            finish_chunk(job, marks, sums, chunk, n_threads)

@@ -34,7 +34,8 @@ ctypedef fused trivial_index_t:
     int64_t
 
 cdef enum:
-    MIN_STREAM = 1024  # tuples from which streams are prefetched
+    MIN_STREAM = 1024  # tuples from which indices and updates are prefetched
+    L1_BYTES = 1 << 14  # of data: random accesses to less do not disturb the hardware prefetcher
     BLOCK = 128  # tuples: few enough that out-of-order execution loads the next block while this one is moved
 
 cdef struct Tuples:
@@ -45,6 +46,7 @@ cdef struct Tuples:
     Mode mode
     int k
     bint trivial     # the common case, for which resolve_trivial loads and resolves in one loop
+    bint prefetches  # indices and updates: see prefetch_stream
     int shift        # if trivial: the last stride is 1 << shift
     Py_ssize_t component_stride
     Py_ssize_t size[MAX_DIMS]    # of the k axes of data that the tuple indexes
@@ -111,6 +113,7 @@ cdef inline bint describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.
             data_stride = cnp.PyArray_STRIDE(data, d) if (d != axis if kind == ELEMENTS else d < batch_dims) else 0
         add_axis(walk, n, index_stride, data_stride, cnp.PyArray_STRIDE(other, d) if other is not None else 0)
     finish_walk(walk)
+    tuples.prefetches = walk.n > MIN_STREAM and cnp.PyArray_NBYTES(data) > L1_BYTES
     row_axis[0] = cnp.PyArray_NDIM(data) if kind == ELEMENTS else first + tuples.k
     other_axis[0] = n_axes
     return True
@@ -296,6 +299,7 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t
     single.mode = tuples.mode
     single.k = 1
     single.trivial = False
+    single.prefetches = False
     single.stride[0] = 0
     for i in range(n):
         for j in range(tuples.k):
@@ -324,7 +328,7 @@ cdef inline void resolve_block(const Tuples* tuples, const Walk* walk, Cursor* c
     while done[0] < n:
         run = min(walk.shape[inner] - cursor.coordinate[inner], n - done[0])
         p = tuples.base + cursor.offset[INDICES]
-        if walk.n > MIN_STREAM and 0 < step <= CACHE_LINE:
+        if tuples.prefetches and 0 < step <= CACHE_LINE:
             prefetch_stream(p, run * step)
         resolve_strided(tuples, p, step, cursor.offset[DATA], walk.stride[inner][DATA], run, offsets + done[0],
                         &out_of_bounds)

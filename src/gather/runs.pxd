@@ -3,7 +3,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from common.items cimport CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, word_t
+from common.items cimport CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t
 from common.resolve cimport are_trivial, resolve_strided, resolve_trivial, trivial_index_t
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for, team_size
@@ -61,6 +61,8 @@ cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int 
             if outside:
                 out_of_bounds[0] = -1
                 return
+        if job.tuples.prefetches:
+            prefetch_stream(p, n_next * k * <Py_ssize_t>sizeof(trivial_index_t))
         if job.prefetches:
             prefetch_block(data, next_offsets, n_next)
         p += n_next * k * <Py_ssize_t>sizeof(trivial_index_t)

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 from common.codes cimport OK, SKIP, ReductionCode
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_stream
-from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, resolve_block
+from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport OTHER, Cursor, Walk, seek
 from scatter.apply cimport apply_elements, apply_rows
@@ -73,7 +73,7 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     cdef Py_ssize_t update_step = job.walk.stride[inner][OTHER]
     cdef Py_ssize_t n = 0, n_next, i, first = 0, next_first
     cdef bint skips = job.tuples.mode == SKIP
-    cdef bint prefetches = stop - start > MIN_STREAM and 0 < update_step <= CACHE_LINE
+    cdef bint prefetches = job.tuples.prefetches and 0 < update_step <= CACHE_LINE
     cdef bint is_marked = marks != NULL and marks.width
     cdef char sinks[SINK_BYTES]
     if is_marked or skips:

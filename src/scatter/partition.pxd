@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from common.codes cimport OK
-from common.items cimport bytes16, cloned_void, inline_void, word_t
+from common.items cimport CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_stream, word_t
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, seek
@@ -215,6 +215,8 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
         if n < 0:
             status[0] = start * job.tuples.k - 1 - n
             return
+        if 0 < update_step <= CACHE_LINE:
+            prefetch_stream(updates, n * update_step)
         if partition.payload_bytes == 4:
             write_block(<uint32_t*>NULL, partition, chunk, offsets, updates, update_step, n)
         elif partition.payload_bytes == 8:
@@ -274,6 +276,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
         while record < stop:
             n = min(<Py_ssize_t>BLOCK, stop - record)
             records = partition.records + record * record_bytes
+            prefetch_stream(records, n * record_bytes)
             for i in range(n):
                 memcpy(&position, records + i * record_bytes, sizeof(uint32_t))
                 offsets[i] = position

@@ -4,7 +4,7 @@
 # the end between the sum and the element of data. Where there is no identity, or the result is rows, the first update
 # of a destination is assigned instead, and the others are combined with it (marks.assigns).
 from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from common.items cimport MAX_WORD_BYTES, bytes16, cloned_void, inline_void, word_t
@@ -44,7 +44,7 @@ cdef inline void describe_marks(Marks* marks, bint assigns, bint counts, Py_ssiz
     marks.assigns = assigns
     marks.width = 0
     if counts:
-        marks.width = 4 if n_updates <= <Py_ssize_t>0xffffffff else 8
+        marks.width = 4 if n_updates < INT32_MAX else 8
     elif assigns:
         marks.width = 1
     marks.origin = 0
@@ -84,13 +84,13 @@ cdef inline void free_marks(Marks* marks) noexcept nogil:
     marks.keys = NULL
 
 
-cdef inline uint64_t count_of(const Marks* marks, Py_ssize_t index) noexcept nogil:
+cdef inline int64_t count_of(const Marks* marks, Py_ssize_t index) noexcept nogil:
     """The number of updates; if width is 1, whether there were any."""
     if marks.width == 1:
         return (<uint8_t*>marks.table)[index]
     if marks.width == 4:
         return (<uint32_t*>marks.table)[index]
-    return (<uint64_t*>marks.table)[index]
+    return <int64_t>(<uint64_t*>marks.table)[index]
 
 
 cdef inline void add_to_mark(Marks* marks, Py_ssize_t index, uint64_t n) noexcept nogil:

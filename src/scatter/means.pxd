@@ -13,7 +13,7 @@ from common.walk cimport DATA, Cursor, advance, seek
 from scatter.apply cimport swap_bytes
 from scatter.marks cimport Marks, count_of, offset_of
 from scatter.reductions cimport (
-    Step, bfloat16, boolean, complex64, complex128, float16, round_bfloat16, round_float16, select, value_t,
+    Step, bfloat16, boolean, complex64, complex128, float16, round_bfloat16, round_float16, value_t,
     widen_bfloat16, widen_float16,
 )
 
@@ -34,18 +34,53 @@ cdef extern from *:
     }
     static inline int64_t gs_floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }  /* b > 0 */
     static inline uint64_t gs_divide_unsigned(uint64_t a, uint64_t b) { return a / b; }
+    /* In C, to say that iterations are independent: data and out may be the same elements, which for the compiler would
+       be a reason not to vectorise. The elements may be unaligned. */
+    #if defined(__clang__)
+      #define GS_UNALIGNED __attribute__((aligned(1)))
+      #define GS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+      #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
+    #elif defined(__GNUC__)
+      #define GS_UNALIGNED __attribute__((aligned(1)))
+      #define GS_INDEPENDENT _Pragma("GCC ivdep")
+      #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
+    #else
+      #define GS_UNALIGNED
+      #define GS_INDEPENDENT
+      #define GS_ALWAYS_INLINE inline
+    #endif
+    typedef float gs_unaligned_float GS_UNALIGNED;
+    typedef double gs_unaligned_double GS_UNALIGNED;
+    #define GS_DIVIDE(name, number) \
+      static GS_ALWAYS_INLINE void name(char *out, const int32_t *counts, const char *data, Py_ssize_t n, \
+                                        int32_t more) { \
+          gs_unaligned_##number *sums = (gs_unaligned_##number *)out; \
+          const gs_unaligned_##number *from = (const gs_unaligned_##number *)data; \
+          GS_INDEPENDENT \
+          for (Py_ssize_t i = 0; i < n; i++) { \
+              int32_t terms = counts[i] + more; \
+              number mean = sums[i] / (number)(terms > 0 ? terms : 1); \
+              sums[i] = counts[i] ? mean : from[i]; \
+          } \
+      }
+    GS_DIVIDE(gs_divide_floats, float)
+    GS_DIVIDE(gs_divide_doubles, double)
     """
+    void divide_floats "gs_divide_floats" (char* out, const int32_t* counts, const char* data, Py_ssize_t n,
+                                           int32_t more) noexcept nogil
+    void divide_doubles "gs_divide_doubles" (char* out, const int32_t* counts, const char* data, Py_ssize_t n,
+                                             int32_t more) noexcept nogil
     int64_t floor_divide "gs_floor_divide" (int64_t a, int64_t b) nogil
     uint64_t divide_unsigned "gs_divide_unsigned" (uint64_t a, uint64_t b) nogil
     float round_to_odd "gs_round_to_odd" (double x) nogil
 
 
 ctypedef fused count_t:
-    uint32_t
-    uint64_t
+    int32_t
+    int64_t
 
 
-cdef inline value_t quotient(value_t total, uint64_t count) noexcept nogil:
+cdef inline value_t quotient(value_t total, count_t count) noexcept nogil:
     cdef value_t result = total
     if value_t is float:
         return total / <float>count
@@ -66,32 +101,34 @@ cdef inline value_t quotient(value_t total, uint64_t count) noexcept nogil:
     elif value_t is boolean:
         return total  # never called: bools have no mean
     elif value_t is uint8_t or value_t is uint16_t or value_t is uint32_t or value_t is uint64_t:
-        return <value_t>divide_unsigned(<uint64_t>total, count)
+        return <value_t>divide_unsigned(<uint64_t>total, <uint64_t>count)
     else:
-        return <value_t>floor_divide(<int64_t>total, <int64_t>count)
+        return <value_t>floor_divide(<int64_t>total, count)
 
 
 # A parameter `kind` is never read: its type selects the specialisation of a fused type.
 
 cdef inline inline_void divide_elements(value_t* kind, count_t* counts, char* out, const char* data, Py_ssize_t n,
-                                        uint64_t more) noexcept nogil:
+                                        count_t more) noexcept nogil:
     cdef Py_ssize_t i
-    cdef value_t a, b
+    cdef value_t a
+    if value_t is float and count_t is int32_t:
+        divide_floats(out, counts, data, n, more)
+        return
+    if value_t is double and count_t is int32_t:
+        divide_doubles(out, counts, data, n, more)
+        return
     for i in range(n):
-        if value_t is float or value_t is double:  # without a branch, so that the compiler can vectorise
+        if counts[i]:
             memcpy(&a, out + i * sizeof(value_t), sizeof(value_t))
-            memcpy(&b, data + i * sizeof(value_t), sizeof(value_t))
-            a = select(counts[i] != 0, quotient(a, counts[i] + more if counts[i] else 1), b)
-        elif counts[i]:
-            memcpy(&a, out + i * sizeof(value_t), sizeof(value_t))
-            a = quotient(a, counts[i] + more)
+            a = quotient(a, <count_t>(counts[i] + more))
         else:
             memcpy(&a, data + i * sizeof(value_t), sizeof(value_t))
         memcpy(out + i * sizeof(value_t), &a, sizeof(value_t))
 
 
 cdef inline inline_void divide_items(value_t* kind, char* out, Py_ssize_t n, Py_ssize_t step,
-                                     uint64_t count) noexcept nogil:
+                                     int64_t count) noexcept nogil:
     cdef Py_ssize_t i
     cdef value_t a
     for i in range(n):
@@ -101,11 +138,11 @@ cdef inline inline_void divide_items(value_t* kind, char* out, Py_ssize_t n, Py_
 
 
 cdef inline inline_void divide_typed(value_t* kind, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
-                                     const char* data, uint64_t count) noexcept nogil:
+                                     const char* data, int64_t count) noexcept nogil:
     if marks != NULL and marks.width == 4:
-        divide_elements(kind, <uint32_t*>marks.table, out, data, n, count)
+        divide_elements(kind, <int32_t*>marks.table, out, data, n, <int32_t>count)
     elif marks != NULL:
-        divide_elements(kind, <uint64_t*>marks.table, out, data, n, count)
+        divide_elements(kind, <int64_t*>marks.table, out, data, n, count)
     elif step == sizeof(value_t):
         divide_items(kind, out, n, sizeof(value_t), count)
     else:
@@ -113,7 +150,7 @@ cdef inline inline_void divide_typed(value_t* kind, char* out, Py_ssize_t n, Py_
 
 
 cdef inline cloned_void divide_any(int type_code, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
-                                   const char* data, uint64_t count) noexcept nogil:
+                                   const char* data, int64_t count) noexcept nogil:
     """Divide n elements that are `step` bytes apart by count.
 
     marks not NULL: adjacent elements. Each is divided by its own count plus `count`; one without updates is data's.
@@ -148,7 +185,7 @@ cdef inline cloned_void divide_any(int type_code, char* out, Py_ssize_t n, Py_ss
         divide_typed(<uint64_t*>NULL, out, n, step, marks, data, count)
 
 
-cdef inline void divide_swapped(const Step* step, char* out, uint64_t count) noexcept nogil:
+cdef inline void divide_swapped(const Step* step, char* out, int64_t count) noexcept nogil:
     cdef char native[16]
     memset(native, 0, 16)
     memcpy(native, out, step.row.item_bytes)
@@ -158,7 +195,7 @@ cdef inline void divide_swapped(const Step* step, char* out, uint64_t count) noe
     memcpy(out, native, step.row.item_bytes)
 
 
-cdef inline void divide_row(const Step* step, char* out, uint64_t count) noexcept nogil:
+cdef inline void divide_row(const Step* step, char* out, int64_t count) noexcept nogil:
     cdef Cursor cursor
     cdef Py_ssize_t _piece, j
     seek(&step.row.outer, 0, &cursor)
@@ -176,7 +213,7 @@ cdef inline void divide_rows(const Step* step, const Marks* marks, bint include_
                              Py_ssize_t n) noexcept nogil:
     """Divide the n rows from out on, whose marks begin the table."""
     cdef Py_ssize_t i
-    cdef uint64_t count
+    cdef int64_t count
     if step.by_value:
         divide_any(step.type_code, out, n, 0, marks, out, include_self)
         return

@@ -1,4 +1,7 @@
 # A shim for OpenMP, which a serial build lacks, and the size of the thread team for an amount of work.
+#
+# On a busy machine a parallel region takes as long as its last thread waits for a CPU: milliseconds, however little the
+# work. So a team takes only CPUs that other processes leave free (on Linux; OMP_DYNAMIC=false turns this off).
 from common.codes cimport OK
 
 cdef extern from *:
@@ -11,10 +14,90 @@ cdef extern from *:
       #define GS_OPENMP 0
       static int gs_max_threads(void) { return 1; }
     #endif
+
+    #if defined(__linux__) && defined(__GNUC__)
+      #include <fcntl.h>
+      #include <stdint.h>
+      #include <stdlib.h>
+      #include <strings.h>
+      #include <time.h>
+      #include <unistd.h>
+      #define GS_LOAD(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+      #define GS_STORE(x, value) __atomic_store_n(&(x), (value), __ATOMIC_RELAXED)
+      static int64_t gs_clock_ns(clockid_t clock) {
+          struct timespec now;
+          return clock_gettime(clock, &now) ? 0 : (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+      }
+      /* The runnable threads of the machine: the fourth field of /proc/loadavg is "runnable/all". 0: unknown. The file
+         is opened anew each time, since a program may close a descriptor that it does not know, or reuse its number. */
+      static int gs_runnable_threads(void) {
+          char text[128], *p = text;
+          ssize_t n;
+          int fields, file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+          if (file < 0) return 0;
+          n = read(file, text, sizeof text - 1);
+          close(file);
+          if (n <= 0) return 0;
+          text[n] = 0;
+          for (fields = 0; fields < 3; fields++) {
+              while (*p && *p != ' ') p++;
+              while (*p == ' ') p++;
+          }
+          return atoi(p);
+      }
+      /* How many CPUs of a team of this size other processes leave to this one.
+
+         Threads of this process are no load, such as OpenMP's that spin for some milliseconds after a region: those of
+         the last team, and as many as the process kept busy on average (its CPU time by the time on the clock). */
+      static int gs_free_cpus(int team) {
+          enum { MAX_AGE_NS = 500000, SPIN_NS = 10000000, WINDOW_NS = 20000000 };
+          static int64_t read_at = 0, window_start = 0, window_cpu_time = 0, team_at = 0;
+          static int others = 0, streak = 0, busy = 1, last_team = 1, n_cpus = 0, is_off = -1;
+          int64_t now, elapsed;
+          int runnable, own, reading, n_others, free_cpus;
+          if (is_off < 0) {
+              const char *dynamic = getenv("OMP_DYNAMIC");
+              n_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+              is_off = dynamic && (!strcasecmp(dynamic, "false") || !strcmp(dynamic, "0"));
+          }
+          if (is_off) return team;
+          now = gs_clock_ns(CLOCK_MONOTONIC);
+          n_others = GS_LOAD(others);
+          if (now - GS_LOAD(read_at) >= MAX_AGE_NS) {
+              elapsed = now - GS_LOAD(window_start);
+              if (elapsed >= WINDOW_NS) {
+                  int64_t cpu_time = gs_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+                  GS_STORE(busy, (int)((cpu_time - GS_LOAD(window_cpu_time) + elapsed / 2) / elapsed));
+                  GS_STORE(window_cpu_time, cpu_time);
+                  GS_STORE(window_start, now);
+              }
+              own = GS_LOAD(busy) > 1 ? GS_LOAD(busy) : 1;
+              if (now - GS_LOAD(team_at) < SPIN_NS && GS_LOAD(last_team) > own) own = GS_LOAD(last_team);
+              runnable = gs_runnable_threads();
+              reading = runnable > own ? runnable - own : 0;
+              /* A load is there in several readings, a thread that merely woke up in one or two. After a pause, or a
+                 region that took long, one reading has to do. */
+              GS_STORE(streak, reading ? GS_LOAD(streak) + 1 : 0);
+              if (now - GS_LOAD(read_at) >= SPIN_NS || GS_LOAD(streak) >= 4 || reading < n_others) n_others = reading;
+              GS_STORE(others, n_others);
+              GS_STORE(read_at, now);
+          }
+          free_cpus = n_cpus - n_others;
+          if (free_cpus < team) team = free_cpus;
+          if (team > 1) {
+              GS_STORE(last_team, team);
+              GS_STORE(team_at, now);
+          }
+          return team;
+      }
+    #else
+      static int gs_free_cpus(int team) { return team; }
+    #endif
     """
     enum:
         OPENMP_VERSION "GS_OPENMP"  # as yyyymm; 0 for a serial build
     int omp_max_threads "gs_max_threads" () nogil
+    int free_cpus "gs_free_cpus" (int team) nogil
 
 cdef enum:
     # Waking a thread team costs about 2 µs if its threads still spin, and 50 µs if they sleep. A thread is worth it
@@ -38,7 +121,9 @@ cdef inline int team_size(int limit, int forced, double work_ns) noexcept nogil:
     if limit <= 0:
         limit = omp_max_threads()
     limit = min(limit, <int>MAX_TASKS)  # tasks report into arrays of this length
-    return <int>worth if worth < limit else limit
+    if worth < limit:
+        limit = <int>worth
+    return max(1, free_cpus(limit)) if limit > 1 else limit
 
 
 cdef inline Py_ssize_t n_tasks_for(int n_threads) noexcept nogil:

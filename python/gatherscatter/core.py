@@ -70,9 +70,7 @@ def scatter(
         backend, (data, indices, updates) = dispatch.route(op, arguments)
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    result = backend.try_scatter(
-        op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, out
-    )
+    result = backend.try_scatter(op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, out)
     if result is not None:
         return result
     if type(axis) is not int:

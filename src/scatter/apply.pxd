@@ -133,6 +133,7 @@ cdef inline void combine_swapped(const Step* step, char* out, const char* update
     cdef char b[16]
     native.reduction = step.reduction
     native.type_code = step.type_code
+    native.is_rare = False
     native.row.n_inner = 1
     native.row.inner_data = 0
     native.row.inner_other = 0

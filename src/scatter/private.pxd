@@ -63,6 +63,7 @@ cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noex
     cdef Py_ssize_t width = job.step.row.item_bytes
     step.reduction = job.step.reduction
     step.type_code = job.step.type_code
+    step.is_rare = False
     step.swapped = 0
     step.by_value = False
     empty_row(&step.row)

@@ -20,6 +20,7 @@ cdef struct Step:
     TypeCode type_code
     int swapped     # for non-native byte order: the width of a number; else 0
     bint by_value   # an update is one element that fits a register
+    bint is_rare    # maximum and minimum of many updates per destination: an update rarely changes it
     Row row         # of the result, and of updates
 
 ctypedef fused floating:
@@ -193,20 +194,8 @@ cdef inline value_t multiply(value_t a, value_t b) noexcept nogil:
 # Maximum and minimum propagate NaN from either side: a if it is greater or NaN, else b, which may be NaN.
 cdef inline value_t select(bint first, value_t a, value_t b) noexcept nogil:
     """a if first else b, bit for bit and without a branch, since random updates would mispredict half of them."""
-    cdef uint64_t a64, b64
-    cdef uint32_t a32, b32
     cdef uint16_t a16, b16
-    if value_t is double:
-        memcpy(&a64, &a, 8)
-        memcpy(&b64, &b, 8)
-        b64 ^= (a64 ^ b64) & -<uint64_t>first
-        memcpy(&a, &b64, 8)
-    elif value_t is float:
-        memcpy(&a32, &a, 4)
-        memcpy(&b32, &b, 4)
-        b32 ^= (a32 ^ b32) & -<uint32_t>first
-        memcpy(&a, &b32, 4)
-    elif value_t is float16 or value_t is bfloat16:
+    if value_t is float16 or value_t is bfloat16:
         memcpy(&a16, &a, 2)
         memcpy(&b16, &b, 2)
         b16 ^= (a16 ^ b16) & <uint16_t>-<int>first
@@ -230,7 +219,9 @@ cdef inline value_t maximum(value_t a, value_t b) noexcept nogil:
     elif value_t is complex64 or value_t is complex128:
         return a  # never called: complex numbers have no order
     elif value_t is float or value_t is double:
-        return select((a >= b) | (a != a), a, b)
+        if b != b:
+            return b if a == a else a
+        return b if b > a else a  # one instruction
     else:
         return a if a >= b else b
 
@@ -251,7 +242,9 @@ cdef inline value_t minimum(value_t a, value_t b) noexcept nogil:
     elif value_t is complex64 or value_t is complex128:
         return a  # never called: complex numbers have no order
     elif value_t is float or value_t is double:
-        return select((a <= b) | (a != a), a, b)
+        if b != b:
+            return b if a == a else a
+        return b if b < a else a
     else:
         return a if a <= b else b
 
@@ -281,6 +274,22 @@ cdef inline inline_void combine_elements(value_t* kind, ReductionCode code, char
         memcpy(out + offsets[i], &a, sizeof(value_t))
 
 
+cdef inline inline_void combine_rarely(value_t* kind, ReductionCode code, char* out, const int64_t* offsets,
+                                       const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """As combine_elements, with a branch around the store, which the CPU predicts if updates rarely change anything."""
+    cdef Py_ssize_t i
+    cdef value_t a, b
+    for i in range(n):
+        memcpy(&a, out + offsets[i], sizeof(value_t))
+        memcpy(&b, updates + i * update_step, sizeof(value_t))
+        if value_t is float or value_t is double:
+            if not (a >= b if code == MAX else a <= b) and a == a:
+                memcpy(out + offsets[i], &b, sizeof(value_t))
+        else:
+            a = step_of(code, a, b)
+            memcpy(out + offsets[i], &a, sizeof(value_t))
+
+
 cdef inline inline_void combine_rows(value_t* kind, ReductionCode code, Py_ssize_t n_inner, Py_ssize_t inner_out,
                                      Py_ssize_t inner_updates, char* out, const int64_t* offsets, const char* updates,
                                      const int64_t* update_offsets, Py_ssize_t update_step,
@@ -305,7 +314,9 @@ cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, bint
                                          const int64_t* offsets, const char* updates, const int64_t* update_offsets,
                                          Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """code: a constant, so that the compiler makes separate loops for each reduction and vectorises those over rows."""
-    if by_value and update_step == sizeof(value_t):
+    if by_value and (code == MAX or code == MIN) and step.is_rare:
+        combine_rarely(kind, code, out, offsets, updates, update_step, n)
+    elif by_value and update_step == sizeof(value_t):
         combine_elements(kind, code, out, offsets, updates, sizeof(value_t), n)
     elif by_value:
         combine_elements(kind, code, out, offsets, updates, update_step, n)

@@ -39,6 +39,7 @@ cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t
     cdef Py_ssize_t start = piece * pieces.piece_length
     step.reduction = job.step.reduction
     step.type_code = job.step.type_code
+    step.is_rare = False
     step.swapped = job.step.swapped
     cut_row(&job.step.row, start, min(start + pieces.piece_length, pieces.row_length), &step.row, &out_shift,
             &updates_shift)

@@ -68,6 +68,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     N_REDUCTIONS = 32  # codes that can be registered
+    RARE = 64          # updates per destination from which one rarely changes a maximum
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
@@ -218,6 +219,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     job.step.type_code = type_code
     job.step.swapped = number_bytes(out) if code != ASSIGN and cnp.PyArray_ISBYTESWAPPED(out) else 0
     finish_step(&job.step)
+    job.step.is_rare = job.walk.n >= RARE * (job.out_bytes // max(cnp.PyArray_ITEMSIZE(out), <Py_ssize_t>1))
     job.row_bytes = 0
     if job.is_contiguous:
         job.row_bytes = cnp.PyArray_ITEMSIZE(out)

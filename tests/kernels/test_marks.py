@@ -1,4 +1,4 @@
-"""include_self=False and means in each strategy: first updates are assigned, sums divided by the thread that owns them."""
+"""include_self=False and means in each strategy: first updates are assigned, sums divided by the owner."""
 
 import gatherscatter as gs
 import numpy as np

@@ -8,6 +8,8 @@ from constants import AXIS, ELEMENTS, ND, OPERATORS, REDUCTIONS
 from gatherscatter import gathers, plan, reference, scatters, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
+from gatherscatter.backends.numpy import BACKEND as backend
+from gatherscatter.operators import SCATTER
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import REDUCTION_DTYPES, numbers, scatter_calls
@@ -117,3 +119,87 @@ def test_the_limit_of_threads_is_handed_on(monkeypatch):
     gs.gather_nd(np.zeros(3), np.zeros((1, 1), int))
     gs.scatter(np.zeros(3), np.zeros(1, int), np.zeros(1))
     assert seen == [threads.limit] * 2 == [3, 3]
+
+
+@pytest.mark.parametrize("function", ["scatter", "scatter_nd", "scatter_elements"])
+@given(data=st.data())
+def test_in_place_and_into_out(function, data):
+    """out=data and another out give what a new array would hold; if None, nothing is written."""
+    *arrays, given_options = data.draw(scatter_calls(function, REDUCTION_DTYPES, REDUCTIONS))
+    arrays = [np.array(array, order="C", subok=False) for array in arrays]
+    kind = KINDS[function.replace("scatter", "gather")]
+    axis, b = given_options.get("axis", 0), given_options.get("batch_dims", 0)
+    options = [given_options[name] for name in ("reduction", "mode", "include_self")]
+    try:
+        expected = getattr(reference, function)(*arrays, **given_options)
+    except IndexError:
+        expected = None
+    for in_place in (True, False):
+        source = arrays[0].copy()
+        out = source if in_place else np.zeros_like(source)
+        before = out.copy()
+        result = try_scatter(kind, True, source, *arrays[1:], axis, b, *options, out, 1)
+        if result is None:
+            assert out.tobytes() == before.tobytes()
+            # What needs a plan beside errors: an empty axis, whose indices no kernel reads, and bfloat16.
+            assert expected is None or 0 in source.shape or source.dtype.name == "bfloat16"
+        else:
+            assert result is out
+            assert_same_numbers(out, expected)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "F", ">f4", "S3"]
+)
+@pytest.mark.parametrize(
+    "value",
+    [0, 1, -1, 127, 128, -128, -129, 255, 256, 65535, 2**31, -(2**31) - 1, 2**63, 2**64, 1.5, 1e39, np.inf, True],
+)
+def test_scalars_fit_as_in_a_plan(dtype, value):
+    """The short way takes a scalar only if the plan would, and writes the same element."""
+    data = np.zeros(3, dtype)
+    indices = np.array([1, -1])
+    short = try_scatter(AXIS, True, data, indices, value, 0, 0, "none", "raise", True, None, 1)
+    filled = try_gather(AXIS, True, data, indices + 5, 0, 0, "fill", value, None, 1)
+    if short is None:
+        assert filled is None
+        return
+    long = backend.scatter(data, indices, value, plan.scatter(SCATTER, (3,), (2,), 0, 0, "raise", "none", True), None)
+    assert_same_numbers(short, long)
+    assert_same_numbers(filled, long[[1, 1]])
+
+
+@pytest.mark.parametrize(
+    "into", ["read-only", "another dtype", "another shape", "strided", "a list", "updates", "indices"]
+)
+def test_outs_that_need_a_plan(into):
+    data, indices, updates = np.zeros(4), np.array([0, 1, 2, 3]), np.ones(4)
+    out = np.zeros(4)
+    out.flags.writeable = into != "read-only"
+    out = {
+        "another dtype": np.zeros(4, "f4"),
+        "another shape": np.zeros(5),
+        "strided": np.zeros(8)[::2],
+        "a list": [0.0] * 4,
+        "updates": updates,
+        "indices": indices.view("f8"),
+    }.get(into, out)
+    before = np.array(out)
+    assert try_scatter(AXIS, True, data, indices, updates, 0, 0, "add", "raise", True, out, 1) is None
+    if into != "updates":
+        assert try_gather(AXIS, True, data, indices, 0, 0, "raise", 0, out, 1) is None
+    assert_same_numbers(np.array(out), before)
+
+
+def test_a_bad_index_leaves_out_to_the_long_way():
+    """All or nothing, at the edges of a block of 128 tuples."""
+    for n in (1, 127, 128, 129, 300):
+        for bad in {0, n - 1}:
+            indices = np.zeros(n, int)
+            indices[bad] = 9
+            for out in (np.arange(5.0), data := np.arange(5.0)):
+                assert try_scatter(AXIS, True, data, indices, 7.0, 0, 0, "add", "raise", True, out, 1) is None
+                assert out.tolist() == [0, 1, 2, 3, 4]
+            out = np.full(n, 3.0)
+            assert try_gather(AXIS, True, data, indices, 0, 0, "raise", 0, out, 1) is None
+            assert (out == 3).all()

@@ -15,8 +15,8 @@ from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step
 
 cdef enum:
-    PRIVATE_BYTES = 1 << 18     # of a result
-    MIN_PRIVATE = 64            # updates per destination and thread: enough to outweigh combining the copies
+    PRIVATE_BYTES = 1 << 20     # of a result: its copy fits L2
+    MIN_PRIVATE = 8             # updates per destination and thread: enough to outweigh combining the copies
 
 
 cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach, bint forced) noexcept nogil:

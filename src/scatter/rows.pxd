@@ -29,6 +29,7 @@ cdef enum:
     MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
     MIN_ROWS_BYTES = 1 << 22    # of a result
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
+    MAX_COUNTS = 1 << 22        # 4 bytes of scratch memory each
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
     PREFETCH_DISTANCE = 1 << 11  # in bytes of rows
     MAX_BATCH = 64              # updates that are combined in one call
@@ -47,6 +48,7 @@ cdef struct Rows:
     # For ASSIGN: the number of the last update, counted from 1; 0: none.
     uint32_t* end
     uint32_t* order             # updates of the round, sorted by row
+    uint32_t* counts            # histograms by chunk, if the order is not needed; NULL: no memory
     Marks marks                 # by row id
     Py_ssize_t n_tasks
     bint in_update_order        # updates are applied in update order, not row by row
@@ -132,6 +134,25 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
         if row < width:
             rows.order[end[row]] = <uint32_t>i
             end[row] += 1
+
+
+cdef inline void count_chunk(const Rows* rows, Py_ssize_t chunk) noexcept nogil:
+    """Histogram of one chunk of the round's tuples. The first count is that of skipped tuples, whose row id is -1."""
+    cdef Py_ssize_t i
+    cdef uint32_t* counts = rows.counts + chunk * (rows.n_rows + 1)
+    memset(counts, 0, (rows.n_rows + 1) * sizeof(uint32_t))
+    for i in range(chunk_start(rows.n, rows.n_chunks, chunk), chunk_start(rows.n, rows.n_chunks, chunk + 1)):
+        counts[rows.row[i] + 1] += 1
+
+
+cdef inline void add_counts(const Rows* rows) noexcept nogil:
+    """Set `end` to the prefix sum of the chunks' histograms."""
+    cdef Py_ssize_t row, chunk
+    cdef uint32_t below = 0
+    for row in range(rows.n_rows):
+        for chunk in range(rows.n_chunks):
+            below += rows.counts[chunk * (rows.n_rows + 1) + row + 1]
+        rows.end[row] = below
 
 
 cdef inline void copy_rows(const Rows* rows, char* out, const char* source, const int64_t* offsets, Py_ssize_t n,
@@ -342,10 +363,13 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
         free(rows.row)
         return False
     rows.order = <uint32_t*>(rows.row + per_round)
+    rows.counts = NULL
     rows.n_chunks = n_threads
     rows.in_update_order = combines and n_tuples * rows.job.row_bytes > rows.job.out_bytes
     rows.n_tasks = min(rows.n_rows, <Py_ssize_t>min(n_threads if rows.in_update_order else 16 * n_threads,
                                                     <int>MAX_TASKS))
+    if rows.in_update_order and (rows.n_rows + 1) * n_threads <= MAX_COUNTS:
+        rows.counts = <uint32_t*>malloc((rows.n_rows + 1) * n_threads * sizeof(uint32_t))
     rows.fresh = True
     rows.start = 0
     if rows.job.checks_first and per_round < n_tuples:  # else the first pass checks all tuples
@@ -358,8 +382,13 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
         bad[0] = first_error(status, rows.n_chunks)
         if bad[0] != OK:
             break
-        for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
-            order_updates(rows, chunk)
+        if rows.counts != NULL:
+            for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+                count_chunk(rows, chunk)
+            add_counts(rows)
+        else:
+            for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+                order_updates(rows, chunk)
         if rows.in_update_order:
             for task in prange(rows.n_tasks, num_threads=n_threads, schedule="static", nogil=True):
                 write_owned(rows, task)
@@ -372,4 +401,5 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     free_marks(&rows.marks)
     free(rows.end)
     free(rows.row)
+    free(rows.counts)
     return True

@@ -180,7 +180,8 @@ def scatter_nd(
     The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
     "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
     round after every step and integers wrap around. For bools, "add" and "max" are OR, "mul" and "min" are AND.
-    A scatter uses at most 64 MiB of memory in addition to its result.
+    A scatter uses at most 64 MiB of memory in addition to its result. With ``include_self=False`` it also keeps a mark
+    of 1 byte, and for a mean a count of 4 bytes, for each row of data (up to 48 bytes if `out` is not contiguous).
 
     This is ScatterND of ONNX [1]_, and ``tf.tensor_scatter_nd_update`` [2]_ and its related functions.
 

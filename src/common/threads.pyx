@@ -1,6 +1,6 @@
 # cython: language_level=3, freethreading_compatible=True
 """The build: the version of OpenMP and the compiler."""
-from common.threads cimport OPENMP_VERSION, omp_max_threads
+from common.threads cimport OPENMP_VERSION, free_cpus, omp_max_threads
 
 cdef extern from *:
     """
@@ -25,3 +25,8 @@ compiler = COMPILER.decode("ascii", "replace").strip()
 def max_threads():
     """OpenMP's choice for the calling thread: OMP_NUM_THREADS, or the number of CPUs that it may run on."""
     return omp_max_threads()
+
+
+def cpus_for(int team):
+    """For tests: how many threads of a team other processes leave CPUs for; the readings are this module's own."""
+    return max(1, free_cpus(team))

@@ -45,7 +45,7 @@ cdef struct Job:
     bint is_contiguous          # the result; always if data is not NULL
     Py_ssize_t out_bytes        # of a contiguous result
     Py_ssize_t row_bytes        # of a row of a contiguous result; 0 if rows are empty
-    Py_ssize_t n_rows           # of a contiguous result
+    Py_ssize_t n_rows           # of the result
     bint checks_first           # the caller's array must stay as it is if an index is out of bounds
     bint updates_are_linear     # the offset in updates advances by one stride over the walk
     bint streams                # the result is larger than the caches: non-temporal stores

@@ -62,11 +62,11 @@ cdef inline bint allocate_marks(Marks* marks, Py_ssize_t n_rows) noexcept nogil:
     return marks.table != NULL
 
 
-cdef inline bint allocate_slots(Marks* marks, Py_ssize_t n_updates) noexcept nogil:
+cdef inline bint allocate_slots(Marks* marks, Py_ssize_t n_destinations) noexcept nogil:
     """Allocate a hash table that is at most half full. False: there is no memory."""
     marks.hash_shift = 60
     marks.n_slots = 16
-    while marks.n_slots < 2 * n_updates:
+    while marks.n_slots < 2 * n_destinations:
         marks.n_slots *= 2
         marks.hash_shift -= 1
     marks.keys = <uint64_t*>calloc(marks.n_slots, sizeof(uint64_t))

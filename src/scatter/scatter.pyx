@@ -149,7 +149,7 @@ cdef Py_ssize_t run_serial(Job* job) noexcept:
                 scratch = <char*>malloc(max(job.out_bytes, <Py_ssize_t>1))
         if ((accumulates and needs_scratch(job) and scratch == NULL)
                 or (by_row and not allocate_marks(&marks, max(job.n_threads - 1, 1) * job.n_rows))
-                or (not by_row and not allocate_slots(&marks, job.walk.n))):
+                or (not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
             free(scratch)
             return NO_MEMORY
     if job.checks_first:
@@ -220,12 +220,12 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     job.step.swapped = number_bytes(out) if code != ASSIGN and cnp.PyArray_ISBYTESWAPPED(out) else 0
     finish_step(&job.step)
     job.step.is_rare = job.walk.n >= RARE * (job.out_bytes // max(cnp.PyArray_ITEMSIZE(out), <Py_ssize_t>1))
-    job.row_bytes = 0
-    if job.is_contiguous:
-        job.row_bytes = cnp.PyArray_ITEMSIZE(out)
-        for d in range(row_axis, cnp.PyArray_NDIM(out)):
-            job.row_bytes *= cnp.PyArray_DIM(out, d)
+    job.row_bytes = cnp.PyArray_ITEMSIZE(out)
+    for d in range(row_axis, cnp.PyArray_NDIM(out)):
+        job.row_bytes *= cnp.PyArray_DIM(out, d)
     job.n_rows = job.out_bytes // job.row_bytes if job.row_bytes else 0
+    if not job.is_contiguous:
+        job.row_bytes = 0
     job.include_self = include_self or job.step.reduction == ASSIGN
     job.divides = job.reduction.divides and job.step.reduction != ASSIGN
     describe_marks(&job.marks, not job.include_self, job.divides, job.walk.n, job.row_bytes)

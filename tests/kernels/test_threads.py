@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 import sysconfig
+import time
 
 import gatherscatter as gs
+import pytest
 from gatherscatter._kernels import threads as kernel
 from libraries import needs
 
@@ -91,3 +93,21 @@ def test_import_leaves_the_gil_off():
     code = "import sys, gatherscatter; print(sys._is_gil_enabled())"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n", run.stderr
+
+
+if sys.platform == "linux" and kernel.openmp_version:
+
+    @pytest.mark.parametrize(("dynamic", "expected"), [("true", 1), ("false", os.cpu_count())])
+    def test_busy_processes_leave_no_cpus(dynamic, expected):
+        code = "from gatherscatter._kernels.threads import cpus_for; import os; print(cpus_for(os.cpu_count()))"
+        loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() + 1)]
+        try:
+            time.sleep(0.2)  # until they run
+            environment = {**os.environ, "OMP_DYNAMIC": dynamic}
+            command = [sys.executable, "-c", code]
+            run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        finally:
+            for loop in loops:
+                loop.kill()
+                loop.wait()
+        assert int(run.stdout) == expected

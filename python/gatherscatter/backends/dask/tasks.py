@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter import dispatch, errors, gathers, memory, scatters, values
-from gatherscatter.backends import kernels, means
+from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend
+from gatherscatter.backends.dask import means
 from gatherscatter.backends.dask.layout import Block, Cuts, inverse
 from gatherscatter.operators import GATHER_ND, ND, Operator
 from gatherscatter.plan import Plan, explain, unravel

@@ -1,4 +1,4 @@
-"""The last step of a mean on NumPy arrays whose sums were made in several steps (``dask/tasks.py``)."""
+"""The last step of a mean on NumPy arrays whose sums were made in several steps (``tasks.py``)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ cdef extern from *:
     #if defined(__linux__) && defined(__GNUC__)
       #include <fcntl.h>
       #include <stdint.h>
+      #include <stdio.h>
       #include <stdlib.h>
+      #include <string.h>
       #include <strings.h>
       #include <time.h>
       #include <unistd.h>
@@ -28,22 +30,46 @@ cdef extern from *:
           struct timespec now;
           return clock_gettime(clock, &now) ? 0 : (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
       }
-      /* The runnable threads of the machine: the fourth field of /proc/loadavg is "runnable/all". 0: unknown. The file
-         is opened anew each time, since a program may close a descriptor that it does not know, or reuse its number. */
-      static int gs_runnable_threads(void) {
-          char text[128], *p = text;
-          ssize_t n;
-          int fields, file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-          if (file < 0) return 0;
-          n = read(file, text, sizeof text - 1);
-          close(file);
-          if (n <= 0) return 0;
-          text[n] = 0;
-          for (fields = 0; fields < 3; fields++) {
-              while (*p && *p != ' ') p++;
-              while (*p == ' ') p++;
+      /* The begin of a file as a string, empty if it cannot be read. The file is opened anew each time, since a program
+         may close a descriptor that it does not know, or reuse its number. */
+      static void gs_read_begin(const char *path, char *text, size_t size) {
+          ssize_t n = -1;
+          int file = open(path, O_RDONLY | O_CLOEXEC);
+          if (file >= 0) {
+              n = read(file, text, size - 1);
+              close(file);
           }
-          return atoi(p);
+          text[n > 0 ? n : 0] = 0;
+      }
+      /* The runnable threads of the machine: the fourth field of /proc/loadavg is "runnable/all". 0: unknown. */
+      static int gs_runnable_threads(void) {
+          char text[128];
+          int runnable = 0;
+          gs_read_begin("/proc/loadavg", text, sizeof text);
+          return sscanf(text, "%*s %*s %*s %d", &runnable) == 1 ? runnable : 0;
+      }
+      /* Whether other processes kept half a CPU busy, or more, since the last such reading: /proc/stat has the time of
+         all, in ticks. */
+      static int gs_others_were_busy(int64_t now) {
+          enum { WINDOW_NS = 20000000 };
+          static int64_t read_at = 0, last_busy = 0, last_own = 0;
+          static int verdict = 1;
+          int64_t elapsed = now - GS_LOAD(read_at), busy, own;
+          unsigned long long user, nice, system, interrupts, soft_interrupts;
+          char text[256];
+          if (elapsed < WINDOW_NS) return GS_LOAD(verdict);
+          gs_read_begin("/proc/stat", text, sizeof text);
+          if (sscanf(text, "cpu %llu %llu %llu %*u %*u %llu %llu", &user, &nice, &system, &interrupts,
+                     &soft_interrupts) != 5) return 1;
+          busy = (int64_t)(user + nice + system + interrupts + soft_interrupts) * (1000000000 / sysconf(_SC_CLK_TCK));
+          own = gs_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+          if (GS_LOAD(read_at)) {
+              GS_STORE(verdict, 2 * (busy - GS_LOAD(last_busy) - (own - GS_LOAD(last_own))) > elapsed);
+          }
+          GS_STORE(last_busy, busy);
+          GS_STORE(last_own, own);
+          GS_STORE(read_at, now);
+          return GS_LOAD(verdict);
       }
       /* How many CPUs of a team of this size other processes leave to this one.
 
@@ -76,9 +102,13 @@ cdef extern from *:
               runnable = gs_runnable_threads();
               reading = runnable > own ? runnable - own : 0;
               /* A load is there in several readings, a thread that merely woke up in one or two. After a pause, or a
-                 region that took long, one reading has to do. */
+                 region that took long, there is only one; then the CPU time of other processes decides. */
               GS_STORE(streak, reading ? GS_LOAD(streak) + 1 : 0);
-              if (now - GS_LOAD(read_at) >= SPIN_NS || GS_LOAD(streak) >= 4 || reading < n_others) n_others = reading;
+              if (now - GS_LOAD(read_at) >= SPIN_NS) {
+                  n_others = reading && gs_others_were_busy(now) ? reading : 0;
+              } else if (GS_LOAD(streak) >= 4 || reading < n_others) {
+                  n_others = reading;
+              }
               GS_STORE(others, n_others);
               GS_STORE(read_at, now);
           }

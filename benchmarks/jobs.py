@@ -33,16 +33,23 @@ LASTS = 0.02  # seconds: shorter calls are repeated
 PAUSE = 0.005  # seconds between two turns, in which the threads of the one go to sleep and leave the CPUs to the other
 
 # What bounds the jobs in which a rival is ahead; shown only there.
-AS_IT_READS = "the rival adds rows as it reads them; ours are messages in memory, written and read again"
-NO_INDEX = "a slice has no index to check: what counts is the way into the call"
+FUSED = "the rival adds rows as it reads them; ours are two calls, with the messages in memory between them"
+GRADIENT = "with a gradient, ours are PyTorch's own primitives"
+NO_INDEX = "a slice has no index to check; what counts is the way into the call"
 NOTES = {
-    "messages": AS_IT_READS,
-    "messages-gradient": AS_IT_READS,
-    "fixed-graph": AS_IT_READS,
-    "fixed-graph-gradient": AS_IT_READS,
+    "splat": "one thread adds in order: neighbouring pixels go to neighbouring places",
+    "weights": "one thread adds in order, some two cycles an update; the rival checks no index before it writes",
+    "centroids": "one thread adds in order: 64 rows are too few to share among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
+    "small-gather": "the way into the call: the rival is a method in C, ours a function in Python",
+    "messages": FUSED,
+    "messages-gradient": f"{GRADIENT}; {FUSED}",
+    "fixed-graph": FUSED,
+    "fixed-graph-gradient": f"{GRADIENT}; {FUSED}",
+    "small-gradient": GRADIENT,
     "jax": "ours is JAX's own scatter, called without being compiled",
+    "onnx": "memory: both copy the same rows",
 }
 
 PACKAGES = ["gatherscatter", "numpy", "scipy", "pandas", "numpy-groupies", "numba", "torch", "jax", "dask", "onnx"]

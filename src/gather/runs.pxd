@@ -3,7 +3,9 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from common.items cimport CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t
+from common.items cimport (
+    CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t,
+)
 from common.resolve cimport are_trivial, resolve_strided, resolve_trivial, trivial_index_t
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for, team_size

@@ -166,7 +166,7 @@ cdef inline void check_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chun
 
 
 cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
-    """Resolve all tuples, for a strategy that writes before it has. Returns OK or the position of the first bad index."""
+    """Resolve all tuples, for a strategy that writes before it has. Returns OK or the position of the first bad one."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef int n_threads
     cdef Py_ssize_t chunk

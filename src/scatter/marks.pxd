@@ -1,8 +1,8 @@
 # Marks: which destinations have had an update, for include_self=False, and how many, for means.
 #
-# With include_self=False, elements are accumulated from the reduction's identity (accumulate.pxd), and a mark decides at
-# the end between the sum and the element of data. Where there is no identity, or the result is rows, the first update
-# of a destination is assigned instead, and the others are combined with it (marks.assigns).
+# With include_self=False, elements are accumulated from the reduction's identity (accumulate.pxd), and a mark decides
+# at the end between the sum and the element of data. Where there is no identity, or a destination is a row, its first
+# update is assigned instead, and the others are combined with it (marks.assigns).
 from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -152,7 +152,7 @@ cdef inline cloned_void index_marks(const Marks* marks, const int64_t* offsets, 
         for i in range(n):
             indices[i] = (offsets[i] - origin) >> shift
     else:
-        for i in range(n):  # exact: the offset is a multiple of the row, so rounding moves the quotient by less than 0.5
+        for i in range(n):  # exact: a multiple of the row, whose rounding error is less than 0.5
             indices[i] = <int64_t>(<double>(offsets[i] - origin) * inverse + 0.5)
 
 
@@ -206,7 +206,8 @@ cdef inline inline_void count_typed(mark_t* table, bint skips, const Marks* mark
         count_elements(table, skips, marks.origin, marks.shift, offsets, n)
 
 
-cdef inline cloned_void count_block(const Marks* marks, bint skips, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+cdef inline cloned_void count_block(const Marks* marks, bint skips, const int64_t* offsets,
+                                    Py_ssize_t n) noexcept nogil:
     """Mark a block of updates of rows of 1 << marks.shift bytes."""
     if marks.width == 1 and not skips:
         count_typed(<uint8_t*>marks.table, False, marks, offsets, n)

@@ -65,6 +65,14 @@ cdef struct Partition:
     bint is_last                # round
 
 
+cdef struct Tile:
+    char* base          # where records' positions count from: in the result, or in accumulators
+    char* out           # of the first row that starts in the tile
+    const char* data
+    Py_ssize_t n_rows
+    Marks marks
+
+
 cdef inline Py_ssize_t add_reach(Partition* partition, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
     if stride < 0:
         partition.low += stride * (n - 1)
@@ -238,37 +246,49 @@ cdef inline Py_ssize_t first_row_at(const Partition* partition, Py_ssize_t tile)
     return min(((tile << partition.shift) + row_bytes - 1) // row_bytes * row_bytes, partition.job.out_bytes)
 
 
-cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int thread) noexcept nogil:
-    """Copy the rows of data that start in this tile, and apply the tile's records in order."""
+cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thread, Tile* to) noexcept nogil:
+    """Describe a tile for the thread that owns it. In the first round, copy its data or initialise its accumulators."""
     cdef const Job* job = partition.job
-    cdef int64_t offsets[BLOCK]
-    cdef int64_t update_offsets[BLOCK]
-    cdef char* out = job.out + partition.low + (tile << partition.shift)
-    cdef const char* records
-    cdef uint32_t position
-    cdef Py_ssize_t record_bytes = partition.record_bytes
-    cdef Py_ssize_t chunk, record, stop, n, i, start = 0, end = 0
-    cdef char sinks[SINK_BYTES]
-    cdef Marks marks = partition.marks
-    cdef const char* data
+    cdef Py_ssize_t start = 0, end = 0
+    to.n_rows = 0
     if job.row_bytes:
         start = first_row_at(partition, tile)
         end = first_row_at(partition, tile + 1)
-    data = elements_of_data(job) + start
-    if partition.accumulates:
-        if partition.sums != NULL:
-            out = partition.sums + (thread << partition.shift)
-        if partition.is_first:
-            start_elements(job, out, data, (end - start) // job.row_bytes)
-    elif partition.is_first and job.data != NULL:
-        memcpy(job.out + start, data, end - start)
-    if marks.width:
-        marks.origin = start - partition.low - (tile << partition.shift)
+        to.n_rows = (end - start) // job.row_bytes
+    to.base = job.out + partition.low + (tile << partition.shift)
+    if partition.sums != NULL:
+        to.base = partition.sums + (thread << partition.shift)
+    to.out = job.out + start
+    to.data = elements_of_data(job) + start
+    to.marks = partition.marks
+    if to.marks.width:
+        to.marks.origin = start - partition.low - (tile << partition.shift)
         if partition.tile_rows:
-            marks.table += thread * partition.tile_rows * marks.width
-            memset(marks.table, 0, (end - start) // job.row_bytes * marks.width)
+            to.marks.table += thread * partition.tile_rows * to.marks.width
+            memset(to.marks.table, 0, to.n_rows * to.marks.width)
         else:
-            marks.table += start // job.row_bytes * marks.width
+            to.marks.table += start // job.row_bytes * to.marks.width
+    if partition.is_first and partition.accumulates:
+        start_elements(job, to.base, to.data, to.n_rows)
+    elif partition.is_first and job.data != NULL:
+        memcpy(to.out, to.data, end - start)
+
+
+cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int thread) noexcept nogil:
+    """Apply the records of a tile, in order."""
+    cdef const Job* job = partition.job
+    cdef Tile to
+    cdef int64_t offsets[BLOCK]
+    cdef int64_t update_offsets[BLOCK]
+    cdef const char* records
+    cdef const char* updates
+    cdef uint32_t position
+    cdef bint by_value = job.step.by_value
+    cdef Py_ssize_t record_bytes = partition.record_bytes
+    cdef Py_ssize_t chunk, record, stop, n, i
+    cdef char sinks[SINK_BYTES]
+    start_tile(partition, tile, thread, &to)
+    if to.marks.width:
         start_sinks(sinks, BLOCK)
     for chunk in range(partition.n_chunks):
         record = partition.begin[tile * partition.n_chunks + chunk]
@@ -277,26 +297,24 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
             n = min(<Py_ssize_t>BLOCK, stop - record)
             records = partition.records + record * record_bytes
             prefetch_stream(records, n * record_bytes)
+            updates = records + sizeof(uint32_t) if by_value else job.updates
             for i in range(n):
                 memcpy(&position, records + i * record_bytes, sizeof(uint32_t))
                 offsets[i] = position
-            if not job.step.by_value:
-                for i in range(n):
+                if not by_value:
                     memcpy(&update_offsets[i], records + i * record_bytes + sizeof(uint32_t), 8)
-            if marks.width:
-                mark_block(&marks, &job.step, False, out, offsets,
-                           records + sizeof(uint32_t) if job.step.by_value else job.updates,
-                           NULL if job.step.by_value else update_offsets, record_bytes, n, sinks)
-            if job.step.by_value:
-                apply_elements(&job.step, out, offsets, records + sizeof(uint32_t), record_bytes, n)
+            if to.marks.width:
+                mark_block(&to.marks, &job.step, False, to.base, offsets, updates,
+                           NULL if by_value else update_offsets, record_bytes, n, sinks)
+            if by_value:
+                apply_elements(&job.step, to.base, offsets, updates, record_bytes, n)
             else:
-                apply_rows(&job.step, out, offsets, job.updates, update_offsets, 0, n)
+                apply_rows(&job.step, to.base, offsets, updates, update_offsets, 0, n)
             record += n
-    if partition.accumulates and partition.is_last:
-        finish_elements(job, &marks, out, data, job.out + start, (end - start) // job.row_bytes)
-    elif job.divides and partition.is_last:
-        divide_rows(&job.step, &marks, job.include_self, job.out + start, job.row_bytes,
-                    (end - start) // job.row_bytes)
+    if partition.is_last and partition.accumulates:
+        finish_elements(job, &to.marks, to.base, to.data, to.out, to.n_rows)
+    elif partition.is_last and job.divides:
+        divide_rows(&job.step, &to.marks, job.include_self, to.out, job.row_bytes, to.n_rows)
 
 
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:

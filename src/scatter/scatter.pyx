@@ -25,8 +25,8 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                     apply_records  the thread that owns a tile copies the tile of data and applies the tile's records
 
 For ASSIGN the last writer wins, since updates are applied in order (in ROWS, order_updates keeps only the last).
-For include_self=False and for means, marks (marks.pxd) record which destinations have had an update, and how many. Means
-are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
+For include_self=False and for means, marks (marks.pxd) record which destinations have had an update, and how many.
+Means are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
@@ -51,7 +51,8 @@ from common.walk cimport OTHER, is_linear
 from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
 from scatter.job cimport (
-    N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, check_tuples, copy_data, count_tuples, divide_means, row_items,
+    N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, check_tuples, copy_data, count_tuples, divide_means,
+    row_items,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, describe_marks, free_marks
 from scatter.partition cimport run_partition

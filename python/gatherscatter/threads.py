@@ -16,7 +16,8 @@ _forked = False
 def set_num_threads(n: IntLike | None) -> None:
     """Set the maximum number of threads that a CPU kernel uses, for the whole process.
 
-    Results are the same bit for bit at every thread count. A call with little work uses fewer threads, or one.
+    Results are the same bit for bit at every thread count. A call with little work uses fewer threads, or one; so does,
+    on Linux, one on a machine whose CPUs other processes keep busy (``OMP_DYNAMIC=false`` turns this off).
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ cdef extern from *:
       /* Whether other processes kept half a CPU busy, or more, since the last such reading: /proc/stat has the time of
          all, in ticks. */
       static int gs_others_were_busy(int64_t now) {
-          enum { WINDOW_NS = 20000000 };
+          enum { WINDOW_NS = 100000000 };  /* ten ticks */
           static int64_t read_at = 0, last_busy = 0, last_own = 0;
           static int verdict = 1;
           int64_t elapsed = now - GS_LOAD(read_at), busy, own;
@@ -78,7 +78,7 @@ cdef extern from *:
       static int gs_free_cpus(int team) {
           enum { MAX_AGE_NS = 500000, SPIN_NS = 10000000, WINDOW_NS = 20000000 };
           static int64_t read_at = 0, window_start = 0, window_cpu_time = 0, team_at = 0;
-          static int others = 0, streak = 0, busy = 1, last_team = 1, n_cpus = 0, is_off = -1;
+          static int others = 0, busy = 1, last_team = 1, n_cpus = 0, is_off = -1;
           int64_t now, elapsed;
           int runnable, own, reading, n_others, free_cpus;
           if (is_off < 0) {
@@ -101,14 +101,8 @@ cdef extern from *:
               if (now - GS_LOAD(team_at) < SPIN_NS && GS_LOAD(last_team) > own) own = GS_LOAD(last_team);
               runnable = gs_runnable_threads();
               reading = runnable > own ? runnable - own : 0;
-              /* A load is there in several readings, a thread that merely woke up in one or two. After a pause, or a
-                 region that took long, there is only one; then the CPU time of other processes decides. */
-              GS_STORE(streak, reading ? GS_LOAD(streak) + 1 : 0);
-              if (now - GS_LOAD(read_at) >= SPIN_NS) {
-                  n_others = reading && gs_others_were_busy(now) ? reading : 0;
-              } else if (GS_LOAD(streak) >= 4 || reading < n_others) {
-                  n_others = reading;
-              }
+              /* Not a thread that merely woke up, nor one of another library in this process. */
+              n_others = reading && gs_others_were_busy(now) ? reading : 0;
               GS_STORE(others, n_others);
               GS_STORE(read_at, now);
           }

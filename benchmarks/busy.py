@@ -60,7 +60,9 @@ def measure(load, rounds):
         time.sleep(SETTLES)
         found = {}
         for way in WAYS:
-            environment = {**os.environ, "OMP_DYNAMIC": "false" if way == "all" else "true"}
+            environment = {name: value for name, value in os.environ.items() if name != "OMP_DYNAMIC"}
+            if way == "all":
+                environment["OMP_DYNAMIC"] = "false"
             command = [sys.executable, __file__, "--child", "1" if way == "one" else "0", "--rounds", str(rounds)]
             found[way] = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
         return found

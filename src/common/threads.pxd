@@ -88,6 +88,7 @@ cdef extern from *:
           }
           if (is_off) return team;
           now = gs_clock_ns(CLOCK_MONOTONIC);
+          if (!GS_LOAD(read_at)) gs_others_were_busy(now);  /* the first window begins */
           n_others = GS_LOAD(others);
           if (now - GS_LOAD(read_at) >= MAX_AGE_NS) {
               elapsed = now - GS_LOAD(window_start);

@@ -39,6 +39,8 @@ NO_INDEX = "a slice has no index to check; what counts is the way into the call"
 NOTES = {
     "splat": "one thread adds in order: neighbouring pixels go to neighbouring places",
     "weights": "one thread adds in order, some two cycles an update; the rival checks no index before it writes",
+    "group-sum": "memory: 100 MB of rows are read once",
+    "group-mean": "memory: 100 MB of rows are read once",
     "centroids": "one thread adds in order: 64 rows are too few to share among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,

@@ -91,7 +91,8 @@ def main():
     if options.write:
         header = paragraph(
             f"Milliseconds a call, the least of the rounds, as printed by `python benchmarks/threads.py --write "
-            f"{options.write}`. Before it was timed, each result was the same bit for bit at every number of threads."
+            f"{options.write}`. Before it was timed, each result was the same bit for bit at every number of threads. "
+            "[A busy machine](busy.md) has calls beside other processes."
         )
         seconds = {name: {str(count): times[count] for count in counts} for name, times in results.items()}
         write(options.write, "threads", {"about": versions, "seconds": seconds}, f"# Threads\n\n{header}\n\n{text}")

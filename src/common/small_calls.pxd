@@ -120,6 +120,8 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
 
 cdef inline int mode_of(mode, str skip) noexcept:
     """The Mode of a name; -1: unknown. skip: the name of SKIP, "fill" or "drop"."""
+    if mode is "raise":  # the default, an interned string
+        return RAISE
     # The type is checked first: == of other types may raise or return an array.
     if type(mode) is not str:
         return -1

@@ -63,7 +63,7 @@ cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int 
             if outside:
                 out_of_bounds[0] = -1
                 return
-        if job.tuples.prefetches:
+        if job.tuples.prefetches and not job.prefetches:
             prefetch_stream(p, n_next * k * <Py_ssize_t>sizeof(trivial_index_t))
         if job.prefetches:
             prefetch_block(data, next_offsets, n_next)

@@ -63,17 +63,12 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
 
 
 cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis,
-                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, bint checks_first,
-                            int n_threads) noexcept:
+                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, int n_threads) noexcept:
     cdef Job job
     cdef Columns columns
     cdef int d, row_axis, out_axis
-    cdef Py_ssize_t stride, status, tuple_stride = PY_SSIZE_T_MAX, extent = 0
+    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0
 
-    if checks_first and mode != SKIP:
-        status = gather_into(kind, data, indices, None, axis, batch_dims, mode, wrap_negative, NULL, False, n_threads)
-        if status != OK:
-            return status
     if not describe(kind, data, indices, out, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk, &row_axis,
                     &out_axis):
         return INDEX_DTYPE
@@ -110,8 +105,14 @@ def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cn
     mode SKIP, one element of data's dtype. checks_first: if an index is bad, nothing is written. n_threads: the
     maximum; 0: OpenMP's choice.
     """
+    cdef Py_ssize_t status = OK
+    if checks_first and mode != SKIP:
+        status = gather_into(<Kind>kind, data, indices, None, axis, batch_dims, <Mode>mode, wrap_negative, NULL,
+                             n_threads)
+    if status != OK:
+        return status
     return gather_into(<Kind>kind, data, indices, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                       cnp.PyArray_BYTES(fill) if fill is not None else NULL, checks_first, n_threads)
+                       cnp.PyArray_BYTES(fill) if fill is not None else NULL, n_threads)
 
 
 def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads):
@@ -134,11 +135,13 @@ def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mo
         result = new_array(source, call.n_dims, call.shape)
     else:
         result = usable_out(out, source, call.n_dims, call.shape)
-        if result is not None and (overlap(result, source) or overlap(result, indices)):
+        if result is None or overlap(result, source) or overlap(result, indices):
+            return None
+        if mode_code != SKIP and gather_into(<Kind>kind, source, indices, None, call.axis, call.batch_dims,
+                                             <Mode>mode_code, wrap_negative, NULL, n_threads) != OK:
             return None
     if result is None or gather_into(<Kind>kind, source, indices, result, call.axis, call.batch_dims, <Mode>mode_code,
-                                     wrap_negative, element if mode_code == SKIP else NULL, out is not None,
-                                     n_threads) != OK:
+                                     wrap_negative, element if mode_code == SKIP else NULL, n_threads) != OK:
         return None
     return result
 

@@ -169,3 +169,39 @@ def test_more_updates_than_a_round_takes(reduction, include_self, n_rows):
         }[reduction]
     expected = np.where(counts > 0, named, 3.0)
     assert_same_bits(result, np.ascontiguousarray(np.broadcast_to(expected.reshape(-1, *(1,) * len(row)), data.shape)))
+
+
+@pytest.mark.parametrize("strategy", ["serial", "private", "units"])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["max", "min"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4"])
+def test_extrema_of_many_updates_per_destination(dtype, reduction, include_self, strategy):
+    """With many updates per destination there is a branch around the store: NaN stays, and the first of equal zeros."""
+    for seed in (0, 1, 2):
+        data, updates = numbers((12,), np.dtype(dtype), seed), numbers((2000,), np.dtype(dtype), seed + 1)
+        indices = np.random.default_rng(seed).integers(0, 10, 2000)
+        if seed == 0:  # zeros of both signs, and a NaN half-way for one destination
+            data[:], updates[:] = data[:] * 0, np.copysign(0, np.random.default_rng(3).standard_normal(2000))
+            updates[1000] = np.array(np.nan if dtype != "i4" else 0).astype(dtype)
+        options = {"reduction": reduction, "include_self": include_self}
+        expected = reference.scatter(data, indices, updates, **options)
+        with kernels.forced(3, scatter=strategy):
+            assert_same_numbers(gs.scatter(data, indices, updates, **options), expected)
+
+
+def test_quotients_of_float16_round_once():
+    """Rounded to float32 first, these quotients would fall on the wrong side of the middle of two 16-bit floats."""
+    dtype, least = np.dtype("f2"), 30_000
+    totals = np.arange(1024, 2048).astype(dtype)[:, None]
+    counts = np.arange(least, least + 2000)
+    exact = totals.astype(np.float64) / counts
+    twice = exact.astype(np.float32).astype(dtype)
+    which, count = np.nonzero(twice != exact.astype(dtype))
+    assert len(which) >= 3
+    some = np.linspace(0, len(which) - 1, 3).astype(int)
+    count = counts[count[some]]
+    indices = np.repeat(np.arange(3), count)
+    updates = np.zeros(len(indices), dtype)
+    updates[np.cumsum(count) - count] = totals[which[some], 0]
+    result = gs.scatter(np.zeros(3, dtype), indices, updates, reduction="mean", include_self=False)
+    assert_same_bits(result, exact[which[some], count - least].astype(dtype))

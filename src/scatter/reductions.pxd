@@ -263,6 +263,14 @@ cdef inline value_t step_of(ReductionCode code, value_t a, value_t b) noexcept n
     return a  # a code without a case
 
 
+cdef inline value_t element_step_of(ReductionCode code, value_t a, value_t b) noexcept nogil:
+    """As step_of, for loops that cannot be vectorised, in which the compiler would branch on the order of a and b."""
+    if value_t is float or value_t is double:
+        if (code == MAX or code == MIN) and b == b:
+            return rounded(b if (b > a if code == MAX else b < a) else a)  # the barrier makes it one instruction
+    return step_of(code, a, b)
+
+
 cdef inline inline_void combine_elements(value_t* kind, ReductionCode code, char* out, const int64_t* offsets,
                                          const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
@@ -270,7 +278,7 @@ cdef inline inline_void combine_elements(value_t* kind, ReductionCode code, char
     for i in range(n):
         memcpy(&a, out + offsets[i], sizeof(value_t))
         memcpy(&b, updates + i * update_step, sizeof(value_t))
-        a = step_of(code, a, b)
+        a = element_step_of(code, a, b)
         memcpy(out + offsets[i], &a, sizeof(value_t))
 
 

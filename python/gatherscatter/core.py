@@ -34,7 +34,7 @@ def gather(
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    result = backend.try_gather(op, data, indices, axis, batch_dims, mode, fill_value, out)
+    result = backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
     if result is not None:
         return result
     if type(axis) is not int:
@@ -70,7 +70,8 @@ def scatter(
         backend, (data, indices, updates) = dispatch.route(op, arguments)
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    result = backend.try_scatter(op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, out)
+    options = axis, batch_dims, reduction, mode, include_self
+    result = backend.try_scatter(op, data, indices, updates, options, out)
     if result is not None:
         return result
     if type(axis) is not int:

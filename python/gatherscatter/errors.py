@@ -94,7 +94,9 @@ def changed_meanwhile(op: Operator) -> RuntimeError:
 
 
 def no_memory(op: Operator) -> MemoryError:
-    return MemoryError(f"{op.name}: no memory to note which destinations have updates; nothing was written")
+    return MemoryError(
+        f"{op.name}: no memory to note which destinations have updates; pass fewer rows of data at a time"
+    )
 
 
 # Synonyms of the words that options accept, from other libraries.

@@ -41,6 +41,21 @@ def test_fake_tensors_have_shapes(reduction):
 # Memory and what comes in
 
 
+def test_an_out_of_another_library_is_refused_by_small_calls_too():
+    """Whatever has a method numpy() could hand out a copy, which would be written in its place."""
+
+    class Other:
+        def numpy(self):
+            return np.zeros(2, np.float32)
+
+    data, indices = torch.arange(4.0), torch.tensor([3, 1])
+    for out in (Other(), np.zeros(2, np.float32)):
+        with pytest.raises(TypeError, match="out"):
+            gs.gather(data, indices, out=out)
+        with pytest.raises(TypeError, match="out"):
+            gs.scatter(data, indices, data[:2], out=out)
+
+
 def test_cpu_tensors_share_their_memory_with_the_kernels(monkeypatch):
     from gatherscatter.backends.torch import NUMPY
 

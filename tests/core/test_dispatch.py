@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from gatherscatter import dispatch, gathers
 from gatherscatter._kernels import gather as kernels
+from gatherscatter._kernels import scatter as scatter_kernels
+from gatherscatter._kernels.codes import Status
 from gatherscatter.backends import numpy as numpy_backend
 
 
@@ -164,3 +166,9 @@ def test_a_writer_in_another_thread_is_noticed(monkeypatch):
     monkeypatch.setattr(kernels, "gather", lambda *args: 1)
     with pytest.raises(RuntimeError, match="indices changed while they were read"):
         gs.gather_nd(np.zeros(3), np.zeros((2, 1), int), mode="promise_in_bounds")
+
+
+def test_a_kernel_without_memory_raises(monkeypatch):
+    monkeypatch.setattr(scatter_kernels, "scatter", lambda *args: int(Status.NO_MEMORY))
+    with pytest.raises(MemoryError, match=r"^scatter: no memory to note which destinations have updates"):
+        gs.scatter(np.zeros((3, 2), ">f4"), [0], [[1, 2]], include_self=False, reduction="add")

@@ -16,6 +16,10 @@ from gatherscatter.operators import Operator
 from gatherscatter.plan import Plan
 from gatherscatter.reductions import REDUCTIONS, takes
 
+# Options of the fast path: (axis, batch_dims, mode, fill_value), and (axis, batch_dims, reduction, mode, include_self).
+GatherOptions = tuple[Any, Any, Any, Any]
+ScatterOptions = tuple[Any, Any, Any, Any, Any]
+
 
 class Backend:
     """Steps 2 (resolve) and 3 (move) of every operator, for the arrays of one library.
@@ -91,17 +95,7 @@ class Backend:
         """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
-    def try_gather(
-        self,
-        op: Operator,
-        data: Any,
-        indices: Any,
-        axis: Any,
-        batch_dims: Any,
-        mode: Any,
-        fill_value: Any,
-        out: Any,
-    ) -> Any | None:
+    def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Any | None:
         """Fast path for small calls: a gather without a plan. Options are as the user passed them.
 
         None if the call breaks a rule or is not simple enough: then `gather` is called with a plan.
@@ -109,17 +103,7 @@ class Backend:
         return None
 
     def try_scatter(
-        self,
-        op: Operator,
-        data: Any,
-        indices: Any,
-        updates: Any,
-        axis: Any,
-        batch_dims: Any,
-        reduction: Any,
-        include_self: Any,
-        mode: Any,
-        out: Any,
+        self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Any | None:
         """Fast path for a scatter; see `try_gather`."""
         return None

@@ -12,7 +12,7 @@ from gatherscatter import errors, memory, threads, values
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels, references
-from gatherscatter.backends.base import Backend
+from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
 from gatherscatter.operators import AXIS, Operator
 from gatherscatter.plan import Plan
 
@@ -40,37 +40,13 @@ class NumPyBackend(Backend):
     def from_numpy(self, array: Array, like: Any) -> Array:
         return array
 
-    def try_gather(
-        self,
-        op: Operator,
-        data: Any,
-        indices: Any,
-        axis: Any,
-        batch_dims: Any,
-        mode: Any,
-        fill_value: Any,
-        out: Any,
-    ) -> Array | None:
-        wrap = op.wrap_negative_indices
-        return try_gather(op.kind, wrap, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit)
+    def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Array | None:
+        return try_gather(op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit)
 
     def try_scatter(
-        self,
-        op: Operator,
-        data: Any,
-        indices: Any,
-        updates: Any,
-        axis: Any,
-        batch_dims: Any,
-        reduction: Any,
-        include_self: Any,
-        mode: Any,
-        out: Any,
+        self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Array | None:
-        return try_scatter(
-            op.kind, op.wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode, include_self,
-            out, threads.limit,
-        )  # fmt: skip
+        return try_scatter(op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit)
 
     def gather(self, data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array | None) -> Array:
         if indices.dtype.kind not in "iu":

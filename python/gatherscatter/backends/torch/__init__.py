@@ -21,6 +21,7 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import derivatives
+from gatherscatter.backends.base import GatherOptions, ScatterOptions
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.table import TableBackend
 from gatherscatter.backends.torch import memory, operators
@@ -66,53 +67,22 @@ class TorchBackend(TableBackend):
 
     # Small calls
 
-    def try_gather(
-        self,
-        op: Operator,
-        data: Any,
-        indices: Any,
-        axis: Any,
-        batch_dims: Any,
-        mode: Any,
-        fill_value: Any,
-        out: Any,
-    ) -> Tensor | None:
-        # Not for subclasses of Tensor, whose results may be of the subclass.
-        if memory.is_watched() or not type(data) is type(indices) is Tensor:
+    def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Tensor | None:
+        arrays = _small(data, indices, out, None)
+        if arrays is None:
             return None
-        try:
-            arrays = data.numpy(), indices.numpy()
-            target = None if out is None else out.numpy()
-        except (RuntimeError, TypeError, AttributeError):
-            return None
-        wrap = op.wrap_negative_indices
-        result = try_gather(op.kind, wrap, *arrays, axis, batch_dims, mode, fill_value, target, threads.limit)
+        source, index, target, _ = arrays
+        result = try_gather(op.kind, op.wrap_negative_indices, source, index, *options, target, threads.limit)
         return result if result is None else torch.from_numpy(result) if out is None else out
 
     def try_scatter(
-        self,
-        op: Operator,
-        data: Any,
-        indices: Any,
-        updates: Any,
-        axis: Any,
-        batch_dims: Any,
-        reduction: Any,
-        include_self: Any,
-        mode: Any,
-        out: Any,
+        self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Tensor | None:
-        if memory.is_watched() or not type(data) is type(indices) is Tensor:
+        arrays = _small(data, indices, out, updates)
+        if arrays is None:
             return None
-        try:
-            arrays = data.numpy(), indices.numpy(), updates.numpy() if type(updates) is Tensor else updates
-            target = None if out is None else arrays[0] if out is data else out.numpy()
-        except (RuntimeError, TypeError, AttributeError):
-            return None
-        result = try_scatter(
-            op.kind, op.wrap_negative_indices, *arrays, axis, batch_dims, reduction, mode, include_self, target,
-            threads.limit,
-        )  # fmt: skip
+        source, index, target, update = arrays
+        result = try_scatter(op.kind, op.wrap_negative_indices, source, index, update, *options, target, threads.limit)
         return result if result is None else torch.from_numpy(result) if out is None else out
 
     # The operators
@@ -243,6 +213,22 @@ class _UnsignedBackend(TorchBackend):
             return ((sums.long() & (2**bits - 1)) // counts).to(sums.dtype)
         quotient = ((sums >> 1) & _LAST) // counts * 2  # divide half of the sum, which is not negative, and double
         return quotient + (sums - quotient * counts >= counts)
+
+
+def _small(data: Any, indices: Any, out: Any, updates: Any) -> tuple[Any, Any, Any, Any] | None:
+    """(data, indices, out, updates) as NumPy arrays on the same memory; what is no tensor, as it is.
+
+    None if the call is not for the fast path: one of them needs more than `Tensor.numpy`, or `out` is no tensor.
+    """
+    # Not for subclasses of Tensor, whose results may be of the subclass.
+    if memory.is_watched() or not type(data) is type(indices) is Tensor or type(out) not in (Tensor, type(None)):
+        return None
+    try:
+        source = data.numpy()
+        target = source if out is data else None if out is None else out.numpy()
+        return source, indices.numpy(), target, updates.numpy() if type(updates) is Tensor else updates
+    except (RuntimeError, TypeError):
+        return None
 
 
 def _writable(*tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:

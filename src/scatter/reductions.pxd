@@ -20,7 +20,7 @@ cdef struct Step:
     TypeCode type_code
     int swapped     # for non-native byte order: the width of a number; else 0
     bint by_value   # an update is one element that fits a register
-    bint is_rare    # maximum and minimum of many updates per destination: an update rarely changes it
+    bint is_rare    # of maxima and minima of floats: an update rarely changes its destination, which has many
     Row row         # of the result, and of updates
 
 ctypedef fused floating:
@@ -282,20 +282,16 @@ cdef inline inline_void combine_elements(value_t* kind, ReductionCode code, char
         memcpy(out + offsets[i], &a, sizeof(value_t))
 
 
-cdef inline inline_void combine_rarely(value_t* kind, ReductionCode code, char* out, const int64_t* offsets,
+cdef inline inline_void combine_rarely(floating* kind, ReductionCode code, char* out, const int64_t* offsets,
                                        const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """As combine_elements, with a branch around the store, which the CPU predicts if updates rarely change anything."""
     cdef Py_ssize_t i
-    cdef value_t a, b
+    cdef floating a, b
     for i in range(n):
-        memcpy(&a, out + offsets[i], sizeof(value_t))
-        memcpy(&b, updates + i * update_step, sizeof(value_t))
-        if value_t is float or value_t is double:
-            if not (a >= b if code == MAX else a <= b) and a == a:
-                memcpy(out + offsets[i], &b, sizeof(value_t))
-        else:
-            a = step_of(code, a, b)
-            memcpy(out + offsets[i], &a, sizeof(value_t))
+        memcpy(&a, out + offsets[i], sizeof(floating))
+        memcpy(&b, updates + i * update_step, sizeof(floating))
+        if not (a >= b if code == MAX else a <= b) and a == a:
+            memcpy(out + offsets[i], &b, sizeof(floating))
 
 
 cdef inline inline_void combine_rows(value_t* kind, ReductionCode code, Py_ssize_t n_inner, Py_ssize_t inner_out,
@@ -322,9 +318,11 @@ cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, bint
                                          const int64_t* offsets, const char* updates, const int64_t* update_offsets,
                                          Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """code: a constant, so that the compiler makes separate loops for each reduction and vectorises those over rows."""
-    if by_value and (code == MAX or code == MIN) and step.is_rare:
-        combine_rarely(kind, code, out, offsets, updates, update_step, n)
-    elif by_value and update_step == sizeof(value_t):
+    if value_t is float or value_t is double:
+        if by_value and (code == MAX or code == MIN) and step.is_rare:
+            combine_rarely(kind, code, out, offsets, updates, update_step, n)
+            return
+    if by_value and update_step == sizeof(value_t):
         combine_elements(kind, code, out, offsets, updates, sizeof(value_t), n)
     elif by_value:
         combine_elements(kind, code, out, offsets, updates, update_step, n)

@@ -119,26 +119,55 @@ def from_dask(array):
 
 @contextlib.contextmanager
 def by_primitives():
-    """The way that tensors take when they need a gradient or a trace."""
-    from gatherscatter.backends.torch import memory as backend
+    """PyTorch's primitives, as on a GPU, in place of the kernels."""
+    from gatherscatter.backends.torch import BACKEND, memory
 
-    with mock.patch.object(backend, "as_numpy", return_value=None):
+    with (
+        mock.patch.object(memory, "as_numpy", return_value=None),
+        mock.patch.object(type(BACKEND), "try_gather", return_value=None),
+        mock.patch.object(type(BACKEND), "try_scatter", return_value=None),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def by_dispatcher():
+    """The operators of PyTorch's dispatcher, as in a trace."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watching(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+            return operator(*args, **(kwargs or {}))
+
+    with Watching():
+        yield
+
+
+@contextlib.contextmanager
+def by_xla():
+    """JAX's own operations, as on a GPU and in compiled programs, in place of the kernels."""
+    from gatherscatter.backends.jax import eager
+
+    with mock.patch.object(eager, "share", return_value=None):
         yield
 
 
 LIBRARIES = (
     Library("NumPy", "numpy", lambda array: array, lambda array: array),
     Library("PyTorch", "torch", to_torch("cpu"), from_torch),
-    Library("PyTorch, gradients", "torch", to_torch("cpu"), from_torch, way=by_primitives),
+    Library("PyTorch, primitives", "torch", to_torch("cpu"), from_torch, way=by_primitives, in_order=False),
+    Library("PyTorch, dispatcher", "torch", to_torch("cpu"), from_torch, way=by_dispatcher),
     Library("PyTorch, CUDA", "torch", to_torch("cuda"), from_torch, "cuda", torch_has_cuda, in_order=False),
     Library("JAX", "jax", to_jax("cpu"), np.asarray),
+    Library("JAX, XLA", "jax", to_jax("cpu"), np.asarray, way=by_xla),
     Library("JAX, CUDA", "jax", to_jax("cuda"), np.asarray, "cuda", jax_has_cuda, in_order=False),
     Library("CuPy", "cupy", to_cupy, from_cupy, "cuda", cupy_has_device, in_order=False),
     Library("Dask", "dask", to_dask, from_dask),
     Library("array-api-strict", "array_api_strict", to_strict, np.asarray),
 )
 # Lazy arrays refuse in compute() what others refuse at the call: tests/backends/test_dask*.py have their tests.
-EAGER = tuple(library for library in LIBRARIES if library.package != "dask")
+# Other ways of a library come after the checks of a call.
+EAGER = tuple(library for library in LIBRARIES if library.package != "dask" and library.way is contextlib.nullcontext)
 
 
 def needs(condition, reason):
@@ -192,7 +221,7 @@ def rounds_otherwise(library, reduction, dtype):
     """Whether a result may differ from the loop's in its last bits: sums in another order, fused products."""
     if reduction in ("add", "mul", "mean") and not library.in_order:
         return dtype.startswith(("float", "bfloat", "complex"))
-    in_kernels = library.package in ("numpy", "torch", "dask")
+    in_kernels = library.package in ("numpy", "torch", "dask") or library.name == "JAX"
     return reduction == "mul" and dtype.startswith("complex") and not in_kernels
 
 
@@ -205,8 +234,9 @@ def table():
         "every mode, reduction and dtype, against the scalar loop. What is not here is refused with",
         "`NotImplementedError`, and the suite fails as soon as that is no longer so.",
         "",
-        "Results have the loop's bits, but for sums and products of floating-point numbers on CUDA, which round in no",
-        "particular order, and for complex products on JAX and array-API namespaces, which are the library's own.",
+        "Results have the loop's bits, but for sums and products of floating-point numbers on CUDA (and by PyTorch's",
+        "primitives, which the suite also runs on the CPU), which round in no particular order, and for complex",
+        "products of XLA and array-API namespaces, which are the library's own.",
         "",
     ]
     for functions, columns in ((GATHERS, {"gathers": "none"}), (SCATTERS, {name: name for name in REDUCTIONS})):

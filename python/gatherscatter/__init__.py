@@ -9,18 +9,21 @@ The functions take arrays of one library and return an array of the same library
     gs.scatter_nd(data, indices, updates, reduction="add")
 
 ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` have them with the names and versions of those systems.
-``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.show_config`` shows how they were built.
+``gs.set_num_threads`` limits the threads of the CPU kernels; ``gs.use_deterministic_algorithms`` makes float sums on
+GPUs reproducible. ``gs.show_config`` shows how the kernels were built.
 """
 
 from gatherscatter import onnx, openvino, tensorflow
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
+from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from gatherscatter.gathers import gather, gather_elements, gather_nd
 from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
 from gatherscatter.threads import get_num_threads, set_num_threads
 
 __all__ = [
     "__version__",
+    "are_deterministic_algorithms_enabled",
     "gather",
     "gather_elements",
     "gather_nd",
@@ -33,4 +36,5 @@ __all__ = [
     "set_num_threads",
     "show_config",
     "tensorflow",
+    "use_deterministic_algorithms",
 ]

@@ -408,6 +408,26 @@ def out_read_only(op: Operator) -> ValueError:
     return ValueError(f"{op.name}: out is read-only; pass an array that can be written to")
 
 
+def out_gradient(op: Operator, argument: str) -> RuntimeError:
+    return RuntimeError(
+        f"{op.name}: {op.argument(argument)} requires grad, and autograd cannot differentiate a call with out=; leave "
+        f"out= away, or call {op.name} in torch.no_grad()"
+    )
+
+
+def out_inference(op: Operator) -> RuntimeError:
+    return RuntimeError(
+        f"{op.name}: out is an inference tensor, which only torch.inference_mode() may write to; pass out.clone()"
+    )
+
+
+def storage(op: Operator, argument: str, shape: Sequence[int], n_bytes: int) -> ValueError:
+    return ValueError(
+        f"{op.name}: {op.argument(argument)} has shape {tuple(shape)}, but its storage has only {n_bytes} bytes; "
+        "restore it by untyped_storage().resize_()"
+    )
+
+
 def not_scalar(op: Operator, argument: str, shape: Sequence[int]) -> ValueError:
     argument = op.argument(argument)
     return ValueError(f"{op.name}: {argument} has shape {tuple(shape)}; pass a scalar")

@@ -27,7 +27,7 @@ from scatter.means cimport divide_rows
 cdef enum:
     MIN_ROW = CACHE_LINE
     MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
-    MIN_ROWS_BYTES = 1 << 22    # of a result
+    MIN_ROWS_BYTES = 1 << 22    # of a result, or of the updates
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
     MAX_COUNTS = 1 << 22        # 4 bytes of scratch memory each
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
@@ -61,8 +61,11 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     """Describe the job for ROWS. False: it would be slower; with forced: it is impossible."""
     cdef const Row* row = &job.step.row
     cdef int d
-    if (job.data == NULL or job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped
-            or (not forced and (job.row_bytes < MIN_ROW or job.out_bytes < MIN_ROWS_BYTES))):
+    if job.data == NULL or job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped:
+        return False
+    # A small result is worth it if the updates are large: several threads read them sooner than one.
+    if not forced and (job.row_bytes < MIN_ROW or (job.out_bytes < MIN_ROWS_BYTES and (
+            job.n_threads == 1 or job.walk.n < MIN_ROWS_BYTES // job.row_bytes))):
         return False
     if job.step.reduction == ASSIGN:
         if row.n_inner != 1 or row.item_bytes != job.row_bytes:

@@ -1,11 +1,14 @@
-"""PyTorch: gradients, and torch.func."""
+"""PyTorch: gradients in reverse and forward mode, to any order."""
+
+from functools import partial
 
 import gatherscatter as gs
+import numpy as np
 import pytest
 import torch
 from constants import FLOAT_REDUCTIONS, GATHER_MODES
 from torch.autograd import gradcheck, gradgradcheck
-from torch.func import grad, jacfwd, jacrev, jvp, vmap
+from torch.autograd.functional import hessian
 from torch_cases import GEOMETRIES, distinct, each_device, geometry, updates_for
 
 # What PyTorch says of its own doings in forward mode.
@@ -26,8 +29,8 @@ def test_gradients_of_gathers(function, mode, device):
         return getattr(gs, function)(data, indices, mode=mode, **options)
 
     assert call(data.detach()).equal(call(data))
-    assert gradcheck(call, data, check_forward_ad=True)
-    assert gradgradcheck(call, data)
+    assert gradcheck(call, data, check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True)
+    assert gradgradcheck(call, data, check_fwd_over_rev=True)
 
 
 @each_device
@@ -45,21 +48,23 @@ def test_gradients_of_scatters(function, reduction, include_self, mode, device):
         return getattr(gs, function)(data, indices, updates, **options)
 
     torch.testing.assert_close(call(data.detach(), updates.detach()), call(data, updates))
-    assert gradcheck(call, (data, updates))
-    assert gradgradcheck(call, (data, updates))
+    batched = {"check_batched_grad": True, "check_batched_forward_grad": True}
+    assert gradcheck(call, (data, updates), check_forward_ad=True, **batched)
+    assert gradgradcheck(call, (data, updates), check_fwd_over_rev=True)
 
 
+@pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "mean"])
-def test_gradients_of_complex_scatters(reduction):
+def test_gradients_of_complex_scatters(reduction, include_self):
     data = torch.complex(distinct(4), distinct(4, seed=1)).requires_grad_()
     updates = torch.complex(distinct(5, seed=2), distinct(5, seed=3)).requires_grad_()
     indices = torch.tensor([[1], [1], [0], [-1], [1]])
 
     def call(data, updates):
-        return gs.scatter_nd(data, indices, updates, reduction=reduction)
+        return gs.scatter_nd(data, indices, updates, reduction=reduction, include_self=include_self)
 
-    assert gradcheck(call, (data, updates))
-    assert gradgradcheck(call, (data, updates))
+    assert gradcheck(call, (data, updates), check_forward_ad=True)
+    assert gradgradcheck(call, (data, updates), check_fwd_over_rev=True)
 
 
 def test_gradient_of_a_product_with_zeros():
@@ -99,68 +104,205 @@ def test_gradients_of_16_bits(dtype):
     assert updates.grad.tolist() == [1, 1]
 
 
-# torch.func
-
-
 @each_device
-@pytest.mark.parametrize("mode", ["raise", "fill"])
-@pytest.mark.parametrize("function", GEOMETRIES)
-def test_vmap_of_gathers(function, mode, device):
-    shape, indices, options = geometry(function, mode, device)
-    data = distinct(3, *shape, device=device)
-    places = torch.stack([indices, indices.flip(0), indices])
-
-    def call(data, indices):
-        return getattr(gs, function)(data, indices, mode=mode, **options)
-
-    expected = torch.stack([call(*pair) for pair in zip(data, places, strict=True)])
-    assert vmap(call)(data, places).equal(expected)
-    assert vmap(call, (0, None))(data, indices).equal(torch.stack([call(d, indices) for d in data]))
-    assert vmap(call, (None, 0))(data[0], places).equal(torch.stack([call(data[0], i) for i in places]))
-    assert vmap(vmap(call))(data[None], places[None]).equal(expected[None])
-
-
-@each_device
-@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 @pytest.mark.parametrize("include_self", [True, False])
-def test_vmap_of_scatters(reduction, include_self, device):
-    data, updates = distinct(3, 4, 2, device=device), distinct(3, 5, 2, seed=1, device=device)
-    indices = torch.tensor([[1, 1, 0, -1, 9], [0, 0, 0, 2, 1], [3, 2, 1, 9, 9]], device=device)
+@pytest.mark.parametrize("zeros", [(), (0,), (1, 3), (0, 1, 2, 3)])
+def test_second_derivatives_of_a_product_with_zeros(zeros, include_self, device):
+    """Row 0 has the updates 0, 1 and 3. The second derivatives are the products of the others."""
+    indices = torch.tensor([0, 0, 1, 0], device=device)
+    factors = [3.0, 2.0, 5.0, 7.0, 11.0, 13.0]  # data, then updates
+    for n in zeros:
+        factors[2 + n] = 0.0
+    point = torch.tensor(factors, dtype=torch.float64, device=device)
 
-    def call(data, indices, updates):
-        options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
-        return gs.scatter(data, indices, updates, **options)
+    def call(factors):
+        result = gs.scatter(factors[:2], indices, factors[2:], reduction="mul", include_self=include_self)
+        return result[0]
 
-    expected = torch.stack([call(*each) for each in zip(data, indices, updates, strict=True)])
-    torch.testing.assert_close(vmap(call)(data, indices, updates), expected)
-    torch.testing.assert_close(vmap(call, (None, 0, 0))(data[0], indices, updates)[0], expected[0])
+    used = [2, 3, 5] if not include_self else [0, 2, 3, 5]
+    expected = torch.zeros(6, 6, dtype=torch.float64)
+    for i in used:
+        for j in used:
+            if i != j:
+                expected[i, j] = np.prod([factors[k] for k in used if k not in (i, j)])
+    assert hessian(call, point).cpu().equal(expected)
 
-    def loss(data, indices, updates):
-        return (call(data, indices, updates) * torch.arange(4.0, device=device)[:, None]).sum()
 
-    both = (0, 2)
-    gradients = vmap(grad(loss, both))(data, indices, updates)
-    one_by_one = [grad(loss, both)(*each) for each in zip(data, indices, updates, strict=True)]
-    for i in range(2):
-        torch.testing.assert_close(gradients[i], torch.stack([g[i] for g in one_by_one]))
+def test_the_third_derivative_of_a_product_of_zeros():
+    updates = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    result = gs.scatter(torch.ones(1, dtype=torch.float64), torch.tensor([0, 0, 0]), updates, reduction="mul")
+    for i in range(3):
+        (slope,) = torch.autograd.grad(result, updates, torch.ones_like(result), create_graph=True)
+        result = slope[i]
+    assert result.item() == 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 1000])
+def test_gradient_of_a_long_product(n):
+    """Infinity and many factors, of one row: nothing is divided."""
+    updates = torch.full((n,), 1.0 + 1e-3, dtype=torch.float64)
+    updates[n // 2] = torch.inf
+    updates.requires_grad_()
+    gs.scatter(
+        torch.ones(1, dtype=torch.float64), torch.zeros(n, dtype=torch.int64), updates, reduction="mul"
+    ).backward()
+    expected = torch.full((n,), torch.inf, dtype=torch.float64)
+    expected[n // 2] = (1.0 + 1e-3) ** (n - 1)
+    torch.testing.assert_close(updates.grad, expected)
+
+
+EMPTY = {"scatter": (0,), "scatter_nd": (0, 1), "scatter_elements": (0, 2)}
 
 
 @each_device
-def test_vmap_names_the_index_outside(device):
-    data = torch.zeros(2, 4, device=device)
-    places = torch.tensor([[[0], [1]], [[2], [4]]], device=device)
-    with pytest.raises(IndexError, match=r"^gather_nd: indices\[1\] = \(4,\) is out of bounds"):
-        vmap(gs.gather_nd)(data, places)
-    with pytest.raises(IndexError, match=r"indices\[1\] = \(4,\) is out of bounds"):
-        vmap(vmap(gs.gather_nd))(data[None], places[None])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+@pytest.mark.parametrize("function", EMPTY)
+def test_a_scatter_of_no_updates_keeps_the_graph(function, reduction, include_self, device):
+    """A layer without edges: backward() must not fail."""
+    data = torch.ones(3, 2, device=device)
+    updates = torch.ones(0, 2, device=device, requires_grad=True)
+    indices = torch.zeros(EMPTY[function], dtype=torch.int64, device=device)
+    result = getattr(gs, function)(data, indices, updates, reduction=reduction, include_self=include_self)
+    assert result.requires_grad
+    result.sum().backward()
+    assert updates.grad.shape == (0, 2)
+    data.requires_grad_()
+    getattr(gs, function)(data, indices, updates, reduction=reduction, include_self=include_self).sum().backward()
+    assert data.grad.equal(torch.ones_like(data))
 
 
-def test_forward_mode_and_jacobians():
-    indices = torch.tensor([1, 1, 0])
+def test_gradients_reach_the_kernels(monkeypatch):
+    """Forward and backward, of a small call without a primitive, and of a large one."""
+    from gatherscatter.backends.torch import operators, small
 
-    def call(updates):
-        return gs.scatter(torch.ones(2, dtype=torch.float64), indices, updates, reduction="add")
+    calls = []
+    for module, name in [
+        (operators.NUMPY, "gather"), (operators.NUMPY, "scatter"), (small, "try_gather"), (small, "try_scatter")
+    ]:  # fmt: skip
+        original = getattr(module, name)
 
-    updates = distinct(3)
-    assert jvp(call, (updates,), (torch.ones_like(updates),))[1].tolist() == [1, 2]
-    assert jacfwd(call)(updates).equal(jacrev(call)(updates))
+        def counted(*args, original=original, name=name):
+            calls.append(name.removeprefix("try_"))
+            return original(*args)
+
+        monkeypatch.setattr(module, name, counted)
+    for n in (10, 100_000):
+        data = torch.randn(n, 8, requires_grad=True)
+        places = torch.arange(n)[:, None] - n  # negative: no primitive takes them
+        calls.clear()
+        gs.gather_nd(data, places).sum().backward()
+        assert "scatter" in calls
+        calls.clear()
+        gs.scatter_nd(torch.zeros(n, 8), places, data, reduction="add").sum().backward()
+        assert "gather" in calls
+
+
+@pytest.mark.parametrize("n", [10, 3000])
+@pytest.mark.parametrize("call", ["gather", "gather_elements", "scatter", "scatter_elements"])
+def test_small_calls_with_a_gradient_are_those_without(call, n):
+    """Small calls with a gradient are PyTorch's primitives, if no index is negative."""
+    generator = torch.Generator().manual_seed(n)
+    elements = "elements" in call
+    data = torch.randn(50, 4, generator=generator)
+    shape = (n, 4) if elements else (n,)
+    updates = torch.randn(n, 4, generator=generator)
+    for low in (0, -50):
+        places = torch.randint(low, 50, shape, generator=generator)
+        for dtype in (torch.int64, torch.int16):
+            arguments = (data, places.to(dtype), updates)[: 3 if "scatter" in call else 2]
+            options = {"reduction": "add"} if "scatter" in call else {}
+            expected = getattr(gs, call)(*arguments, **options)
+            leaf = data.clone().requires_grad_()
+            found = getattr(gs, call)(leaf, *arguments[1:], **options)
+            assert found.requires_grad
+            assert found.equal(expected)
+    leaf = data.clone().requires_grad_()
+    outside = torch.full(shape, 50)
+    with pytest.raises(IndexError, match=rf"^{call}: indices"):
+        getattr(gs, call)(leaf, outside, *((updates,) if "scatter" in call else ()), **options)
+
+
+def test_scalar_updates():
+    data = torch.tensor([2.0, 3.0], requires_grad=True)
+    gs.scatter(data, torch.tensor([0, 0]), 5.0, reduction="mul").sum().backward()
+    assert data.grad.tolist() == [25, 1]
+    gs.scatter(data, torch.tensor([1]), 5.0).sum().backward()
+    assert data.grad.tolist() == [26, 1]
+
+
+# What training does besides
+
+
+def step(data, updates):
+    indices = torch.tensor([0, 4, 4, -3])
+    return (gs.scatter(data, indices, gs.gather(data, indices) * updates, reduction="add") ** 2).sum()
+
+
+def leaves():
+    return distinct(5, 3).requires_grad_(), distinct(4, 3, seed=1).requires_grad_()
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_checkpoint(use_reentrant):
+    data, updates = leaves()
+    torch.utils.checkpoint.checkpoint(step, data, updates, use_reentrant=use_reentrant).backward()
+    expected = torch.autograd.grad(step(data, updates), (data, updates))
+    assert data.grad.equal(expected[0])
+    assert updates.grad.equal(expected[1])
+
+
+def test_selective_checkpoint_sees_the_operators():
+    from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+    seen = []
+
+    def policy(context, operator, *arguments, **options):
+        ours = "gatherscatter" in str(operator)
+        seen.append(ours)
+        return CheckpointPolicy.MUST_SAVE if ours else CheckpointPolicy.PREFER_RECOMPUTE
+
+    data, updates = leaves()
+    contexts = partial(create_selective_checkpoint_contexts, policy)
+    found = torch.autograd.grad(
+        checkpoint(step, data, updates, use_reentrant=False, context_fn=contexts), (data, updates)
+    )
+    assert any(seen)
+    torch.testing.assert_close(found, torch.autograd.grad(step(data, updates), (data, updates)))
+
+
+def test_deterministic_algorithms():
+    data, updates = leaves()
+    expected = torch.autograd.grad(step(data, updates), (data, updates))
+    torch.use_deterministic_algorithms(True)
+    try:
+        found = torch.autograd.grad(step(data, updates), (data, updates))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert found[0].equal(expected[0])
+    assert found[1].equal(expected[1])
+
+
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+def test_autocast(reduction):
+    """As torch.scatter_add: the wider of the two dtypes."""
+    layer, indices = torch.nn.Linear(3, 3), torch.tensor([0, 4, 4, 2])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        messages = gs.gather(layer(torch.ones(5, 3)), indices)
+        result = gs.scatter(torch.ones(5, 3), indices, messages, reduction=reduction)
+    assert messages.dtype is torch.bfloat16
+    assert result.dtype is torch.float32
+    result.sum().backward()
+    assert layer.weight.grad.dtype is torch.float32
+    with pytest.raises(TypeError, match="updates has dtype"):
+        gs.scatter(torch.ones(5, 3), indices, messages, reduction=reduction)
+
+
+def test_hooks_on_saved_tensors():
+    data, updates = leaves()
+    expected = torch.autograd.grad(step(data, updates), (data, updates))
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t.clone(), lambda t: t):
+        found = torch.autograd.grad(step(data, updates), (data, updates))
+    assert packed
+    assert found[0].equal(expected[0])

@@ -31,12 +31,18 @@ def test_docstring_examples_run(name):
     assert failures == 0
 
 
+# Functions that only set a value or only return it.
+SETTINGS = (
+    "get_num_threads", "set_num_threads", "are_deterministic_algorithms_enabled", "use_deterministic_algorithms",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", [name for name in gs.__all__ if inspect.isfunction(getattr(gs, name))])
 def test_every_public_function_has_an_example(name):
     document = getattr(gs, name).__doc__
     assert ">>>" in document
     for section in ("Parameters", "Returns"):
-        assert section in document or name in ("get_num_threads", "set_num_threads")
+        assert section in document or name in SETTINGS
 
 
 def test_config():

@@ -1,8 +1,9 @@
 """CuPy arrays: ``cupy.take`` and ``cupy.add.at``, and custom kernels where CuPy has no primitive.
 
 CuPy wraps every index around, so bounds are checked before rows are moved: one reduction over the indices and one
-synchronisation. Atomic operations run in any order, so the rounding of float sums and products may vary. With
-reduction "none" the last update wins, since all others are removed first.
+synchronisation. Atomic operations run in any order, so the rounding of float sums and products may vary, unless
+`gatherscatter.use_deterministic_algorithms` was called. With reduction "none" the last update wins, since all others
+are removed first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import array_api_compat.cupy as xp
 import cupy
 import numpy as np
 
-from gatherscatter import errors, values
+from gatherscatter import determinism, errors, values
 from gatherscatter.backends import sorting
 from gatherscatter.backends.table import TableBackend
 from gatherscatter.plan import Plan
@@ -93,6 +94,8 @@ class CuPyBackend(TableBackend):
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
         dtype = table.dtype
+        if determinism.enabled and dtype.kind in "fc" and reduction in ("add", "mul"):
+            return _combine_in_order(table, rows, updates, reduction)
         if dtype.itemsize == 1:  # no atomic operations on bytes: reduce in int32, whose low byte is the result
             wide = self.reduce(table.astype(cupy.int32), rows, updates.astype(cupy.int32), reduction)
             return wide.astype(dtype)
@@ -169,6 +172,38 @@ def _combining(reduction: str, itemsize: int) -> Any:
         }}
         """,
         f"gatherscatter_{reduction}",
+    )
+
+
+def _combine_in_order(table: Any, rows: Any, updates: Any, reduction: str) -> Any:
+    """Combine without atomic operations: one thread for each element applies its updates one after the other."""
+    order = cupy.argsort(rows)  # stable
+    ends = cupy.searchsorted(rows[order], cupy.arange(table.shape[0] + 1, dtype=rows.dtype))
+    width = math.prod(table.shape[1:])
+    result = cupy.empty(table.shape, table.dtype)
+    if result.size:
+        _in_order(reduction)(
+            cupy.ascontiguousarray(table).reshape(-1), updates.reshape(-1), order, ends, width, result.reshape(-1)
+        )
+    return result
+
+
+@cache
+def _in_order(reduction: str) -> Any:
+    return cupy.ElementwiseKernel(
+        "T start, raw T updates, raw int64 order, raw int64 ends, int64 width",
+        "T result",
+        f"""
+        const long long row = i / width;
+        T a = start;
+        for (long long j = ends[row]; j < ends[row + 1]; ++j) {{
+            const T b = updates[order[j] * width + i % width];
+            a = {_STEPS[reduction]};
+        }}
+        result = a;
+        """,
+        f"gatherscatter_{reduction}_in_order",
+        options=("--fmad=false",),  # a fused product would have other bits
     )
 
 

@@ -1,4 +1,4 @@
-"""Conversion between tensors and NumPy arrays that share memory."""
+"""Tensors and NumPy arrays that share memory, and who must see a call: the kernels, autograd, or a trace."""
 
 from __future__ import annotations
 
@@ -27,46 +27,77 @@ else:
             NUMPY_DTYPES[getattr(torch, _name)] = _dtype
             _CARRIED[getattr(torch, _name)] = _dtype, (torch.int16 if _dtype.itemsize == 2 else torch.uint8)
 
+PLAIN = (Tensor, torch.nn.Parameter)
 _is_compiling = torch.compiler.is_compiling
 _n_modes = torch._C._len_torch_dispatch_stack
 _tracing_state = torch._C._get_tracing_state
+_transforms_are_active = torch._C._are_functorch_transforms_active
+_is_of_transform = torch._C._functorch.is_functorch_wrapped_tensor
+_is_of_batched_gradient = torch._C._functorch.is_legacy_batchedtensor
+
+
+# Who must see the call
 
 
 def is_watched() -> bool:
-    """Whether a trace, a dispatch mode or forward-mode autograd must record PyTorch's operators.
+    """Whether a trace, a dispatch mode, a transform of torch.func or forward-mode autograd must see the call."""
+    return _is_compiling() or _n_modes() > 0 or is_transformed() or _tracing_state() is not None
 
-    torch.func needs no check here: its tensors raise in numpy().
-    """
-    return _is_compiling() or _n_modes() > 0 or forward_ad._current_level >= 0 or _tracing_state() is not None
+
+def is_transformed() -> bool:
+    """Whether torch.func or forward-mode autograd must see the call."""
+    return _transforms_are_active() or forward_ad._current_level >= 0
+
+
+def needs_gradient(*tensors: Tensor) -> bool:
+    """Whether reverse-mode autograd must see the call."""
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def is_plain(*tensors: Tensor) -> bool:
+    """Whether the tensors are of PyTorch's own classes, hold numbers, and are not of torch.func."""
+    # torch.func.vjp's function is called when its transform is no longer active, on tensors that still are of it.
+    return all(
+        type(t) in PLAIN and not t.is_meta and not _is_of_transform(t) and not _is_of_batched_gradient(t)
+        for t in tensors
+    )
+
+
+# Arrays on the same memory
+
+
+def fits(tensor: Tensor) -> bool:
+    """Whether the tensor's elements lie in its storage, which `UntypedStorage.resize_` may have cut off."""
+    n_bytes: int = tensor.untyped_storage().nbytes()
+    if n_bytes == tensor.nbytes and not tensor.storage_offset():
+        return True
+    last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return (tensor.storage_offset() + last + 1) * tensor.element_size() <= n_bytes or tensor.numel() == 0
 
 
 def as_numpy(*tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:
-    """Arrays that share the tensors' memory; None if the tensors need PyTorch (gradient, trace, another device)."""
-    if is_watched():
-        return None
+    """Arrays that share the tensors' memory; None for another device or a dtype that NumPy lacks."""
     arrays = []
     for tensor in tensors:
-        if type(tensor) is not Tensor and type(tensor) is not torch.nn.Parameter:
+        if not tensor.is_cpu:
             return None
-        if tensor.requires_grad and torch.is_grad_enabled():
-            return None
+        # Detached from autograd: numpy() would raise.
+        plain = tensor.detach() if tensor.requires_grad else tensor
         try:
-            arrays.append(on_memory(tensor))
+            arrays.append(_on_memory(plain))
         except (RuntimeError, TypeError):
-            if not tensor.is_cpu:
-                return None
             try:
-                arrays.append(on_memory(tensor.detach().resolve_conj().resolve_neg()))
+                arrays.append(_on_memory(plain.detach().resolve_conj().resolve_neg()))
             except (RuntimeError, TypeError):
                 return None
     return arrays
 
 
-def on_memory(tensor: Tensor) -> np.ndarray[Any, Any]:
+def _on_memory(tensor: Tensor) -> np.ndarray[Any, Any]:
     """An array that shares the tensor's memory.
 
-    Raises RuntimeError or TypeError if that is impossible: on another device, with a gradient, for a lazy negation or
-    conjugate, or for a dtype that NumPy lacks.
+    Raises RuntimeError or TypeError if that is impossible: for a lazy negation or conjugate, or for a dtype that NumPy
+    lacks.
     """
     carried = _CARRIED.get(tensor.dtype)
     if carried is None:
@@ -81,3 +112,9 @@ def from_numpy(array: np.ndarray[Any, Any], dtype: torch.dtype) -> Tensor:
     if carried is None:
         return torch.from_numpy(array)
     return torch.from_numpy(array.view(np.int16 if carried[1] is torch.int16 else np.uint8)).view(dtype)
+
+
+def zeros(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Zeros to be read once: NumPy's, which the system maps to one page of zeros, where it can."""
+    known = dtype in NUMPY_DTYPES and dtype not in _CARRIED
+    return torch.from_numpy(np.zeros(shape, NUMPY_DTYPES[dtype])) if known else torch.zeros(shape, dtype=dtype)

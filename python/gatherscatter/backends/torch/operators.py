@@ -1,123 +1,205 @@
-"""Custom operators of PyTorch: the check of bounds and the reductions, for traces and gradients."""
+"""The operators ``gatherscatter::gather`` and ``gatherscatter::scatter`` of PyTorch's dispatcher.
+
+Each runs on the kernels, or on PyTorch's primitives if the kernels cannot read the tensors. Here are also their shapes
+without numbers (for meta and fake tensors) and their rules for `torch.func.vmap`. ``autograd.py`` has their gradients.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple
 
-import array_api_compat.torch as xp
 import torch
 from torch import Tensor
 
+from gatherscatter import errors
 from gatherscatter import plan as plans
-from gatherscatter.backends import sorting
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import memory
-from gatherscatter.operators import SCATTER, Operator
+from gatherscatter.backends.torch.primitives import PRIMITIVES
+from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan
 
-# Checking bounds
+
+class Options(NamedTuple):
+    """How indices name rows of data: the arguments that follow the tensors, which PyTorch takes as plain values."""
+
+    kind: int
+    axis: int
+    batch_dims: int
+    mode: str
+    wrap_negative_indices: bool
+    words: str = ""  # the fields of the operator's record that messages need
+    n_mapped: int = 0  # how many leading axes are of torch.func.vmap: messages leave them out
+
+    def plan(self, scatters: bool, data: Any, indices: Any, *reduction: Any) -> Plan:
+        """The plan for data and indices of these shapes."""
+        make = plans.scatter if scatters else plans.gather
+        op = _operator(self.words, self.kind, scatters, self.wrap_negative_indices)
+        return make(op, tuple(data), tuple(indices), self.axis, self.batch_dims, self.mode, *reduction)
+
+    def mapped(self) -> Options:
+        """Options with one more axis of torch.func.vmap in front of data and indices."""
+        batch_dims = 0 if self.kind == ELEMENTS else self.batch_dims + 1
+        return self._replace(axis=self.axis + 1, batch_dims=batch_dims, n_mapped=self.n_mapped + 1)
+
+    def leading(self, data: Any, indices: Any) -> tuple[Any, ...]:
+        """Shape of data without the axes of a row."""
+        depth = indices[-1] + self.batch_dims if self.kind == ND else self.axis + 1
+        return tuple(data if self.kind == ELEMENTS else data[:depth])
+
+    def tuples(self, data: Any, indices: Any) -> tuple[Any, ...]:
+        """Shape of the positions."""
+        if self.kind == AXIS:
+            return (*data[: self.axis], *indices[self.batch_dims :])
+        return tuple(indices[:-1] if self.kind == ND else indices)
 
 
-def words_of(op: Operator) -> str:
-    """The fields of an operator that messages need, as one string, since custom operators take no other objects."""
-    return "\n".join((op.name, op.data, op.indices, op.negatives))
+def options_of(op: Operator, axis: int, batch_dims: int, mode: str) -> Options:
+    words = "\n".join((op.name, op.data, op.indices, op.updates, op.negatives))
+    return Options(op.kind, axis, batch_dims, mode, op.wrap_negative_indices, words)
 
 
-@torch.library.custom_op("gatherscatter::checked", mutates_args=())
-def checked(
-    rows: Tensor,
-    outside: Tensor,
-    indices: Tensor,
-    words: str,
-    kind: int,
-    wrap_negative_indices: bool,
-    axis: int,
-    depth: int,
-    batch_dims: int,
-    data: Sequence[int],
-    n_mapped: int,
+@cache
+def _operator(words: str, kind: int, scatters: bool, wrap_negative_indices: bool) -> Operator:
+    name, data, indices, updates, negatives = words.split("\n")
+    return Operator(name, kind, scatters, data, indices, updates, wrap_negative_indices, negatives)
+
+
+# The operators on plain tensors
+
+
+def gathered(data: Tensor, indices: Tensor, fill: Tensor | None, plan: Plan) -> Tensor:
+    """A gather. fill: for mode "fill", an element of data's dtype."""
+    check_storage(plan, data=data, indices=indices)
+    arrays = memory.as_numpy(data, indices) if fill is None else memory.as_numpy(data, indices, fill)
+    if arrays is None:
+        return _by_primitives(PRIMITIVES.read, data.detach(), indices, fill, plan)
+    value = 0 if fill is None else arrays[2]
+    return memory.from_numpy(NUMPY.gather(arrays[0], arrays[1], plan, value, None), data.dtype)
+
+
+def scattered(data: Tensor, indices: Tensor, updates: Tensor, plan: Plan) -> Tensor:
+    """A scatter."""
+    check_storage(plan, data=data, indices=indices, updates=updates)
+    arrays = memory.as_numpy(data, indices, updates)
+    if arrays is None:
+        rows, _ = PRIMITIVES.resolve(indices, plan)
+        return _by_primitives(PRIMITIVES.write, data.detach(), rows, updates.detach(), plan)
+    return memory.from_numpy(NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, None), data.dtype)
+
+
+def _by_primitives(call: Any, *arguments: Any) -> Tensor:
+    """Without gradients of the primitives, since ours are recorded later; the result is no view of anything."""
+    with torch.no_grad():
+        result: Tensor = call(*arguments)
+    return result.detach()
+
+
+def check_storage(plan: Plan, **tensors: Tensor) -> None:
+    """Check that each tensor's elements lie in its storage: neither the kernels nor most of PyTorch's do."""
+    for argument, tensor in tensors.items():
+        if not memory.fits(tensor):
+            raise errors.storage(plan.operator, argument, tensor.shape, tensor.untyped_storage().nbytes())
+
+
+# The same, in PyTorch's dispatcher
+
+LIBRARY = torch.library.Library("gatherscatter", "DEF")
+_OPTIONS = ", ".join(
+    f"{'str' if name in ('mode', 'words') else 'bool' if name == 'wrap_negative_indices' else 'int'} {name}"
+    for name in Options._fields
+)
+LIBRARY.define(f"gather(Tensor data, Tensor indices, Tensor? fill, {_OPTIONS}) -> Tensor")
+LIBRARY.define(
+    f"scatter(Tensor data, Tensor indices, Tensor updates, str reduction, bool include_self, {_OPTIONS}) -> Tensor"
+)
+gather = torch.ops.gatherscatter.gather.default
+scatter = torch.ops.gatherscatter.scatter.default
+
+
+@torch.library.impl(LIBRARY, "gather", "CompositeExplicitAutograd")
+def _(data: Tensor, indices: Tensor, fill: Tensor | None, *options: Any) -> Tensor:
+    return _in_items(gathered, False, data, indices, (fill,), (), Options(*options))
+
+
+@torch.library.impl(LIBRARY, "scatter", "CompositeExplicitAutograd")
+def _(data: Tensor, indices: Tensor, updates: Tensor, reduction: str, include_self: bool, *options: Any) -> Tensor:
+    return _in_items(scattered, True, data, indices, (updates,), (reduction, include_self), Options(*options))
+
+
+def _in_items(
+    call: Any, scatters: bool, data: Tensor, indices: Tensor, third: Any, reduction: Any, options: Options
 ) -> Tensor:
-    """Return rows, or raise for the first index outside. The first n_mapped axes are from torch.func.vmap."""
-    if bool(outside.any()):
-        if n_mapped:
-            bad = outside.flatten(n_mapped).any(-1) if outside.ndim > n_mapped else outside
-            example = tuple(bad.nonzero()[0].tolist())
-            indices, outside = indices[example], outside[example]
-        name, data_name, indices_name, negatives = words.split("\n")
-        op = Operator(name, kind, False, data_name, indices_name, negatives=negatives)
-        plan = Plan(
-            op, kind, "raise", wrap_negative_indices, axis, depth, batch_dims, tuple(outside.shape), (), tuple(data)
-        )
-        position = plans.unravel(int(outside.reshape(-1).to(torch.uint8).argmax()), tuple(outside.shape))
-        raise plans.explain(plan, indices, plan.index_position(position))
-    return rows.clone()
+    """One call. If it raises an IndexError: the calls of vmap one by one, of which the first bad one raises its own."""
+    try:
+        result: Tensor = call(data, indices, *third, options.plan(scatters, data.shape, indices.shape, *reduction))
+    except IndexError:
+        n = options.n_mapped
+        one = options._replace(axis=options.axis - n, batch_dims=max(options.batch_dims - n, 0), n_mapped=0)
+        for item in product(*map(range, indices.shape[:n])) if n else ():
+            extra = (third[0][item],) if scatters else third
+            call(
+                data[item], indices[item], *extra, one.plan(scatters, data[item].shape, indices[item].shape, *reduction)
+            )
+        raise
+    return result
 
 
-@checked.register_fake
-def _(rows: Tensor, *arguments: Any) -> Tensor:
-    return torch.empty_like(rows)
+@torch.library.register_fake("gatherscatter::gather", lib=LIBRARY)
+def _(data: Tensor, indices: Tensor, fill: Tensor | None, *options: Any) -> Tensor:
+    chosen = Options(*options)
+    row = data.shape[len(chosen.leading(data.shape, indices.shape)) :]
+    return data.new_empty((*chosen.tuples(data.shape, indices.shape), *row))
 
 
-@checked.register_vmap
-def _(info: Any, in_dims: Any, rows: Tensor, outside: Tensor, indices: Tensor, *plan: Any) -> tuple[Tensor, int]:
-    tensors = [_mapped(t, d, info.batch_size) for t, d in zip((rows, outside, indices), in_dims[:3], strict=True)]
-    return checked(*tensors, *plan[:-1], plan[-1] + 1), 0
+@torch.library.register_fake("gatherscatter::scatter", lib=LIBRARY)
+def _(data: Tensor, indices: Tensor, updates: Tensor, *options: Any) -> Tensor:
+    return data.new_empty(data.shape)
 
 
-def _mapped(tensor: Tensor, axis: int | None, size: int) -> Tensor:
+@torch.library.register_vmap("gatherscatter::gather", lib=LIBRARY)
+def _(info: Any, in_dims: Any, data: Tensor, indices: Tensor, fill: Any, *options: Any) -> tuple[Tensor, int]:
+    data, indices, mapped = mapped_gather(info.batch_size, in_dims, data, indices, Options(*options))
+    return gather(data, indices, fill, *mapped), 0
+
+
+@torch.library.register_vmap("gatherscatter::scatter", lib=LIBRARY)
+def _(
+    info: Any,
+    in_dims: Any,
+    data: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    reduction: str,
+    include_self: bool,
+    *options: Any,
+) -> tuple[Tensor, int]:
+    data, indices, updates, mapped = mapped_scatter(info.batch_size, in_dims, data, indices, updates, Options(*options))
+    return scatter(data, indices, updates, reduction, include_self, *mapped), 0
+
+
+# vmap: the mapped axes become leading axes of one call
+
+
+def mapped_gather(
+    size: int, in_dims: Any, data: Tensor, indices: Tensor, options: Options
+) -> tuple[Tensor, Tensor, Options]:
+    if in_dims[1] is None and options.kind == AXIS and options.batch_dims == 0:  # another axis that is not indexed
+        return data.movedim(in_dims[0], 0), indices, options._replace(axis=options.axis + 1)
+    return _leading(data, in_dims[0], size), _leading(indices, in_dims[1], size), options.mapped()
+
+
+def mapped_scatter(
+    size: int, in_dims: Any, data: Tensor, indices: Tensor, updates: Tensor, options: Options
+) -> tuple[Tensor, Tensor, Tensor, Options]:
+    data, updates = _leading(data, in_dims[0], size), _leading(updates, in_dims[2], size)
+    if in_dims[1] is None and options.kind == AXIS and options.batch_dims == 0:
+        return data, indices, updates, options._replace(axis=options.axis + 1)
+    return data, _leading(indices, in_dims[1], size), updates, options.mapped()
+
+
+def _leading(tensor: Tensor, axis: int | None, size: int) -> Tensor:
     """The tensor with the mapped axis first; expanded along a new one if it is not mapped."""
     return tensor.expand(size, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
-
-
-# Reductions on rows of a table, as in backends/table.py
-
-
-def longer(table: Tensor) -> Tensor:
-    """A copy of the table with one more row, for dropped updates."""
-    return torch.cat([table, table.new_zeros(1, *table.shape[1:])])
-
-
-@torch.library.custom_op("gatherscatter::combined", mutates_args=())
-def combined(table: Tensor, rows: Tensor, updates: Tensor, reduction: str) -> Tensor:
-    """The table with updates combined into it, in order. An update with row id n_rows is dropped."""
-    if table.is_cpu and table.dtype in memory.NUMPY_DTYPES:
-        plan = plans.scatter(SCATTER, tuple(table.shape), tuple(rows.shape), 0, 0, "drop", reduction, True)
-        data, indices, values = (memory.on_memory(tensor.detach()) for tensor in (table, rows, updates))
-        return memory.from_numpy(NUMPY.scatter(data, indices, values, plan, None), table.dtype)
-    return _combined_by_primitives(table, rows, updates, reduction)
-
-
-def _combined_by_primitives(table: Tensor, rows: Tensor, updates: Tensor, reduction: str) -> Tensor:
-    dtype = table.dtype
-    if dtype is torch.bool:
-        return _combined_by_primitives(table.to(torch.uint8), rows, updates.to(torch.uint8), reduction).bool()
-    if dtype.is_complex and reduction == "mul":
-        result: Tensor = sorting.combine(xp, table, rows, updates, torch.mul, include_self=True)
-        return result
-    if dtype.is_complex:  # by parts: index_add multiplies by 1 + 0j, and infinity times 0 is NaN
-        parts = _combined_by_primitives(torch.view_as_real(table), rows, torch.view_as_real(updates), reduction)
-        return torch.view_as_complex(parts)
-    result = longer(table)
-    if reduction == "add":
-        return result.index_add_(0, rows, updates)[:-1].clone()
-    index = rows.reshape(-1, *(1,) * (table.ndim - 1)).expand_as(updates)
-    name = {"mul": "prod", "max": "amax", "min": "amin"}[reduction]
-    return result.scatter_reduce_(0, index, updates, name)[:-1].clone()
-
-
-@combined.register_fake
-def _(table: Tensor, rows: Tensor, updates: Tensor, reduction: str) -> Tensor:
-    return torch.empty_like(table, memory_format=torch.contiguous_format)
-
-
-@combined.register_vmap
-def _(info: Any, in_dims: Any, table: Tensor, rows: Tensor, updates: Tensor, reduction: str) -> tuple[Tensor, int]:
-    n = info.batch_size
-    table, rows, updates = (_mapped(t, d, n) for t, d in zip((table, rows, updates), in_dims[:3], strict=True))
-    n_rows = table.shape[1]
-    # All tables in one; dropped updates get the row id past the end of it.
-    start = torch.arange(n, device=rows.device)[:, None] * n_rows
-    rows = torch.where(rows < n_rows, rows + start, n * n_rows).reshape(-1)
-    result = combined(table.flatten(0, 1), rows, updates.flatten(0, 1), reduction)
-    return result.reshape(table.shape), 0

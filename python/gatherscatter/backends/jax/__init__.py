@@ -1,0 +1,136 @@
+"""JAX arrays: the kernels on the CPU, XLA elsewhere and in compiled programs, and JAX's transformations.
+
+Arrays of one CPU device go to the compiled kernels, as NumPy arrays that share their memory (``eager.py``). Other
+arrays use ``.at[]`` of `jax.numpy` (``programs.py``). Traced arrays go through primitives (``primitives.py``), to which
+JAX's transformations apply; a gradient outside of a compiled program reaches the kernels too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from gatherscatter import errors, threads, values
+from gatherscatter._kernels.gather import try_gather
+from gatherscatter._kernels.scatter import try_scatter
+from gatherscatter.backends.base import GatherOptions, ScatterOptions
+from gatherscatter.backends.jax import calls, eager, primitives
+from gatherscatter.backends.jax.programs import JAXTable
+from gatherscatter.operators import Operator
+from gatherscatter.plan import Plan
+
+# Of larger arrays the result may be large too, and what `eager.gather` makes is shared with JAX, not copied.
+_SMALL = 4096
+
+
+class JAXBackend(JAXTable):
+    """Arrays of JAX, traced ones included."""
+
+    def asarray(self, value: Any, like: Any) -> Array:
+        return jnp.asarray(value)
+
+    def from_numpy(self, array: values.Array, like: Any) -> Array:
+        return jnp.asarray(array)
+
+    def numpy_dtype(self, array: Any) -> Any:
+        """JAX's dtypes are NumPy's and those of ml_dtypes."""
+        return array.dtype
+
+    def zeros(self, shape: tuple[int, ...], like: Any) -> Array:
+        """No device argument, since traced arrays have no device."""
+        return jnp.zeros(shape, dtype=like.dtype)
+
+    # Small calls
+
+    def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Array | None:
+        shared = None if out is not None else eager.share(data, indices)
+        if shared is None or data.size > _SMALL or indices.size > _SMALL:
+            return None
+        source, index = shared.arrays
+        result = try_gather(op.kind, op.wrap_negative_indices, source, index, *options, None, threads.limit)
+        return None if result is None else shared.result(result)
+
+    def try_scatter(
+        self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
+    ) -> Array | None:
+        is_array = isinstance(updates, Array)
+        shared = None if out is not None else eager.share(data, indices, *((updates,) if is_array else ()))
+        if shared is None or data.size > _SMALL:
+            return None
+        source, index, update = shared.arrays if is_array else (*shared.arrays, updates)
+        result = try_scatter(op.kind, op.wrap_negative_indices, source, index, update, *options, None, threads.limit)
+        return None if result is None else shared.result(result)
+
+    # The operators
+
+    def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
+        self._refuse_out(plan, out)
+        self._check_index_dtype(plan, data, indices)
+        fill = None
+        if plan.mode == "fill":
+            fill = values.element(plan.operator, "fill_value", fill_value, self.numpy_dtype(data))
+        result = eager.gather(data, indices, plan, fill)
+        if result is not None:
+            return result
+        if not _is_traced(data, indices):
+            return super().gather(data, indices, plan, fill_value, None)
+        calls.check_size(plan)
+        self._check_bounds(data, indices, plan)
+        return primitives.gather(data, indices, plan, fill)
+
+    def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        self._refuse_out(plan, out)
+        self.check_reduction(plan, data)
+        self._check_index_dtype(plan, data, indices)
+        if self.owns(updates):
+            given = updates
+            self.check_updates(plan, updates, data)
+        else:
+            given = values.updates(plan.operator, updates, plan.shape, self.numpy_dtype(data))
+        result = eager.scatter(data, indices, given, plan)
+        if result is not None:
+            return result
+        if not _is_traced(data, indices, updates):
+            return super().scatter(data, indices, updates, plan, None)
+        calls.check_size(plan)
+        self._check_bounds(data, indices, plan)
+        return primitives.scatter(data, indices, jnp.asarray(given), plan)
+
+    def _refuse_out(self, plan: Plan, out: Any) -> None:
+        if out is not None:
+            raise errors.cannot(
+                self.name, plan.operator, "out=", "a jax.Array cannot be written to; use what is returned"
+            )
+
+    def _check_index_dtype(self, plan: Plan, data: Any, indices: Any) -> None:
+        if not jnp.issubdtype(indices.dtype, jnp.integer) or jnp.iinfo(indices.dtype).bits < 8:
+            raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
+
+    def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
+        self._check_index_dtype(plan, data, indices)
+        calls.check_size(plan)
+
+    def _check_bounds(self, data: Any, indices: Any, plan: Plan) -> None:
+        """Raise an IndexError as far as that is possible in a trace."""
+        if not _is_traced(indices):
+            may_raise = plan.mode == "raise" or 0 in plan.sizes
+            if may_raise and not eager.check_indices(indices, plan):
+                self.resolve(indices, plan)
+        elif plan.mode in ("clip", "wrap") and indices.size and 0 in plan.sizes:
+            raise errors.empty_axis(plan.operator, plan.data, plan.axis + plan.sizes.index(0))
+        elif plan.mode == "raise" and indices.size:
+            traceable = [mode for mode in plan.operator.modes if mode != "raise"]
+            raise errors.untraceable_mode(self.name, plan.operator, plan.mode, traceable)
+
+    def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
+        """Not checked: JAX raises an error if devices differ, and traced arrays have none."""
+
+
+def _is_traced(*arrays: Any) -> bool:
+    return any(isinstance(array, jax.core.Tracer) for array in arrays)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+BACKEND = JAXBackend()

@@ -1,0 +1,323 @@
+"""Gradients of gathers and scatters, in reverse and forward mode, to any order.
+
+`gather` and `scatter` choose how a call is recorded: by PyTorch's dispatcher in a trace, a transform of torch.func or
+forward mode; by a `torch.autograd.Function`, which takes less time, if only a gradient is wanted; or not at all. The
+formulas (``backends/derivatives.py``) call `gather` and `scatter` again, so derivatives of any order follow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import array_api_compat.torch as xp
+import torch
+from torch import Tensor
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import Function, forward_ad
+from torch.autograd.function import _SingleLevelFunction
+
+from gatherscatter.backends import derivatives
+from gatherscatter.backends.derivatives import Indexing
+from gatherscatter.backends.torch import memory, operators, small
+from gatherscatter.backends.torch.operators import Options
+from gatherscatter.operators import AXIS, ELEMENTS
+from gatherscatter.plan import Plan
+
+# A gather's mode, and that of the scatters in its formulas; a scatter's mode, and that of its gathers.
+_SCATTER_MODES = {"fill": "drop", "raise": "promise_in_bounds"}
+_GATHER_MODES = {"drop": "fill", "raise": "promise_in_bounds"}
+
+
+def gather(data: Tensor, indices: Tensor, fill: Tensor | None, options: Options, plan: Plan | None = None) -> Tensor:
+    """A gather, with its gradient. plan: the same as options, if it is known."""
+    if memory.is_watched() or not memory.is_plain(data, indices):
+        result: Tensor = operators.gather(data, indices, fill, *options)
+        return result
+    result = operators.gathered(data, indices, fill, plan or options.plan(False, data.shape, indices.shape))
+    return with_gather(result, data, indices, options)
+
+
+def scatter(
+    data: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    reduction: str,
+    include_self: bool,
+    options: Options,
+    plan: Plan | None = None,
+) -> Tensor:
+    """A scatter, with its gradients."""
+    if memory.is_watched() or not memory.is_plain(data, indices, updates):
+        result: Tensor = operators.scatter(data, indices, updates, reduction, include_self, *options)
+        return result
+    if plan is None:
+        plan = options.plan(True, data.shape, indices.shape, reduction, include_self)
+    result = operators.scattered(data, indices, updates, plan)
+    return with_scatter(result, data, indices, updates, reduction, include_self, options)
+
+
+def with_gather(result: Tensor, data: Tensor, indices: Tensor, options: Options) -> Tensor:
+    """The result of a gather, recorded for reverse mode if a gradient is wanted."""
+    if memory.needs_gradient(data):
+        result = _Gather.apply(data, indices, options, _Box(result))
+    return result
+
+
+def with_scatter(
+    result: Tensor,
+    data: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    reduction: str,
+    include_self: bool,
+    options: Options,
+) -> Tensor:
+    """The result of a scatter, recorded for reverse mode if a gradient is wanted."""
+    if memory.needs_gradient(data, updates):
+        result = _Scatter.apply(data, indices, updates, reduction, include_self, options, _Box(result))
+    return result
+
+
+class _Box(NamedTuple):
+    """A tensor that is ready. Function.apply() would take the tensor itself for one more input."""
+
+    result: Tensor
+
+
+class _Indexing(Indexing):
+    """Gathers and scatters on tensors by the indices of one call. `options` has the mode of a scatter."""
+
+    xp = xp
+
+    def __init__(self, indices: Tensor, data: Any, options: Options) -> None:
+        self.indices, self.options = indices, options
+        self.leading = options.leading(data, indices.shape)
+        self.tuples = options.tuples(data, indices.shape)
+        self.integer = torch.int32 if math.prod(indices.shape) < 2**31 else torch.int64
+
+    def gather(self, data: Any) -> Tensor:
+        options = self.options._replace(mode=_GATHER_MODES.get(self.options.mode, self.options.mode))
+        if not memory.needs_gradient(data):
+            result = small.gather(data, self.indices, options)
+            if result is not None:
+                return result
+        return gather(data, self.indices, _zeros((), data) if options.mode == "fill" else None, options)
+
+    def scatter(self, data: Any, updates: Any, reduction: str, include_self: bool = True) -> Tensor:
+        return scatter(data, self.indices, updates, reduction, include_self, self.options)
+
+    def of_rows(self) -> Indexing:
+        return self if self.options.kind == ELEMENTS else _Indexing(self.indices, self.leading, self.options)
+
+    def of_table(self, rows: Any) -> Indexing:
+        return _Indexing(rows, rows.shape, Options(AXIS, 0, 0, "drop", False, self.options.words))
+
+    def integers(self, shape: Any, value: int) -> Tensor:
+        return torch.full((), value, dtype=torch.int64, device=self.indices.device).expand(shape)
+
+    def numbers(self, shape: Any) -> Tensor:
+        n = 1
+        for size in shape:
+            n = n * size
+        return torch.arange(1, n + 1, device=self.indices.device).reshape(shape)
+
+
+def _zeros(shape: Any, like: Tensor) -> Tensor:
+    """Zeros of like's dtype and device, without axes of vmap, which those of `Tensor.new_zeros` have."""
+    return torch.zeros(tuple(shape), dtype=like.dtype, device=like.device)
+
+
+# Formulas. ctx: a context of autograd
+
+
+def _save_gather(ctx: Any, data: Tensor, indices: Tensor, options: Options) -> None:
+    ctx.save_for_backward(indices)
+    ctx.shape, ctx.options = data.shape, options
+
+
+def _gather_vjp(ctx: Any, grad: Tensor) -> Tensor:
+    (indices,) = ctx.saved_tensors
+    options = ctx.options._replace(mode=_SCATTER_MODES.get(ctx.options.mode, ctx.options.mode))
+    if not memory.needs_gradient(grad):
+        result = small.sums(ctx.shape, indices, grad, options)
+        if result is not None:
+            return result
+    if not memory.is_watched() and grad.ndim and grad.stride(-1) > 1:
+        grad = grad.contiguous()  # such as a transposed one: the kernels take longer for strided rows than the copy
+    zeros = memory.zeros(ctx.shape, grad.dtype) if grad.is_cpu and not memory.is_watched() else _zeros(ctx.shape, grad)
+    return scatter(zeros, indices, grad, "add", True, options)
+
+
+def _gather_jvp(ctx: Any, tangent: Tensor) -> Tensor:
+    (indices,) = _primals(ctx)
+    with forward_ad._set_fwd_grad_enabled(True):
+        return gather(tangent, indices, _zeros((), tangent) if ctx.options.mode == "fill" else None, ctx.options)
+
+
+def _values_for(reduction: str, *values: Tensor) -> tuple[Tensor, ...]:
+    """What the formulas need of (data, updates, result): linear reductions nothing, products not the result."""
+    return values[: {"mul": 2, "max": 3, "min": 3}.get(reduction, 0)]
+
+
+def _values_of(saved: list[Any]) -> tuple[Any, Any, Any]:
+    """(data, updates, result) from what is saved; None for what is not."""
+    data, updates, result = [*saved, None, None, None][:3]
+    return data, updates, result
+
+
+def _save_scatter(
+    ctx: Any, data: Tensor, indices: Tensor, updates: Tensor, reduction: str, include_self: bool, options: Options,
+    result: Tensor,
+) -> None:  # fmt: skip
+    ctx.save_for_backward(indices, *_values_for(reduction, data, updates, result))
+    ctx.reduction, ctx.include_self, ctx.shape = reduction, include_self, data.shape
+    ctx.options = options._replace(mode="promise_in_bounds") if options.mode == "raise" else options
+
+
+def _scatter_vjp(ctx: Any, grad: Tensor, wants: tuple[bool, bool]) -> tuple[Any, Any]:
+    indices, *values = ctx.saved_tensors
+    if not memory.needs_gradient(grad, *values):
+        ready = small.scatter_vjp(indices, values, grad, ctx.reduction, ctx.include_self, ctx.options, wants)
+        if ready is not None:
+            return ready
+    data, updates, result = _values_of(values)
+    at = _Indexing(indices, ctx.shape, ctx.options)
+    return derivatives.scatter_vjp(at, ctx.reduction, ctx.include_self, data, updates, result, grad, wants)
+
+
+def _scatter_jvp(ctx: Any, of_data: Any, of_updates: Any) -> Tensor:
+    indices, *values = _primals(ctx)
+    data, updates, result = _values_of(values)
+    at = _Indexing(indices, ctx.shape, ctx.options)
+    with forward_ad._set_fwd_grad_enabled(True):
+        if of_data is None:
+            of_data = _zeros(ctx.shape, of_updates)
+        if of_updates is None:
+            of_updates = _zeros((*at.tuples, *ctx.shape[len(at.leading) :]), of_data)
+        tangents = of_data, of_updates
+        tangent: Tensor = derivatives.scatter_jvp(at, ctx.reduction, ctx.include_self, data, updates, result, tangents)
+    return tangent
+
+
+def _primals(ctx: Any) -> list[Tensor]:
+    """Saved tensors without the tangents of this level, with those of the levels outside."""
+    level = max(forward_ad._current_level, 0)
+    return [forward_ad.unpack_dual(tensor, level=level).primal for tensor in ctx.saved_tensors]
+
+
+# Reverse mode alone: a result that is ready is recorded
+
+
+class _Gather(Function):
+    @staticmethod
+    def forward(ctx: Any, data: Tensor, indices: Tensor, options: Options, box: _Box) -> Tensor:
+        _save_gather(ctx, data, indices, options)
+        return box.result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _gather_vjp(ctx, grad), None, None, None
+
+
+class _Scatter(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        data: Tensor,
+        indices: Tensor,
+        updates: Tensor,
+        reduction: str,
+        include_self: bool,
+        options: Options,
+        box: _Box,
+    ) -> Tensor:
+        _save_scatter(ctx, data, indices, updates, reduction, include_self, options, box.result)
+        return box.result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        to_data, to_updates = _scatter_vjp(ctx, grad, (ctx.needs_input_grad[0], ctx.needs_input_grad[2]))
+        return to_data, None, to_updates, None, None, None, None
+
+
+# Everything else: the dispatcher calls an operator once for each level of torch.func
+
+
+class _Call(NamedTuple):
+    """What the dispatcher and the levels outside need to know of a call."""
+
+    keys: Any
+    grad_enabled: bool
+    forward_enabled: bool
+
+    def below(self, operator: Any, *arguments: Any) -> Tensor:
+        """The operator without autograd of this level."""
+        # Function.apply() turned gradients off, for the levels outside too.
+        with (
+            torch.set_grad_enabled(self.grad_enabled),
+            forward_ad._set_fwd_grad_enabled(self.forward_enabled),
+            torch._C._AutoDispatchBelowAutograd(),
+        ):
+            result: Tensor = operator.redispatch(self.keys & torch._C._after_autograd_keyset, *arguments)
+        return result
+
+
+# Not Function, whose apply() would begin with the innermost level again.
+class _GatherOnce(_SingleLevelFunction):
+    @staticmethod
+    def forward(ctx: Any, call: _Call, data: Tensor, indices: Tensor, fill: Any, *options: Any) -> Tensor:
+        _save_gather(ctx, data, indices, Options(*options))
+        ctx.save_for_forward(indices)
+        return call.below(operators.gather, data, indices, fill, *options)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return None, _gather_vjp(ctx, grad), *(None,) * (2 + len(ctx.options))
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, tangent: Tensor, *__: Any) -> Tensor:
+        return _gather_jvp(ctx, tangent)
+
+
+class _ScatterOnce(_SingleLevelFunction):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        call: _Call,
+        data: Tensor,
+        indices: Tensor,
+        updates: Tensor,
+        reduction: str,
+        include_self: bool,
+        *options: Any,
+    ) -> Tensor:
+        result = call.below(operators.scatter, data, indices, updates, reduction, include_self, *options)
+        _save_scatter(ctx, data, indices, updates, reduction, include_self, Options(*options), result)
+        ctx.save_for_forward(*ctx.to_save)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        to_data, to_updates = _scatter_vjp(ctx, grad, (ctx.needs_input_grad[1], ctx.needs_input_grad[3]))
+        return None, to_data, None, to_updates, *(None,) * (2 + len(ctx.options))
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, of_data: Any, __: Any, of_updates: Any, *___: Any) -> Tensor:
+        return _scatter_jvp(ctx, of_data, of_updates)
+
+
+def _register(name: str, operator: Any, function: type[_SingleLevelFunction]) -> None:
+    def autograd(keys: Any, *arguments: Any) -> Tensor:
+        call = _Call(keys, torch.is_grad_enabled(), torch._C._is_fwd_grad_enabled())
+        if not (call.grad_enabled and torch._C._any_requires_grad(*arguments)) and not memory.is_transformed():
+            return call.below(operator, *arguments)
+        with enable_single_level_autograd_function():
+            result: Tensor = function.apply(call, *arguments)  # type: ignore[attr-defined]
+        return result
+
+    operators.LIBRARY.impl(name, autograd, "Autograd", with_keyset=True)
+
+
+_register("gather", operators.gather, _GatherOnce)
+_register("scatter", operators.scatter, _ScatterOnce)

@@ -33,8 +33,8 @@ def geometries(library, function):
     return found[:1] if library.name.startswith("JAX, ") else found  # which compiles a program for each
 
 
-# Which compile programs, or make graphs: by default they get a selection.
-EXPENSIVE = ("JAX, XLA", "JAX, CUDA", "Dask")
+# Which compile programs, make graphs, or go through a dispatcher: by default they get a selection.
+EXPENSIVE = ("JAX, XLA", "JAX, CUDA", "PyTorch, dispatcher", "Dask")
 # (mode,), and (mode, include_self)
 GATHER_CHOICES = tuple(itertools.product(GATHER_MODES))
 SCATTER_CHOICES = tuple(itertools.product(SCATTER_MODES, (True, False)))
@@ -123,7 +123,7 @@ def test_scatters(library, function, reduction, dtype, choices):
             assert_agrees(library, function, (data, indices, updates), scatter, expected)
 
 
-@pytest.mark.parametrize("name", ["JAX, XLA", "Dask"])
+@pytest.mark.parametrize("name", ["JAX, XLA", "PyTorch, dispatcher", "Dask"])
 @pytest.mark.parametrize(
     ("parameters", "axes", "choices"),
     [

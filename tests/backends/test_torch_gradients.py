@@ -34,8 +34,15 @@ def test_gradients_of_gathers(function, mode, device):
 
 
 @each_device
-@pytest.mark.parametrize("mode", ["raise", "drop"])
-@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize(
+    ("mode", "include_self"),
+    [
+        ("raise", True),
+        ("drop", False),
+        pytest.param("raise", False, marks=pytest.mark.slow),
+        pytest.param("drop", True, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 @pytest.mark.parametrize("function", ["scatter", "scatter_nd", "scatter_elements"])
 def test_gradients_of_scatters(function, reduction, include_self, mode, device):

@@ -34,7 +34,7 @@ def call(strategy, dtype, seed, n=300):
     return function, [numbers(shape, dtype, seed), indices, numbers(updates_shape, dtype, seed + 1)], axis
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_threads", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(
     ("dtype", "reduction", "include_self"),

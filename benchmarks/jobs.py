@@ -34,7 +34,6 @@ PAUSE = 0.005  # seconds between two turns, in which the threads of the one go t
 
 # What bounds the jobs in which a rival is ahead; shown only there.
 FUSED = "the rival adds rows as it reads them; ours are two calls, with the messages in memory between them"
-GRADIENT = "with a gradient, ours are PyTorch's own primitives"
 NO_INDEX = "a slice has no index to check; what counts is the way into the call"
 NOTES = {
     "splat": "one thread adds in order: neighbouring pixels go to neighbouring places",
@@ -46,11 +45,10 @@ NOTES = {
     "cache-torch": NO_INDEX,
     "small-gather": "the way into the call: the rival is a method in C, ours a function in Python",
     "messages": FUSED,
-    "messages-gradient": f"{GRADIENT}; {FUSED}",
+    "messages-gradient": FUSED,
     "fixed-graph": FUSED,
-    "fixed-graph-gradient": f"{GRADIENT}; {FUSED}",
-    "small-gradient": GRADIENT,
-    "jax": "ours is JAX's own scatter, called without being compiled",
+    "fixed-graph-gradient": FUSED,
+    "small-gradient": "the way into the call; ours is the rival's primitive after a check of the indices",
     "onnx": "memory: both copy the same rows",
 }
 

@@ -97,8 +97,11 @@ def backend_of(op: Operator, argument: str, value: Any) -> Backend:
         if type(value).__array_function__ is not np.ndarray.__array_function__:
             raise errors.meaningful_subclass(op, argument, value)
         return NUMPY
-    # The class may be a subclass, so its bases count too. Check each in turn, without collecting them first:
-    # torch.compile cannot trace all bases of a tensor in every version of PyTorch.
+    if hasattr(value, "__torch_function__"):  # a tensor; torch.compile cannot trace the loop below for a parameter
+        backend = _of_package("torch")
+        if backend is not None and backend.owns(value):
+            return backend
+    # The class may be a subclass, so its bases count too.
     for base in type(value).__mro__:
         backend = _of_package(base.__module__.partition(".")[0])
         if backend is not None and backend.owns(value):

@@ -172,7 +172,10 @@ def _cached(make: Callable[..., Plan]) -> Callable[..., Plan]:
 
     @wraps(make)  # torch.compile accepts a substitute for a function, but not for an lru_cache object
     def plan(*arguments: Any) -> Plan:
-        return cached(*arguments)
+        try:
+            return cached(*arguments)
+        except TypeError:  # sizes that are symbols, as in torch.export, cannot be hashed
+            return make(*arguments)
 
     return plan
 

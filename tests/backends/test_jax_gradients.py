@@ -105,6 +105,17 @@ def test_derivatives_of_complex_scatters(reduction):
     check_grads(call, (data, updates), order=2)
 
 
+def test_dropped_factors_have_no_gradient():
+    """Their product may be infinite."""
+
+    def product(updates):
+        return gs.scatter(jnp.ones(2), jnp.asarray([0, 7, 8]), updates, reduction="mul", mode="drop").sum()
+
+    updates = jnp.asarray([2.0, jnp.inf, 3.0])
+    assert jax.grad(product)(updates).tolist() == [1, 0, 0]
+    assert jax.jit(jax.grad(product))(updates).tolist() == [1, 0, 0]
+
+
 def test_the_second_derivative_of_a_product_with_a_zero():
     def product(updates):
         return gs.scatter(jnp.asarray([2.0]), jnp.asarray([0, 0]), updates, reduction="mul").sum()

@@ -112,6 +112,70 @@ def test_the_first_call_may_be_a_compiled_one():
     assert run.stdout == "[1.0, 0.0, 1.0]\n", run.stderr
 
 
+def test_values_outside_and_scalar_updates_compile():
+    data, indices = torch.zeros(4), torch.tensor([0, 9])
+    for number in (2, 2.5, 0, True):
+
+        def filled(data, indices, number=number):
+            return gs.gather(data, indices, mode="fill", fill_value=number)
+
+        def updated(data, indices, number=number):
+            return gs.scatter(data, indices, number, reduction="add", mode="drop")
+
+        for call in (filled, updated):
+            compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+            assert compiled(data, indices).equal(call(data, indices))
+    whole = torch.compile(lambda d, i: gs.scatter(d, i, 1.5, mode="drop"), backend="aot_eager")
+    with pytest.raises(TypeError, match=r"updates=1.5 cannot be held by data's dtype"):
+        whole(data.int(), indices)
+
+
+def test_out_compiles():
+    compiled = torch.compile(lambda d, i, o: gs.gather(d, i, out=o), fullgraph=True, backend="aot_eager")
+    out = torch.zeros(2)
+    assert compiled(torch.arange(4.0), torch.tensor([3, 1]), out).tolist() == [3, 1]
+    assert out.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("way", ["compile", "export"])
+def test_the_first_call_may_have_a_parameter(way):
+    """An embedding: nothing was called before that a trace could do without."""
+    code = (
+        "import torch, gatherscatter as gs\n"
+        "class Lookup(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.table = torch.nn.Parameter(torch.arange(6.0).reshape(3, 2))\n"
+        "    def forward(self, rows):\n"
+        "        return gs.gather(self.table, rows)\n"
+        "model, rows = Lookup(), torch.tensor([2, 0])\n"
+    )
+    code += {
+        "compile": "call = torch.compile(model, fullgraph=True, backend='aot_eager')\n",
+        "export": "call = torch.export.export(model, (rows,), strict=True).module()\n",
+    }[way]
+    run = subprocess.run(
+        [sys.executable, "-c", code + "print(call(rows).tolist())"], capture_output=True, text=True, check=False
+    )
+    assert run.stdout == "[[4.0, 5.0], [0.0, 1.0]]\n", run.stderr
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_export_with_sizes_that_vary(strict, tmp_path):
+    class Update(torch.nn.Module):
+        def forward(self, data, indices, updates):
+            return gs.scatter(gs.gather(data, indices), indices, updates, reduction="add", mode="drop")
+
+    any_size = {0: torch.export.Dim.AUTO}
+    data = torch.arange(8.0).reshape(4, 2)
+    example = data, torch.tensor([0, 1]), torch.ones(2, 2)
+    program = torch.export.export(Update(), example, dynamic_shapes=(None, any_size, any_size), strict=strict)
+    torch.export.save(program, tmp_path / "program.pt2")
+    loaded = torch.export.load(tmp_path / "program.pt2").module()
+    arguments = data, torch.tensor([3, 0, 1]), torch.ones(3, 2)
+    assert loaded(*arguments).equal(Update()(*arguments))
+
+
 def test_export():
     class Lookup(torch.nn.Module):
         def forward(self, table, rows):

@@ -158,6 +158,61 @@ def test_gradient_of_a_long_product(n):
     torch.testing.assert_close(updates.grad, expected)
 
 
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("n", [4, 60_000])  # with and without the fast path
+def test_dropped_factors_have_no_gradient(n, include_self):
+    """Their product may be infinite."""
+    updates = torch.full((n,), 10.0)
+    updates[1] = torch.inf
+    updates.requires_grad_()
+    data, indices = torch.ones(2, requires_grad=True), torch.full((n,), 7)
+    indices[0] = 0
+    gs.scatter(data, indices, updates, reduction="mul", mode="drop", include_self=include_self).sum().backward()
+    assert updates.grad.tolist() == [1] + [0] * (n - 1)
+    assert data.grad.tolist() == [10 if include_self else 0, 1]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 0)])
+def test_gradients_of_rank_0(shape, reduction, include_self):
+    """Empty tuples name data of rank 0."""
+    data = torch.tensor(2.0, requires_grad=True)
+    updates = torch.full(shape[:-1], 3.0, requires_grad=True)
+    indices = torch.zeros(shape, dtype=torch.int64)
+    gs.scatter_nd(data, indices, updates, reduction=reduction, include_self=include_self).backward()
+    assert data.grad.shape == ()
+    assert updates.grad.shape == updates.shape
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinities_are_no_reason_for_a_warning():
+    updates = torch.tensor([torch.inf, 3e38, 0.0, 3e38], requires_grad=True)
+    with np.errstate(all="raise"):
+        for reduction in FLOAT_REDUCTIONS:
+            result = gs.scatter(torch.ones(2), torch.tensor([0, 0, 0, 0]), updates, reduction=reduction)
+            result.backward(torch.tensor([1e-44, torch.inf]))
+
+
+def test_inference_mode_records_nothing():
+    data, updates = torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+    with torch.inference_mode(), torch.enable_grad():
+        for result in (
+            gs.gather(data, torch.tensor([0, -1])),
+            gs.scatter(data, torch.tensor([0, 0]), updates, reduction="max"),
+        ):
+            assert not result.requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+def test_a_sparse_gradient():
+    data = torch.zeros(3, requires_grad=True)
+    slope = torch.sparse_coo_tensor([[1]], [2.0], (2,))
+    gs.gather(data, torch.tensor([0, -1])).backward(slope)
+    assert data.grad.tolist() == [0, 0, 2]
+
+
 EMPTY = {"scatter": (0,), "scatter_nd": (0, 1), "scatter_elements": (0, 2)}
 
 

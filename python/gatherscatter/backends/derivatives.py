@@ -144,7 +144,7 @@ def _same(terms: Any, result: Any) -> Any:
 
 
 def _divided(xp: Any, numbers: Any, counts: Any) -> Any:
-    """Quotients of the numbers' dtype. Counts are not rounded to 16 bits, which hold no more than 65504."""
+    """Quotients of the numbers' dtype. Counts are not rounded to float16, which holds no more than 65504."""
     real = xp.float64 if xp.finfo(numbers.dtype).bits == 64 else xp.float32
     return xp.astype(numbers / xp.astype(counts, real), numbers.dtype)
 
@@ -173,6 +173,8 @@ def products_of_others(at: Indexing, data: Any, updates: Any, include_self: bool
     rows = xp.take(rows, order, axis=0)
     in_order = at.of_table(rows)
     factors = sorting.gather(xp.reshape(updates, (n, *table.shape[1:])))
+    # Dropped updates are one segment, whose product may be infinite: its derivative is 0, not 0 times infinity.
+    factors = xp.where(_column(xp, rows >= 0, factors.ndim - 1), factors, 1)
     # Products of the factors of one row, from its first one on and from its last one on.
     change = _column(xp, rows[1:] != rows[:-1], factors.ndim - 1)
     edge = xp.ones_like(change[:1, ...]) if n > 1 else _column(xp, rows == rows, factors.ndim - 1)

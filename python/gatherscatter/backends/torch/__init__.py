@@ -61,6 +61,14 @@ class TorchBackend(Backend):
         flat = memory.from_numpy(array.reshape(-1), like.dtype)
         return flat.to(like.device).reshape(array.shape)
 
+    def element(self, plan: Plan, argument: str, value: Any, data: Any) -> Any:
+        """In torch.compile, which cannot trace NumPy's conversion, without NumPy."""
+        if not torch.compiler.is_compiling() or type(value) not in (bool, int, float, complex):
+            return super().element(plan, argument, value, data)
+        if not _holds(data.dtype, value):
+            raise errors.value_dtype(plan.operator, argument, value, data.dtype)
+        return torch.full((), value, dtype=data.dtype, device=data.device)
+
     def negative(self, array: Any) -> Tensor:
         signed = _SIGNED.get(array.dtype)
         result: Tensor = -array if signed is None else (-array.view(signed)).view(array.dtype)
@@ -73,7 +81,7 @@ class TorchBackend(Backend):
         if arrays is None:
             return None
         source, index, target, _ = arrays
-        wants = data.requires_grad and torch.is_grad_enabled()
+        wants = data.requires_grad and memory.is_recording()
         if wants:
             native = small.native_gather(op, data, indices, options, arrays)
             if native is not None:
@@ -92,7 +100,7 @@ class TorchBackend(Backend):
             return None
         source, index, target, update = arrays
         is_tensor = update is not updates
-        wants = (data.requires_grad or (is_tensor and updates.requires_grad)) and torch.is_grad_enabled()
+        wants = (data.requires_grad or (is_tensor and updates.requires_grad)) and memory.is_recording()
         if wants:
             if not is_tensor:  # a scalar, which the gradient needs as a tensor
                 return None
@@ -149,6 +157,18 @@ class TorchBackend(Backend):
         self.check_devices(plan, data, indices=indices)
 
 
+def _holds(dtype: torch.dtype, value: bool | int | float | complex) -> bool:
+    """Whether a dtype holds a Python number, with the rules of `values.element`."""
+    if dtype.is_complex or type(value) is bool or value == 0:
+        return True
+    if dtype.is_floating_point:
+        return type(value) is not complex
+    if dtype is torch.bool or type(value) is not int:
+        return False
+    limits = torch.iinfo(dtype)
+    return limits.min <= value <= limits.max
+
+
 def _options(op: Operator, data: Tensor, axis: int, batch_dims: int, mode: str) -> operators.Options:
     """Options of a small call, as a plan has them."""
     return operators.options_of(op, axis if axis >= 0 else axis + data.ndim, batch_dims, mode)
@@ -191,10 +211,12 @@ def _check_layout(plan: Plan, *tensors: Tensor) -> None:
 
 def _check_gradients(plan: Plan, out: Tensor, **tensors: Tensor) -> None:
     """Check that a call with `out` needs no gradient, and may change `out`."""
-    if torch.is_grad_enabled():
+    if memory.is_recording():
         for argument, tensor in {**tensors, "out": out}.items():
             if tensor.requires_grad:
                 raise errors.out_gradient(plan.operator, argument)
+    if torch.compiler.is_compiling():  # which cannot trace the next question
+        return
     if out.is_inference() and not torch.is_inference_mode_enabled():
         raise errors.out_inference(plan.operator)
 

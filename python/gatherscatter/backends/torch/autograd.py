@@ -137,6 +137,7 @@ def _save_gather(ctx: Any, data: Tensor, indices: Tensor, options: Options) -> N
 
 
 def _gather_vjp(ctx: Any, grad: Tensor) -> Tensor:
+    grad = _dense(grad)
     (indices,) = ctx.saved_tensors
     options = ctx.options._replace(mode=_SCATTER_MODES.get(ctx.options.mode, ctx.options.mode))
     if not memory.needs_gradient(grad):
@@ -176,6 +177,7 @@ def _save_scatter(
 
 
 def _scatter_vjp(ctx: Any, grad: Tensor, wants: tuple[bool, bool]) -> tuple[Any, Any]:
+    grad = _dense(grad)
     indices, *values = ctx.saved_tensors
     if not memory.needs_gradient(grad, *values):
         ready = small.scatter_vjp(indices, values, grad, ctx.reduction, ctx.include_self, ctx.options, wants)
@@ -198,6 +200,10 @@ def _scatter_jvp(ctx: Any, of_data: Any, of_updates: Any) -> Tensor:
         tangents = of_data, of_updates
         tangent: Tensor = derivatives.scatter_jvp(at, ctx.reduction, ctx.include_self, data, updates, result, tangents)
     return tangent
+
+
+def _dense(grad: Tensor) -> Tensor:
+    return grad if grad.layout is torch.strided else grad.to_dense()
 
 
 def _primals(ctx: Any) -> list[Tensor]:

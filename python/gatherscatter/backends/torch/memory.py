@@ -49,9 +49,15 @@ def is_transformed() -> bool:
     return _transforms_are_active() or forward_ad._current_level >= 0
 
 
+def is_recording() -> bool:
+    """Whether reverse-mode autograd records calls: never in inference mode, even with gradients enabled."""
+    # torch.compile can trace the first question only.
+    return torch.is_grad_enabled() and (_is_compiling() or not torch.is_inference_mode_enabled())
+
+
 def needs_gradient(*tensors: Tensor) -> bool:
     """Whether reverse-mode autograd must see the call."""
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    return is_recording() and any(tensor.requires_grad for tensor in tensors)
 
 
 def is_plain(*tensors: Tensor) -> bool:

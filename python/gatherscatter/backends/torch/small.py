@@ -99,6 +99,7 @@ class _Indexing(Indexing):
         self.tuples = options.tuples(data, indices.shape)
 
     def gather(self, data: Any) -> Any:
+        data = np.asarray(data)  # arithmetic on arrays of rank 0 gives scalars
         options = self.options
         mode = "fill" if options.mode == "drop" else options.mode
         kind, axis, batch_dims, _, wrap, *_ = options
@@ -110,6 +111,7 @@ class _Indexing(Indexing):
         return result
 
     def scatter(self, data: Any, updates: Any, reduction: str, include_self: bool = True) -> Any:
+        data, updates = np.asarray(data), np.asarray(updates)
         kind, axis, batch_dims, mode, wrap, *_ = self.options
         axis = 0 if kind == ND else axis
         result = try_scatter(
@@ -148,10 +150,10 @@ def scatter_vjp(
     index, slope, *arrays = found
     data, updates, result, *_ = (*arrays, None, None, None)
     at = _Indexing(index, slope.shape, options)
-    gradients = derivatives.scatter_vjp(at, reduction, include_self, data, updates, result, slope, wants)
-    # A gradient may be an array that PyTorch would write to: the incoming one, or a view of it.
+    with np.errstate(all="ignore"):  # infinities and NaN are no reason for a warning in PyTorch
+        gradients = derivatives.scatter_vjp(at, reduction, include_self, data, updates, result, slope, wants)
     return tuple(  # type: ignore[return-value]
-        None if g is None else grad if g is slope else torch.from_numpy(np.ascontiguousarray(g)) for g in gradients
+        None if g is None else grad if g is slope else torch.from_numpy(np.asarray(g)) for g in gradients
     )
 
 

@@ -175,7 +175,8 @@ def products_of_others(at: Indexing, data: Any, updates: Any, include_self: bool
     factors = sorting.gather(xp.reshape(updates, (n, *table.shape[1:])))
     # Dropped updates are one segment, whose product may be infinite: its derivative is 0, not 0 times infinity.
     factors = xp.where(_column(xp, rows >= 0, factors.ndim - 1), factors, 1)
-    # Products of the factors of one row, from its first one on and from its last one on.
+    # Products of the factors of each row, from its first one on and from its last one on. The factors of a row are a
+    # segment: it starts where the row id differs from the one before, and ends where the next one differs.
     change = _column(xp, rows[1:] != rows[:-1], factors.ndim - 1)
     edge = xp.ones_like(change[:1, ...]) if n > 1 else _column(xp, rows == rows, factors.ndim - 1)
     starts, ends = xp.concat([edge, change], axis=0), xp.concat([change, edge], axis=0)
@@ -194,7 +195,11 @@ def products_of_others(at: Indexing, data: Any, updates: Any, include_self: bool
 
 
 def _running_products(xp: Any, factors: Any, starts: Any) -> Any:
-    """Products of each factor and those before it, back to the last start: a segmented scan along the first axis."""
+    """Products of each factor and those before it in its segment: a segmented scan along the first axis.
+
+    starts: where a segment starts. Of the factors a, b, c, d of one segment: a, ab, abc, abcd. The products of pairs,
+    ab and cd, are scanned first, which gives ab and abcd; then a, and ab times c, fall between them.
+    """
     n = factors.shape[0]
     if n < 2:
         return factors

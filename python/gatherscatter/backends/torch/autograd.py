@@ -80,7 +80,7 @@ def with_scatter(
 
 
 class _Box(NamedTuple):
-    """A tensor that is ready. Function.apply() would take the tensor itself for one more input."""
+    """A result that is ready. As a plain tensor it would be an input, of which the output then would be an alias."""
 
     result: Tensor
 
@@ -269,7 +269,7 @@ class _Call(NamedTuple):
         return result
 
 
-# Not Function, whose apply() would begin with the innermost level again.
+# These are called for one level at a time. (Function.apply() would pass the call to all levels.)
 class _GatherOnce(_SingleLevelFunction):
     @staticmethod
     def forward(ctx: Any, call: _Call, data: Tensor, indices: Tensor, fill: Any, *options: Any) -> Tensor:
@@ -309,7 +309,7 @@ class _ScatterOnce(_SingleLevelFunction):
         return None, to_data, None, to_updates, *(None,) * (2 + len(ctx.options))
 
     @staticmethod
-    def jvp(ctx: Any, _: Any, of_data: Any, __: Any, of_updates: Any, *___: Any) -> Tensor:
+    def jvp(ctx: Any, of_call: Any, of_data: Any, of_indices: Any, of_updates: Any, *others: Any) -> Tensor:
         return _scatter_jvp(ctx, of_data, of_updates)
 
 

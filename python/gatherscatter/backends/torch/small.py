@@ -1,6 +1,6 @@
 """Small calls, which take less time than their plan: the kernels' fast path, with gradients.
 
-Each function returns None if a call is not for it, or is an error; then it is made with a plan.
+Each function returns None if it cannot do a call, or if the call is an error. Then the call is made with a plan.
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def gather(data: Tensor, indices: Tensor, options: Options) -> Tensor | None:
     found = arrays(data, indices, None, None)
     if found is None:
         return None
-    kind, axis, batch_dims, mode, wrap, *_ = options
-    axis = 0 if kind == ND else axis
-    result = try_gather(kind, wrap, found[0], found[1], axis, batch_dims, mode, 0, None, threads.limit)
+    result = _gathered(found[0], found[1], options)
     return None if result is None else torch.from_numpy(result)
 
 
@@ -80,10 +78,24 @@ def sums(shape: Any, indices: Tensor, updates: Tensor, options: Options) -> Tens
         return None
     update, index, *_ = found
     zeros = np.zeros(shape, update.dtype)
+    result = _scattered(zeros, index, update, "add", True, options, zeros)
+    return None if result is None else torch.from_numpy(result)
+
+
+def _gathered(data: Any, indices: Any, options: Options) -> Any:
     kind, axis, batch_dims, mode, wrap, *_ = options
     axis = 0 if kind == ND else axis
-    result = try_scatter(kind, wrap, zeros, index, update, axis, batch_dims, "add", mode, True, zeros, threads.limit)
-    return None if result is None else torch.from_numpy(result)
+    return try_gather(kind, wrap, data, indices, axis, batch_dims, mode, 0, None, threads.limit)
+
+
+def _scattered(
+    data: Any, indices: Any, updates: Any, reduction: str, include_self: bool, options: Options, out: Any = None
+) -> Any:
+    kind, axis, batch_dims, mode, wrap, *_ = options
+    axis = 0 if kind == ND else axis
+    return try_scatter(
+        kind, wrap, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out, threads.limit
+    )
 
 
 # Gradients: the formulas on NumPy arrays, each step of which takes half the time of one on tensors
@@ -100,24 +112,16 @@ class _Indexing(Indexing):
 
     def gather(self, data: Any) -> Any:
         data = np.asarray(data)  # arithmetic on arrays of rank 0 gives scalars
-        options = self.options
-        mode = "fill" if options.mode == "drop" else options.mode
-        kind, axis, batch_dims, _, wrap, *_ = options
-        axis = 0 if kind == ND else axis
-        result = try_gather(kind, wrap, data, self.indices, axis, batch_dims, mode, 0, None, threads.limit)
+        options = self.options._replace(mode="fill") if self.options.mode == "drop" else self.options
+        result = _gathered(data, self.indices, options)
         if result is None:
-            plan = options._replace(mode=mode).plan(False, data.shape, self.indices.shape)
+            plan = options.plan(False, data.shape, self.indices.shape)
             result = NUMPY.gather(data, self.indices, plan, 0, None)
         return result
 
     def scatter(self, data: Any, updates: Any, reduction: str, include_self: bool = True) -> Any:
         data, updates = np.asarray(data), np.asarray(updates)
-        kind, axis, batch_dims, mode, wrap, *_ = self.options
-        axis = 0 if kind == ND else axis
-        result = try_scatter(
-            kind, wrap, data, self.indices, updates, axis, batch_dims, reduction, mode, include_self, None,
-            threads.limit,
-        )  # fmt: skip
+        result = _scattered(data, self.indices, updates, reduction, include_self, self.options)
         if result is None:
             plan = self.options.plan(True, data.shape, self.indices.shape, reduction, include_self)
             result = NUMPY.scatter(data, self.indices, updates, plan, None)
@@ -199,7 +203,7 @@ def native_scatter(
             return None
     elif reduction != "add":
         return None
-    # Of the same indices and options: its result has the updates' shape if that is right.
+    # A gather by these indices checks the bounds, and its result has the shape that updates must have.
     checked = try_gather(op.kind, False, found[0], found[1], axis, 0, mode, 0, None, threads.limit)
     if checked is None or checked.shape != found[3].shape:
         return None

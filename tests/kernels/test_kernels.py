@@ -242,6 +242,21 @@ def test_a_public_call_runs_the_strategy_that_is_asked_for(strategy):
     assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
 
 
+@pytest.mark.parametrize(
+    ("n_threads", "n_rows", "n_updates", "strategy"),
+    [
+        (2, 1000, 40_000, "rows"),  # 10 MB of updates
+        (1, 1000, 40_000, "serial"),  # which one thread reads as soon
+        (2, 1000, 1000, "serial"),  # little work
+        (1, 20_000, 1000, "rows"),  # a result of 5 MB
+    ],
+)
+def test_rows_are_shared_if_the_result_or_the_updates_are_large(n_threads, n_rows, n_updates, strategy):
+    with kernels.forced(n_threads):
+        gs.scatter(np.zeros((n_rows, 64), "f4"), np.zeros(n_updates, int), np.ones((n_updates, 64), "f4"))
+    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
+
+
 @pytest.mark.parametrize("strategy", ["blocks", "runs", "columns"])
 def test_a_public_gather_runs_the_strategy_that_is_asked_for(strategy):
     rng = np.random.default_rng(0)

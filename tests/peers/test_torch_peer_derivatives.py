@@ -426,8 +426,8 @@ OPS = {
     "take_along_dim": Op(
         lambda data, index, updates, dim: torch.take_along_dim(data, index, dim), take_along_dim, take_along_samples, 18
     ),
-    "index_select": Op(
-        lambda data, index, updates, dim: torch.index_select(data, dim, index),
+    "index_select": Op(  # the method: PyTorch Geometric replaces torch.index_select when it is imported
+        lambda data, index, updates, dim: data.index_select(dim, index),
         ranked(lambda data, index, updates, dim: gs.gather(data, index, axis=dim)),
         rows_of,
         17,
@@ -850,7 +850,7 @@ def test_difference_larger_updates():
 def test_difference_data_of_rank_0():
     """PyTorch takes data of rank 0 as if it had one axis; here there is no axis to index."""
     data, index = torch.tensor(1.0), torch.tensor([0])
-    assert torch.index_select(data, 0, index).tolist() == 1
+    assert data.index_select(0, index).tolist() == 1
     with pytest.raises(ValueError, match="data"):
         gs.gather(data, index)
 
@@ -858,7 +858,7 @@ def test_difference_data_of_rank_0():
 def test_difference_one_index_without_an_axis():
     """torch.index_select keeps an axis of size 1 for an index of rank 0; here it goes, as in NumPy's take."""
     data, index = torch.ones(3, 2), torch.tensor(1)
-    assert torch.index_select(data, 0, index).shape == (1, 2)
+    assert data.index_select(0, index).shape == (1, 2)
     assert gs.gather(data, index).shape == (2,)
 
 

@@ -94,7 +94,7 @@ class CuPyBackend(TableBackend):
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
         dtype = table.dtype
-        if determinism.enabled and dtype.kind in "fc" and reduction in ("add", "mul"):
+        if determinism.enabled and dtype.kind not in "biu" and reduction in ("add", "mul"):
             return _combine_in_order(table, rows, updates, reduction)
         if dtype.itemsize == 1:  # no atomic operations on bytes: reduce in int32, whose low byte is the result
             wide = self.reduce(table.astype(cupy.int32), rows, updates.astype(cupy.int32), reduction)

@@ -18,10 +18,8 @@ from torch.autograd import Function, forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from gatherscatter.backends import derivatives
-from gatherscatter.backends.derivatives import Indexing
 from gatherscatter.backends.torch import memory, operators, small
-from gatherscatter.backends.torch.operators import Options
-from gatherscatter.operators import AXIS, ELEMENTS
+from gatherscatter.backends.torch.operators import IndexingByOptions, Options
 from gatherscatter.plan import Plan
 
 # A gather's mode, and that of the scatters in its formulas; a scatter's mode, and that of its gathers.
@@ -85,15 +83,13 @@ class _Box(NamedTuple):
     result: Tensor
 
 
-class _Indexing(Indexing):
-    """Gathers and scatters on tensors by the indices of one call. `options` has the mode of a scatter."""
+class _Indexing(IndexingByOptions):
+    """Gathers and scatters on tensors by the indices of one call."""
 
     xp = xp
 
     def __init__(self, indices: Tensor, data: Any, options: Options) -> None:
-        self.indices, self.options = indices, options
-        self.leading = options.leading(data, indices.shape)
-        self.tuples = options.tuples(data, indices.shape)
+        super().__init__(indices, data, options)
         self.integer = torch.int32 if math.prod(indices.shape) < 2**31 else torch.int64
 
     def gather(self, data: Any) -> Tensor:
@@ -107,20 +103,11 @@ class _Indexing(Indexing):
     def scatter(self, data: Any, updates: Any, reduction: str, include_self: bool = True) -> Tensor:
         return scatter(data, self.indices, updates, reduction, include_self, self.options)
 
-    def of_rows(self) -> Indexing:
-        return self if self.options.kind == ELEMENTS else _Indexing(self.indices, self.leading, self.options)
-
-    def of_table(self, rows: Any) -> Indexing:
-        return _Indexing(rows, rows.shape, Options(AXIS, 0, 0, "drop", False, self.options.words))
-
     def integers(self, shape: Any, value: int) -> Tensor:
         return torch.full((), value, dtype=torch.int64, device=self.indices.device).expand(shape)
 
     def numbers(self, shape: Any) -> Tensor:
-        n = 1
-        for size in shape:
-            n = n * size
-        return torch.arange(1, n + 1, device=self.indices.device).reshape(shape)
+        return torch.arange(1, math.prod(shape) + 1, device=self.indices.device).reshape(shape)
 
 
 def _zeros(shape: Any, like: Tensor) -> Tensor:

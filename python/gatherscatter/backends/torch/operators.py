@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gatherscatter import errors
 from gatherscatter import plan as plans
+from gatherscatter.backends.derivatives import Indexing
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import memory
 from gatherscatter.backends.torch.primitives import PRIMITIVES
@@ -65,6 +66,21 @@ def options_of(op: Operator, axis: int, batch_dims: int, mode: str) -> Options:
 def _operator(words: str, kind: int, scatters: bool, wrap_negative_indices: bool) -> Operator:
     name, data, indices, updates, negatives = words.split("\n")
     return Operator(name, kind, scatters, data, indices, updates, wrap_negative_indices, negatives)
+
+
+class IndexingByOptions(Indexing):
+    """What the indexing of tensors and that of their arrays have in common. `options` has the mode of a scatter."""
+
+    def __init__(self, indices: Any, data: Any, options: Options) -> None:
+        self.indices, self.options = indices, options
+        self.leading = options.leading(data, indices.shape)
+        self.tuples = options.tuples(data, indices.shape)
+
+    def of_rows(self) -> Indexing:
+        return self if self.options.kind == ELEMENTS else type(self)(self.indices, self.leading, self.options)
+
+    def of_table(self, rows: Any) -> Indexing:
+        return type(self)(rows, rows.shape, Options(AXIS, 0, 0, "drop", False, self.options.words))
 
 
 # The operators on plain tensors

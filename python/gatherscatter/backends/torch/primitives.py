@@ -29,9 +29,6 @@ class Primitives(TableBackend):
     makes_complex = True
     takes_along_axes = True
 
-    def owns(self, value: Any) -> bool:
-        return isinstance(value, Tensor)
-
     def namespace(self, array: Any) -> Any:
         return xp
 
@@ -40,9 +37,6 @@ class Primitives(TableBackend):
 
     def dtype_name(self, array: Any) -> str:
         return str(array.dtype).rpartition(".")[2]
-
-    def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
-        """Checked already."""
 
     # Resolve
 

@@ -18,10 +18,9 @@ from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import derivatives
 from gatherscatter.backends.base import GatherOptions, ScatterOptions
-from gatherscatter.backends.derivatives import Indexing
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import memory
-from gatherscatter.backends.torch.operators import Options
+from gatherscatter.backends.torch.operators import IndexingByOptions, Options
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 
 _OUT = (Tensor, type(None))
@@ -101,14 +100,11 @@ def _scattered(
 # Gradients: the formulas on NumPy arrays, each step of which takes half the time of one on tensors
 
 
-class _Indexing(Indexing):
+class _Indexing(IndexingByOptions):
+    """Gathers and scatters on arrays by the indices of one call."""
+
     xp = xp
     integer = np.int32
-
-    def __init__(self, indices: Any, data: Any, options: Options) -> None:
-        self.indices, self.options = indices, options
-        self.leading = options.leading(data, indices.shape)
-        self.tuples = options.tuples(data, indices.shape)
 
     def gather(self, data: Any) -> Any:
         data = np.asarray(data)  # arithmetic on arrays of rank 0 gives scalars
@@ -126,12 +122,6 @@ class _Indexing(Indexing):
             plan = self.options.plan(True, data.shape, self.indices.shape, reduction, include_self)
             result = NUMPY.scatter(data, self.indices, updates, plan, None)
         return result
-
-    def of_rows(self) -> Indexing:
-        return self if self.options.kind == ELEMENTS else _Indexing(self.indices, self.leading, self.options)
-
-    def of_table(self, rows: Any) -> Indexing:
-        return _Indexing(rows, rows.shape, Options(AXIS, 0, 0, "drop", False, self.options.words))
 
     def integers(self, shape: Any, value: int) -> Any:
         return np.full(shape, value)
@@ -156,9 +146,10 @@ def scatter_vjp(
     at = _Indexing(index, slope.shape, options)
     with np.errstate(all="ignore"):  # infinities and NaN are no reason for a warning in PyTorch
         gradients = derivatives.scatter_vjp(at, reduction, include_self, data, updates, result, slope, wants)
-    return tuple(  # type: ignore[return-value]
+    to_data, to_updates = (
         None if g is None else grad if g is slope else torch.from_numpy(np.asarray(g)) for g in gradients
     )
+    return to_data, to_updates
 
 
 # With a gradient: a function of autograd in Python takes longer than a small call of PyTorch's own primitives. They

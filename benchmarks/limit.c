@@ -88,64 +88,136 @@ void gather_along_columns(const float *data, const int64_t *at, float *out, int6
     }
 }
 
+/* Scatters into large results. Each thread writes its updates, in order, as records of 8 bytes to a bucket for each tile
+ * of the result; a bucket is a list of segments, so that nothing is counted first. Then each tile is copied, and its
+ * records are applied, by one thread. Times are bound by memory: a record is written and read once. */
+enum { SHIFT = 15, PER_SEGMENT = 255, AHEAD = 4 };
+
 typedef struct {
     uint32_t place;
     float value;
 } Record;
 
-/* Updates are sorted by tile of the result, in order; then each tile is copied and updated by one thread. */
+typedef struct Segment {
+    Record records[PER_SEGMENT];
+    struct Segment *next;
+} Segment;
+
+typedef struct {
+    Record **first, **end; /* of each tile */
+    Segment *segments;
+    int64_t n_segments;
+} Buckets;
+
+static inline Record *next_segment(Record *end, Segment **unused)
+{
+    Segment *full = (Segment *)((uintptr_t)end & ~(sizeof(Segment) - 1));
+    full->next = (*unused)++;
+    __builtin_prefetch(*unused + AHEAD, 1);
+    return full->next->records;
+}
+
+static void fill(Buckets *buckets, const int64_t *at, const float *updates, int64_t n, int64_t n_tiles)
+{
+    enum { BLOCK = 128 };
+    Segment *unused = buckets->segments;
+    for (int64_t tile = 0; tile < n_tiles; tile++) /* not all at the begin of a segment: they would share sets of L1 */
+        buckets->first[tile] = buckets->end[tile] = unused++->records + tile * 5 % 16 * 8;
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        Record records[BLOCK];
+        uint32_t tiles[BLOCK];
+        int64_t m = n - i < BLOCK ? n - i : BLOCK;
+        for (int64_t j = 0; j < m; j++) {
+            records[j] = (Record){(uint32_t)at[i + j] & ((1 << SHIFT) - 1), updates[i + j]};
+            tiles[j] = (uint32_t)(at[i + j] >> SHIFT);
+        }
+        for (int64_t j = 0; j < BLOCK * 8; j += 64) {
+            __builtin_prefetch((const char *)(at + i) + 4096 + j, 0, 2);
+            if (j % 128 == 0)
+                __builtin_prefetch((const char *)(updates + i) + 4096 + j / 2, 0, 2);
+        }
+        for (int64_t j = 0; j < m; j++) {
+            Record *end = buckets->end[tiles[j]];
+            memcpy(end++, &records[j], sizeof(Record));
+            if (((uintptr_t)end & (sizeof(Segment) - 1)) == sizeof(Record) * PER_SEGMENT)
+                end = next_segment(end, &unused);
+            buckets->end[tiles[j]] = end;
+        }
+    }
+}
+
+/* The buckets stay allocated, as the result is. */
+static Buckets *allocate_buckets(int64_t n_at, int64_t n_tiles, int threads)
+{
+    static Buckets *buckets;
+    static int64_t n_segments, tiles;
+    int64_t needed = n_at / threads / PER_SEGMENT + 2 * n_tiles + 1;
+    if (buckets && n_segments >= needed && tiles >= n_tiles)
+        return buckets;
+    buckets = malloc(threads * sizeof(Buckets));
+    for (int t = 0; t < threads; t++) {
+        buckets[t].segments = aligned_alloc(1 << 21, ((needed * sizeof(Segment) >> 21) + 1) << 21);
+        buckets[t].first = malloc(2 * n_tiles * sizeof(Record *));
+        buckets[t].end = buckets[t].first + n_tiles;
+        memset(buckets[t].segments, 0, needed * sizeof(Segment));
+    }
+    n_segments = needed;
+    tiles = n_tiles;
+    return buckets;
+}
+
 #define PARTITIONED(NAME, APPLY)                                                                                          \
     void NAME(const float *data, const int64_t *at, const float *updates, float *out, int64_t n, int64_t n_at, int64_t k, \
               int threads)                                                                                                \
     {                                                                                                                     \
-        enum { SHIFT = 16 };                                                                                              \
-        int64_t n_tiles = (n >> SHIFT) + 1;                                                                               \
-        static Record *records;                                                                                           \
-        static int64_t room;                                                                                              \
-        if (room < n_at) {                                                                                                \
-            free(records);                                                                                                \
-            records = malloc(n_at * sizeof(Record));                                                                      \
-            room = n_at;                                                                                                  \
-        }                                                                                                                 \
-        int64_t *start = calloc(threads * n_tiles + 1, sizeof(int64_t));                                                  \
+        int64_t n_tiles = ((n - 1) >> SHIFT) + 1;                                                                         \
+        Buckets *buckets = allocate_buckets(n_at, n_tiles, threads);                                                      \
         _Pragma("omp parallel num_threads(threads)")                                                                      \
         {                                                                                                                 \
             int t = omp_get_thread_num();                                                                                 \
             int64_t low = n_at * t / threads, high = n_at * (t + 1) / threads;                                            \
-            for (int64_t i = low; i < high; i++)                                                                          \
-                start[t * n_tiles + (at[i] >> SHIFT)]++;                                                                  \
-            _Pragma("omp barrier") _Pragma("omp single")                                                                  \
-            {                                                                                                             \
-                int64_t sum = 0;                                                                                          \
-                for (int64_t tile = 0; tile < n_tiles; tile++)                                                            \
-                    for (int u = 0; u < threads; u++) {                                                                   \
-                        int64_t count = start[u * n_tiles + tile];                                                        \
-                        start[u * n_tiles + tile] = sum;                                                                  \
-                        sum += count;                                                                                     \
-                    }                                                                                                     \
-            }                                                                                                             \
-            for (int64_t i = low; i < high; i++)                                                                          \
-                records[start[t * n_tiles + (at[i] >> SHIFT)]++] = (Record){(uint32_t)at[i], updates[i]};                 \
+            fill(&buckets[t], at + low, updates + low, high - low, n_tiles);                                              \
             _Pragma("omp barrier") _Pragma("omp for schedule(dynamic)") for (int64_t tile = 0; tile < n_tiles; tile++)    \
             {                                                                                                             \
-                int64_t first = tile << SHIFT, last = first + (1 << SHIFT) < n ? first + (1 << SHIFT) : n;                \
-                if (first >= last)                                                                                        \
-                    continue;                                                                                             \
-                memcpy(out + first, data + first, (last - first) * sizeof(float));                                        \
-                int64_t *ends = start + (threads - 1) * n_tiles;                                                          \
-                int64_t begin = tile ? ends[tile - 1] : 0, end = ends[tile];                                              \
-                for (int64_t i = begin; i < end; i++) {                                                                   \
-                    float *x = out + records[i].place, u = records[i].value;                                              \
-                    APPLY;                                                                                                \
+                int64_t start = tile << SHIFT, stop = start + (1 << SHIFT) < n ? start + (1 << SHIFT) : n;                \
+                float *tile_out = out + start;                                                                            \
+                memcpy(tile_out, data + start, (stop - start) * sizeof(float));                                           \
+                for (int from = 0; from < threads; from++) {                                                              \
+                    Record *record = buckets[from].first[tile], *end = buckets[from].end[tile];                           \
+                    for (;;) {                                                                                            \
+                        Segment *segment = (Segment *)((uintptr_t)record & ~(sizeof(Segment) - 1));                       \
+                        Record *last = segment->records + PER_SEGMENT;                                                    \
+                        int is_last = end >= segment->records && end <= last;                                             \
+                        if (is_last)                                                                                      \
+                            last = end;                                                                                   \
+                        else                                                                                              \
+                            for (size_t i = 0; i < sizeof(Segment); i += 64)                                              \
+                                __builtin_prefetch((char *)segment->next + i);                                            \
+                        for (; record < last; record++) {                                                                 \
+                            float *x = tile_out + record->place, u = record->value;                                       \
+                            APPLY;                                                                                        \
+                        }                                                                                                 \
+                        if (is_last)                                                                                      \
+                            break;                                                                                        \
+                        record = segment->next->records;                                                                  \
+                    }                                                                                                     \
                 }                                                                                                         \
             }                                                                                                             \
         }                                                                                                                 \
-        free(start);                                                                                                      \
     }
 
 PARTITIONED(scatter_none, *x = u)
 PARTITIONED(scatter_add, *x += u)
-PARTITIONED(scatter_max, *x = *x >= u || *x != *x ? *x : u)
+/* Without a branch on the order, which the compiler would make. NaN propagates. */
+static inline float maximum(float a, float b)
+{
+#if defined(__AVX__)
+    return b == b ? _mm_cvtss_f32(_mm_max_ss(_mm_set_ss(b), _mm_set_ss(a))) : b;
+#else
+    return a >= b || a != a ? a : b;
+#endif
+}
+PARTITIONED(scatter_max, *x = maximum(*x, u))
 
 /* A map from rows to their last update, then one pass that copies each row from data or from its update. */
 void scatter_rows_none(const float *data, const int64_t *at, const float *updates, float *out, int64_t n, int64_t m,

@@ -26,9 +26,11 @@ cdef extern from *:
     #if defined(__GNUC__) || defined(__clang__)
       #define GS_PREFETCH_L2(p) __builtin_prefetch((p), 0, 2)
       #define GS_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3)
+      #define GS_PREFETCH_WRITE(p) __builtin_prefetch((p), 1, 3)
     #else
       #define GS_PREFETCH_L2(p) ((void)0)
       #define GS_PREFETCH_L1(p) ((void)0)
+      #define GS_PREFETCH_WRITE(p) ((void)0)
     #endif
     typedef struct { char bytes[3]; } gs_bytes3;
     typedef struct { char bytes[6]; } gs_bytes6;
@@ -43,6 +45,7 @@ cdef extern from *:
     ctypedef void cloned_v3_void "GS_CLONED_V3_VOID"
     void prefetch_l2 "GS_PREFETCH_L2" (const void* p) nogil
     void prefetch_l1 "GS_PREFETCH_L1" (const void* p) nogil
+    void prefetch_write "GS_PREFETCH_WRITE" (const void* p) nogil
     ctypedef struct bytes3 "gs_bytes3":
         pass
     ctypedef struct bytes6 "gs_bytes6":

@@ -1,44 +1,62 @@
 # PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, then applied by tile.
 #
 # In rounds of a bounded number of updates:
-#     count_records   histogram: each thread counts the updates of its chunk by tile; then a prefix sum
-#     write_records   each thread writes its records (position in the tile, update), in order, to its part of each tile
-#     apply_records   the thread that owns a tile copies the tile of data and applies the tile's records, in order
+#     write_records   each thread resolves its chunk of the updates and writes them as records (position in the tile,
+#                     update), in order, to a bucket for each tile
+#     apply_records   the thread that owns a tile copies the tile of data and applies the tile's buckets, in order
+#
+# A bucket is a linked list of segments, so there is no need to count its records first, and each index is read once.
+#
+#     bucket ──> │ record │ record │ … │ link │ ──> │ record │ … │ link │
+#                 <────── segment_bytes ──────>
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
+cimport numpy as cnp
 
 from common.codes cimport OK
-from common.items cimport CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_stream, word_t
+from common.items cimport (
+    CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_stream, prefetch_write, word_t,
+)
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
+from common.scratch cimport allocate_scratch
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, seek
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.job cimport SCRATCH_BYTES, Job, check_tuples, row_items
+from scatter.job cimport Job, check_tuples, row_items
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.means cimport divide_rows
 
 cdef extern from *:
     """
     #include <stdint.h>
-    #include <string.h>
-    /* Two adjacent words in one store: the compiler would emit two. */
-    static inline void gs_store_pair(char *target, uint32_t first, uint32_t second) {
+    /* Two words that are adjacent in memory, so that one store writes both. */
+    static inline uint64_t gs_pair(uint32_t first, uint32_t second) {
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        uint64_t both = (uint64_t)first << 32 | second;
+        return (uint64_t)first << 32 | second;
     #else
-        uint64_t both = first | (uint64_t)second << 32;
+        return first | (uint64_t)second << 32;
     #endif
-        memcpy(target, &both, 8);
     }
     """
-    void store_pair "gs_store_pair" (char* target, uint32_t first, uint32_t second) noexcept nogil
+    uint64_t pair "gs_pair" (uint32_t first, uint32_t second) noexcept nogil
 
 cdef enum:
-    TILE_SHIFT = 18             # log2 of a tile's bytes: L2 holds it together with its records
+    MIN_TILE_SHIFT = 12         # log2 of a tile's bytes
+    TILE_SHIFT = 18             # L2 holds the tile and its next records
+    # With few tiles, an end of a bucket that is read was often just written, and the CPU guesses wrong that it was not.
+    TILES = 512                 # at most, of less than 1 << TILE_SHIFT bytes
     MAX_TILES = 2048            # as many write streams per thread as the TLB sustains; larger results get larger tiles
+    SEGMENT_BYTES = 1 << 11
+    MIN_SEGMENT_BYTES = 1 << 7  # on many threads: each has a bucket for each tile
+    MAX_BUCKETS = 1 << 16       # of all threads
+    BUCKETS_BYTES = 1 << 24     # at most, of segments that are not full
+    SUMS_BYTES = 1 << 22        # at most, of accumulators
+    RECORDS_BYTES = 56 << 20    # at most, of all segments
+    MIN_RECORDS_BYTES = 1 << 24
+    SEGMENTS_AHEAD = 4          # of a thread's next one, for the prefetch
     SAMPLE = 512                # pairs of tuples
     NEIGHBOUR_BYTES = 1 << 12   # distance below which two destinations are neighbours
     CACHED_BYTES = 1 << 22      # of destinations that fit one core's caches without a partition
@@ -52,11 +70,13 @@ cdef struct Partition:
     Py_ssize_t n_chunks         # of the round's tuples, one for each thread
     Py_ssize_t start            # of the round's tuples
     Py_ssize_t stop
-    char* records               # position in the tile (uint32_t), then the update by value, or its offset (uint64_t)
     Py_ssize_t payload_bytes    # of the update or its offset
-    Py_ssize_t record_bytes
-    Py_ssize_t* begin           # prefix sum: the begin of the records of each (tile, chunk), and the total
-    Py_ssize_t* end             # by (chunk, tile): the counts, then the end of the records written so far
+    Py_ssize_t record_bytes     # position in the tile (uint32_t), then the update by value, or its offset (uint64_t)
+    Py_ssize_t segment_bytes    # a power of 2, and segments are aligned to it
+    char* segments
+    Py_ssize_t chunk_bytes      # of segments, for each chunk
+    char** first                # of each (chunk, tile): the first record of the bucket
+    char** end                  # and the end of the last
     Marks marks                 # those of a tile for each thread; of the whole result if there are several rounds
     Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
     bint accumulates
@@ -83,6 +103,7 @@ cdef inline Py_ssize_t add_reach(Partition* partition, Py_ssize_t stride, Py_ssi
 cdef inline void describe_partition(Partition* partition, const Job* job) noexcept nogil:
     """Cut the range of possible offsets into tiles."""
     cdef int d
+    cdef Py_ssize_t limit
     partition.job = job
     partition.low = 0
     partition.reach = 0
@@ -90,14 +111,15 @@ cdef inline void describe_partition(Partition* partition, const Job* job) noexce
         partition.reach += add_reach(partition, job.walk.stride[d][DATA], job.walk.shape[d])
     for d in range(job.tuples.k):
         partition.reach += add_reach(partition, job.tuples.stride[d], job.tuples.size[d])
-    partition.shift = TILE_SHIFT
-    while partition.reach >> partition.shift >= MAX_TILES:
+    limit = MAX_BUCKETS // job.n_threads - 1
+    partition.shift = MIN_TILE_SHIFT
+    while partition.reach >> partition.shift >= min(limit, TILES if partition.shift < TILE_SHIFT else MAX_TILES):
         partition.shift += 1
-    while partition.shift > 6 and (partition.reach >> partition.shift) + 1 < min(4 * job.n_threads, MAX_TILES // 2):
+    while partition.shift > 6 and (partition.reach >> partition.shift) + 1 < min(4 * job.n_threads, limit // 2):
         partition.shift -= 1
     partition.n_tiles = (partition.reach >> partition.shift) + 1
     partition.payload_bytes = job.step.row.item_bytes if job.step.by_value else 8
-    partition.record_bytes = <Py_ssize_t>sizeof(uint32_t) + partition.payload_bytes
+    partition.record_bytes = <Py_ssize_t>sizeof(uint32_t) + max(partition.payload_bytes, <Py_ssize_t>sizeof(uint32_t))
 
 
 cdef inline bint can_partition(const Partition* partition) noexcept nogil:
@@ -134,70 +156,91 @@ cdef inline Py_ssize_t chunk_begin(const Partition* partition, Py_ssize_t chunk)
     return partition.start + chunk_start(partition.stop - partition.start, partition.n_chunks, chunk)
 
 
-cdef inline cloned_void count_records(const Partition* partition, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
-    """Count a chunk's updates by tile, into end."""
-    cdef const Job* job = partition.job
-    cdef int64_t offsets[BLOCK]
-    cdef Cursor cursor
-    cdef Py_ssize_t start = chunk_begin(partition, chunk)
-    cdef Py_ssize_t stop = chunk_begin(partition, chunk + 1)
-    cdef Py_ssize_t n, i
-    cdef Py_ssize_t* counts = partition.end + chunk * partition.n_tiles
-    memset(counts, 0, partition.n_tiles * sizeof(Py_ssize_t))
-    status[0] = OK
-    seek(&job.walk, start, &cursor)
-    while start < stop:
-        resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
-        if n < 0:
-            status[0] = start * job.tuples.k - 1 - n
-            return
-        for i in range(n):
-            if offsets[i] != SKIPPED:
-                counts[(offsets[i] - partition.low) >> partition.shift] += 1
-        start += n
+cdef inline char* next_segment(const Partition* partition, char* end, char** unused) noexcept nogil:
+    """Link a full segment, in which a bucket ends, to an unused one, and return this."""
+    cdef char* segment = unused[0]
+    cdef char* link = end + (-<Py_ssize_t>end & (partition.segment_bytes - 1)) - sizeof(char*)
+    memcpy(link, &segment, sizeof(char*))
+    unused[0] = segment + partition.segment_bytes
+    prefetch_write(segment + SEGMENTS_AHEAD * partition.segment_bytes)
+    return segment
 
 
 cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py_ssize_t chunk, const int64_t* offsets,
-                                    const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+                                    const char* updates, Py_ssize_t update_step, Py_ssize_t n,
+                                    char** unused) noexcept nogil:
     """Write a record for each update. kind: the type of the update by value, or of its offset (uint64_t)."""
-    # Local copies of the fields: for the compiler, a store to a record may alias them.
     cdef bint by_value = partition.job.step.by_value
+    cdef const char* all_updates = partition.job.updates
     cdef int64_t low = partition.low
     cdef int shift = partition.shift
-    cdef Py_ssize_t n_chunks = partition.n_chunks
-    cdef Py_ssize_t* end = partition.end + chunk * partition.n_tiles
-    cdef const Py_ssize_t* limit = partition.begin + chunk + 1
-    cdef char* records = partition.records
-    cdef Py_ssize_t i, record
+    cdef uint32_t n_tiles = <uint32_t>partition.n_tiles
+    cdef uintptr_t in_segment = partition.segment_bytes - 1
+    # A segment is full when the next record would reach the link.
+    cdef uintptr_t full = partition.segment_bytes - sizeof(char*) - partition.record_bytes
+    cdef char** end = partition.end + chunk * (partition.n_tiles + 1)
+    cdef uint32_t tiles[BLOCK]
+    cdef uint32_t positions[BLOCK]
+    cdef uint64_t words[BLOCK]
+    cdef Py_ssize_t i
     cdef int64_t offset, tile
     cdef word_t payload
-    cdef uint32_t position
+    cdef uint32_t low_half
     cdef uint64_t update_offset
     cdef char* target
+    # First what can be vectorised. The records of skipped updates go to a bucket of their own, which no tile has.
     for i in range(n):
-        if offsets[i] == SKIPPED:
-            continue
         offset = offsets[i] - low
         tile = offset >> shift
-        record = end[tile]
-        # Stay within the counted records, even if another thread has changed the indices since.
-        if record >= limit[tile * n_chunks]:
-            continue
-        end[tile] = record + 1
-        target = records + record * <Py_ssize_t>(sizeof(uint32_t) + sizeof(word_t))
-        position = <uint32_t>(offset - (tile << shift))
-        if word_t is uint32_t:
+        positions[i] = <uint32_t>(offset - (tile << shift))
+        tiles[i] = n_tiles if offsets[i] == SKIPPED else <uint32_t>tile
+    if word_t is uint8_t or word_t is uint16_t or word_t is uint32_t:
+        if update_step == sizeof(word_t):  # a constant stride lets the compiler vectorise
+            for i in range(n):
+                low_half = 0
+                memcpy(&low_half, updates + i * <Py_ssize_t>sizeof(word_t), sizeof(word_t))
+                words[i] = pair(positions[i], low_half)
+        else:
+            for i in range(n):
+                low_half = 0
+                memcpy(&low_half, updates + i * update_step, sizeof(word_t))
+                words[i] = pair(positions[i], low_half)
+        for i in range(n):
+            target = end[tiles[i]]
+            memcpy(target, &words[i], 8)
+            target += 8
+            if <uintptr_t>target & in_segment > full:
+                target = next_segment(partition, target, unused)
+            end[tiles[i]] = target
+    else:
+        for i in range(n):
+            target = end[tiles[i]]
+            memcpy(target, &positions[i], sizeof(uint32_t))
             if by_value:
                 memcpy(&payload, updates + i * update_step, sizeof(word_t))
-                store_pair(target, position, payload)
-                continue
-        memcpy(target, &position, sizeof(uint32_t))
-        if by_value:
-            memcpy(&payload, updates + i * update_step, sizeof(word_t))
-            memcpy(target + sizeof(uint32_t), &payload, sizeof(word_t))
-        else:
-            update_offset = <uint64_t>(updates + i * update_step - partition.job.updates)
-            memcpy(target + sizeof(uint32_t), &update_offset, 8)
+                memcpy(target + sizeof(uint32_t), &payload, sizeof(word_t))
+            else:
+                update_offset = <uint64_t>(updates + i * update_step - all_updates)
+                memcpy(target + sizeof(uint32_t), &update_offset, 8)
+            target += sizeof(uint32_t) + sizeof(word_t)
+            if <uintptr_t>target & in_segment > full:
+                target = next_segment(partition, target, unused)
+            end[tiles[i]] = target
+
+
+cdef inline void start_buckets(const Partition* partition, Py_ssize_t chunk, char** unused) noexcept nogil:
+    """Give a chunk's buckets a segment each.
+
+    They start at different lines of it: as their ends proceed at the same pace, they would fall into few sets of L1.
+    """
+    cdef Py_ssize_t bucket = chunk * (partition.n_tiles + 1)
+    cdef Py_ssize_t lines = max(partition.segment_bytes // (2 * CACHE_LINE), <Py_ssize_t>1)
+    cdef Py_ssize_t tile
+    unused[0] = partition.segments + chunk * partition.chunk_bytes
+    for tile in range(partition.n_tiles + 1):
+        partition.first[bucket + tile] = unused[0] + tile * 5 % lines * CACHE_LINE
+        partition.end[bucket + tile] = partition.first[bucket + tile]
+        unused[0] += partition.segment_bytes
 
 
 cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chunk,
@@ -209,11 +252,10 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
     cdef Py_ssize_t start = chunk_begin(partition, chunk)
     cdef Py_ssize_t stop = chunk_begin(partition, chunk + 1)
     cdef Py_ssize_t update_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
-    cdef Py_ssize_t n, tile
+    cdef Py_ssize_t n
     cdef const char* updates
-    cdef Py_ssize_t* end = partition.end + chunk * partition.n_tiles
-    for tile in range(partition.n_tiles):
-        end[tile] = partition.begin[tile * partition.n_chunks + chunk]
+    cdef char* unused
+    start_buckets(partition, chunk, &unused)
     status[0] = OK
     seek(&job.walk, start, &cursor)
     while start < stop:
@@ -226,15 +268,15 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
         if 0 < update_step <= CACHE_LINE:
             prefetch_stream(updates, n * update_step)
         if partition.payload_bytes == 4:
-            write_block(<uint32_t*>NULL, partition, chunk, offsets, updates, update_step, n)
+            write_block(<uint32_t*>NULL, partition, chunk, offsets, updates, update_step, n, &unused)
         elif partition.payload_bytes == 8:
-            write_block(<uint64_t*>NULL, partition, chunk, offsets, updates, update_step, n)
+            write_block(<uint64_t*>NULL, partition, chunk, offsets, updates, update_step, n, &unused)
         elif partition.payload_bytes == 1:
-            write_block(<uint8_t*>NULL, partition, chunk, offsets, updates, update_step, n)
+            write_block(<uint8_t*>NULL, partition, chunk, offsets, updates, update_step, n, &unused)
         elif partition.payload_bytes == 2:
-            write_block(<uint16_t*>NULL, partition, chunk, offsets, updates, update_step, n)
+            write_block(<uint16_t*>NULL, partition, chunk, offsets, updates, update_step, n, &unused)
         else:
-            write_block(<bytes16*>NULL, partition, chunk, offsets, updates, update_step, n)
+            write_block(<bytes16*>NULL, partition, chunk, offsets, updates, update_step, n, &unused)
         start += n
 
 
@@ -274,47 +316,129 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
         memcpy(to.out, to.data, end - start)
 
 
+cdef inline void prefetch_segment(const Partition* partition, const char* record) noexcept nogil:
+    """Prefetch the rest of a segment, from a record on."""
+    cdef Py_ssize_t i = 0
+    cdef Py_ssize_t n = partition.segment_bytes - (<uintptr_t>record & (partition.segment_bytes - 1))
+    while i < n:
+        prefetch_l1(record + i)
+        i += CACHE_LINE
+
+
+cdef inline inline_void read_positions(const char* records, Py_ssize_t record_bytes, Py_ssize_t n,
+                                       int64_t* offsets) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint32_t position
+    for i in range(n):
+        memcpy(&position, records + i * record_bytes, sizeof(uint32_t))
+        offsets[i] = position
+
+
+cdef inline cloned_void read_records(const char* records, Py_ssize_t record_bytes, bint by_value, Py_ssize_t n,
+                                     int64_t* offsets, int64_t* update_offsets) noexcept nogil:
+    """The positions of n records and, unless by value, the offsets of their updates."""
+    cdef Py_ssize_t i
+    if record_bytes == 8:  # a constant stride lets the compiler vectorise
+        read_positions(records, 8, n, offsets)
+    elif record_bytes == 12:
+        read_positions(records, 12, n, offsets)
+    else:
+        read_positions(records, record_bytes, n, offsets)
+    if not by_value:
+        for i in range(n):
+            memcpy(&update_offsets[i], records + i * record_bytes + sizeof(uint32_t), 8)
+
+
+cdef inline void apply_block(const Partition* partition, Tile* to, const char* records, Py_ssize_t n,
+                             char* sinks) noexcept nogil:
+    cdef const Job* job = partition.job
+    cdef int64_t offsets[BLOCK]
+    cdef int64_t update_offsets[BLOCK]
+    cdef Py_ssize_t record_bytes = partition.record_bytes
+    cdef bint by_value = job.step.by_value
+    cdef const char* updates = records + sizeof(uint32_t) if by_value else job.updates
+    read_records(records, record_bytes, by_value, n, offsets, update_offsets)
+    if to.marks.width:
+        mark_block(&to.marks, &job.step, False, to.base, offsets, updates, NULL if by_value else update_offsets,
+                   record_bytes, n, sinks)
+    if by_value:
+        apply_elements(&job.step, to.base, offsets, updates, record_bytes, n)
+    else:
+        apply_rows(&job.step, to.base, offsets, updates, update_offsets, 0, n)
+
+
+cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* record, const char* end,
+                              char* sinks) noexcept nogil:
+    cdef uintptr_t in_segment = partition.segment_bytes - 1
+    cdef Py_ssize_t per_segment = partition.segment_bytes - <Py_ssize_t>sizeof(char*)
+    cdef Py_ssize_t record_bytes = partition.record_bytes
+    cdef const char* following = NULL
+    cdef const char* link
+    cdef Py_ssize_t n, n_left
+    cdef bint is_last
+    while True:
+        is_last = (<uintptr_t>record ^ <uintptr_t>end) <= in_segment  # same segment
+        if is_last:
+            n_left = (end - record) // record_bytes
+        else:
+            n_left = (per_segment - <Py_ssize_t>(<uintptr_t>record & in_segment)) // record_bytes
+            link = record - (<uintptr_t>record & in_segment) + per_segment
+            memcpy(&following, link, sizeof(char*))
+            prefetch_segment(partition, following)
+        while n_left > 0:
+            n = min(<Py_ssize_t>BLOCK, n_left)
+            apply_block(partition, to, record, n, sinks)
+            record += n * record_bytes
+            n_left -= n
+        if is_last:
+            return
+        record = following
+
+
 cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int thread) noexcept nogil:
     """Apply the records of a tile, in order."""
     cdef const Job* job = partition.job
     cdef Tile to
-    cdef int64_t offsets[BLOCK]
-    cdef int64_t update_offsets[BLOCK]
-    cdef const char* records
-    cdef const char* updates
-    cdef uint32_t position
-    cdef bint by_value = job.step.by_value
-    cdef Py_ssize_t record_bytes = partition.record_bytes
-    cdef Py_ssize_t chunk, record, stop, n, i
+    cdef Py_ssize_t chunk, bucket
     cdef char sinks[SINK_BYTES]
     start_tile(partition, tile, thread, &to)
     if to.marks.width:
         start_sinks(sinks, BLOCK)
     for chunk in range(partition.n_chunks):
-        record = partition.begin[tile * partition.n_chunks + chunk]
-        stop = partition.end[chunk * partition.n_tiles + tile]
-        while record < stop:
-            n = min(<Py_ssize_t>BLOCK, stop - record)
-            records = partition.records + record * record_bytes
-            prefetch_stream(records, n * record_bytes)
-            updates = records + sizeof(uint32_t) if by_value else job.updates
-            for i in range(n):
-                memcpy(&position, records + i * record_bytes, sizeof(uint32_t))
-                offsets[i] = position
-                if not by_value:
-                    memcpy(&update_offsets[i], records + i * record_bytes + sizeof(uint32_t), 8)
-            if to.marks.width:
-                mark_block(&to.marks, &job.step, False, to.base, offsets, updates,
-                           NULL if by_value else update_offsets, record_bytes, n, sinks)
-            if by_value:
-                apply_elements(&job.step, to.base, offsets, updates, record_bytes, n)
-            else:
-                apply_rows(&job.step, to.base, offsets, updates, update_offsets, 0, n)
-            record += n
+        bucket = chunk * (partition.n_tiles + 1) + tile
+        if chunk + 1 < partition.n_chunks:
+            prefetch_segment(partition, partition.first[bucket + partition.n_tiles + 1])
+        apply_bucket(partition, &to, partition.first[bucket], partition.end[bucket], sinks)
     if partition.is_last and partition.accumulates:
         finish_elements(job, &to.marks, to.base, to.data, to.out, to.n_rows)
     elif partition.is_last and job.divides:
         divide_rows(&job.step, &to.marks, job.include_self, to.out, job.row_bytes, to.n_rows)
+
+
+cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t marks_bytes) noexcept nogil:
+    """Choose the segments' size and the number of rounds: the number of tuples of a round.
+
+    marks_bytes: of the marks of the whole result, which several rounds need.
+    """
+    cdef Py_ssize_t n_tuples = partition.job.walk.n
+    cdef Py_ssize_t n_buckets = partition.n_chunks * (partition.n_tiles + 1)
+    cdef Py_ssize_t per_round = n_tuples, limit, per_segment
+    partition.segment_bytes = SEGMENT_BYTES
+    while (partition.segment_bytes > MIN_SEGMENT_BYTES
+           and (2 * n_buckets * partition.segment_bytes > BUCKETS_BYTES
+                or n_buckets * partition.segment_bytes > n_tuples * partition.record_bytes)):
+        partition.segment_bytes //= 2
+    per_segment = (partition.segment_bytes - <Py_ssize_t>sizeof(char*)) // partition.record_bytes
+    limit = RECORDS_BYTES // partition.segment_bytes - 2 * n_buckets
+    if per_round > limit * per_segment:
+        limit = max(RECORDS_BYTES - marks_bytes, <Py_ssize_t>MIN_RECORDS_BYTES) // partition.segment_bytes
+        limit = max(limit - 2 * n_buckets, limit // 2)
+        per_round = (n_tuples + limit * per_segment - 1) // (limit * per_segment)  # rounds
+        per_round = (n_tuples + per_round - 1) // per_round
+    # A bucket's first and last segment may not be full.
+    partition.chunk_bytes = ((per_round // partition.n_chunks + 1) // per_segment
+                             + 2 * (partition.n_tiles + 1)) * partition.segment_bytes
+    return per_round
 
 
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
@@ -322,51 +446,43 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     cdef Py_ssize_t status[MAX_TASKS]
     cdef int n_threads = job.n_threads
     cdef Py_ssize_t n_tuples = job.walk.n
-    cdef Py_ssize_t per_round = min(n_tuples, <Py_ssize_t>SCRATCH_BYTES // partition.record_bytes)
-    cdef Py_ssize_t n_rounds = (n_tuples + per_round - 1) // per_round
-    cdef Py_ssize_t n_counts = partition.n_tiles * n_threads
-    cdef Py_ssize_t chunk, tile, total
+    cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
+    cdef Py_ssize_t chunk, tile, per_round
+    cdef cnp.ndarray records
 
-    per_round = (n_tuples + n_rounds - 1) // n_rounds
     partition.n_chunks = n_threads
-    partition.begin = <Py_ssize_t*>malloc((2 * n_counts + 1) * sizeof(Py_ssize_t))
-    partition.records = <char*>malloc(per_round * partition.record_bytes)
-    partition.accumulates = job.accumulates and (n_rounds == 1 or not needs_scratch(job))
+    per_round = plan_rounds(partition, job.n_rows * job.marks.width)
+    records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes)
+    partition.first = <char**>malloc(2 * n_buckets * sizeof(char*))
+    partition.accumulates = job.accumulates and (
+        not needs_scratch(job) or (per_round == n_tuples and n_threads << partition.shift <= SUMS_BYTES))
     partition.sums = NULL
     if partition.accumulates and needs_scratch(job):
         partition.sums = <char*>malloc(n_threads << partition.shift)
     partition.marks = job.marks
     partition.marks.assigns = not job.include_self and not partition.accumulates
     partition.tile_rows = 0
-    if n_rounds == 1 and job.marks.width:
+    if per_round == n_tuples and job.marks.width:
         partition.tile_rows = (<Py_ssize_t>1 << partition.shift) // job.row_bytes + 1
-    if (partition.begin == NULL or partition.records == NULL
+        if n_threads * partition.tile_rows > job.n_rows:
+            partition.tile_rows = 0
+    if (records is None or partition.first == NULL
             or (partition.accumulates and needs_scratch(job) and partition.sums == NULL)
             or (job.marks.width and not allocate_marks(
                 &partition.marks, n_threads * partition.tile_rows if partition.tile_rows else job.n_rows))):
-        free(partition.begin)
-        free(partition.records)
+        free(partition.first)
         free(partition.sums)
         return False
-    partition.end = partition.begin + n_counts + 1
-    if job.checks_first and n_rounds > 1:  # else the first pass checks all tuples
+    partition.end = partition.first + n_buckets
+    partition.segments = cnp.PyArray_BYTES(records)
+    partition.segments += -<Py_ssize_t>partition.segments & (partition.segment_bytes - 1)
+    if job.checks_first and per_round < n_tuples:  # else the first pass checks all tuples
         bad[0] = check_tuples(job)
     partition.start = 0
     while partition.start < n_tuples and bad[0] == OK:
         partition.stop = min(partition.start + per_round, n_tuples)
         partition.is_first = partition.start == 0
         partition.is_last = partition.stop == n_tuples
-        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-            count_records(partition, chunk, &status[chunk])
-        bad[0] = first_error(status, n_threads)
-        if bad[0] != OK:
-            break
-        total = 0
-        for tile in range(partition.n_tiles):
-            for chunk in range(n_threads):
-                partition.begin[tile * n_threads + chunk] = total
-                total += partition.end[chunk * partition.n_tiles + tile]
-        partition.begin[n_counts] = total
         for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
             write_records(partition, chunk, &status[chunk])
         bad[0] = first_error(status, n_threads)
@@ -376,7 +492,6 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             apply_records(partition, tile, threadid())
         partition.start = partition.stop
     free_marks(&partition.marks)
-    free(partition.begin)
-    free(partition.records)
+    free(partition.first)
     free(partition.sums)
     return True

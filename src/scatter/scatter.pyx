@@ -19,9 +19,8 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                 copies are combined in order
     PARTITION   (partition.pxd) all other large scatters: propagation blocking. Destinations are cut into tiles that
                 fit L2. In rounds of a bounded number of updates:
-                    count_records  each thread counts the updates of its chunk by tile (histogram)
-                    write_records  each thread writes records (position in the tile, update), in order, to its part of
-                                   each tile
+                    write_records  each thread resolves its chunk of the updates and writes them as records (position
+                                   in the tile, update), in order, to a bucket for each tile
                     apply_records  the thread that owns a tile copies the tile of data and applies the tile's records
 
 For ASSIGN the last writer wins, since updates are applied in order (in ROWS, order_updates keeps only the last).

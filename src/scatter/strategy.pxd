@@ -5,7 +5,7 @@ from common.strategies cimport (
 )
 from common.threads cimport n_tasks_for
 from scatter.job cimport Job
-from scatter.partition cimport TILE_SHIFT, Partition, can_partition, describe_partition, is_scattered
+from scatter.partition cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.private cimport can_be_private
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.rows cimport Rows, describe_rows
@@ -14,30 +14,33 @@ from scatter.units cimport Units
 cdef extern from *:
     """
     #if defined(__linux__)
-      #include <unistd.h>
+      #include <stdio.h>
     #endif
+    /* Bytes of the L3 of the first CPU; 0: unknown. (sysconf has the sum of a socket's on AMD.) */
     static Py_ssize_t gs_l3_bytes(void) {
-    #if defined(_SC_LEVEL3_CACHE_SIZE)
         static Py_ssize_t known = -1;
         if (known < 0) {
-            long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
-            known = size > 0 ? size : 0;
+            long kibibytes = 0;
+    #if defined(__linux__)
+            FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
+            if (file) {
+                if (fscanf(file, "%ldK", &kibibytes) != 1 || kibibytes < 0 || kibibytes > 1 << 21) kibibytes = 0;
+                fclose(file);
+            }
+    #endif
+            known = (Py_ssize_t)kibibytes << 10;
         }
         return known;
-    #else
-        return 0;
-    #endif
     }
     """
-    Py_ssize_t l3_bytes "gs_l3_bytes" () noexcept nogil  # 0: unknown
+    Py_ssize_t l3_bytes "gs_l3_bytes" () noexcept nogil
 
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
     ROWS_PER_UPDATE = 8         # with more, marks are in a hash table, which SERIAL has
-    # Bytes of a result from which a partition is faster on one thread; on more threads, smaller results gain too. A
-    # larger L3 raises the limit, up to MAX_PARTITION_BYTES: serial scatters are faster if data is in L3.
-    PARTITION_BYTES = 1 << 25
-    MAX_PARTITION_BYTES = 3 << 24
+    # Bytes of a result from which a partition is faster on one thread: half of L3, within these limits.
+    MIN_PARTITION_BYTES = 1 << 23
+    MAX_PARTITION_BYTES = 3 << 23
 
 cdef struct Descriptions:
     # One per strategy. Units is described by the caller; the others are valid once their strategy was considered.
@@ -91,9 +94,12 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     describe_partition(partition, job)
     if can_be_private(job, partition.low, partition.reach, False):
         return PRIVATE
-    # PARTITION costs two more passes over the updates, shared by the threads; SERIAL costs one thread's cache misses.
-    worth = min(max(<Py_ssize_t>PARTITION_BYTES, l3_bytes()), <Py_ssize_t>MAX_PARTITION_BYTES)
-    worth = max(worth // (job.n_threads * job.n_threads), <Py_ssize_t>2 << TILE_SHIFT)
+    # PARTITION costs one more pass over the updates, shared by the threads; SERIAL costs one thread's cache misses.
+    worth = min(max(<Py_ssize_t>MIN_PARTITION_BYTES, l3_bytes() // 2), <Py_ssize_t>MAX_PARTITION_BYTES)
+    if job.n_threads == 2:
+        worth = worth // 8 * 5
+    elif job.n_threads > 2:
+        worth //= 8
     if (n_tuples >= MIN_PARTITION and partition.reach >= worth and can_partition(partition)
             and is_scattered(partition)):
         return PARTITION

@@ -198,7 +198,7 @@ class TestWorstCases:
 class TestRounds:
     """More updates than records fit at a time: later rounds go on where earlier ones ended."""
 
-    N = 13_000_000  # 4 bytes of place and 1 or 4 of update each, against 31 MiB
+    N = 13_000_000  # records of 8 bytes, against 56 MiB
 
     @pytest.mark.parametrize("n_threads", [1, 2, 5])
     def test_sums_of_all_rounds(self, n_threads):

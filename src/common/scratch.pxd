@@ -1,0 +1,12 @@
+# Large scratch memory, from the free list of memory.pyx: malloc would map and unmap it in every call.
+cimport numpy as cnp
+
+
+cdef inline cnp.ndarray allocate_scratch(Py_ssize_t n_bytes):
+    """None: there is no memory."""
+    from gatherscatter._kernels.memory import empty
+    from numpy import dtype
+    try:
+        return empty((n_bytes,), dtype("u1"))
+    except MemoryError:
+        return None

@@ -1,0 +1,126 @@
+"""PARTITION: buckets, their segments and links, tiles, rounds. The result is the sequential loop's to the bit."""
+
+import gatherscatter as gs
+import ml_dtypes
+import numpy as np
+import pytest
+from assertions import assert_same_bits
+from gatherscatter._kernels import scatter as kernel
+from gatherscatter._kernels.codes import ScatterStrategy
+from gatherscatter.backends import kernels
+
+TEAMS = [1, 2, 3, 8, 192]
+# By the width of a record's payload, with the dtypes' own kernels.
+DTYPES = ["u1", "i2", "f2", ml_dtypes.bfloat16, "f4", "i8", "f8", "D"]
+
+
+def partitioned(n_threads, data, indices, updates, **options):
+    with kernels.forced(n_threads, scatter="partition"):
+        result = gs.scatter(data, indices, updates, **options)
+        assert kernel.last_strategy() == ScatterStrategy.PARTITION
+    return result
+
+
+def loop(data, indices, updates, reduction):
+    result = data.copy()
+    if reduction == "none":
+        for i, update in zip(indices.tolist(), updates, strict=True):
+            result[i] = update
+    else:
+        for i, update in zip(indices.tolist(), updates, strict=True):
+            result[i] = {"add": np.add, "max": np.maximum}[reduction](result[i], update)
+    return result
+
+
+def operands(n_destinations, n_updates, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.integers(-2, 3, n_updates)
+    updates = (rng.choice([-1, 1], n_updates) * scale * rng.random(n_updates)).astype(dtype)
+    return rng.random(n_destinations).astype(dtype), rng.integers(0, n_destinations, n_updates), updates
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("n_threads", TEAMS)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of casts to integers
+def test_every_payload_on_every_team(dtype, n_threads):
+    data, indices, updates = operands(900, 4000, np.dtype(dtype))
+    for reduction in ("add", "none"):
+        expected = loop(data, indices, updates, reduction)
+        assert_same_bits(partitioned(n_threads, data, indices, updates, reduction=reduction), expected)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f8", "D"])
+def test_buckets_of_every_length(dtype):
+    """Up to some segments: of 128 bytes in so small a job, so that a bucket ends before, at and after each link."""
+    for n in range(1, 70):
+        updates = np.arange(1, n + 1).astype(dtype)
+        result = partitioned(1, np.zeros(64, dtype), np.full(n, 7), updates)
+        assert result[7] == updates[-1]
+        assert np.count_nonzero(result) == 1
+        result = partitioned(1, np.zeros(64, dtype), np.full(n, 7), updates, reduction="add")
+        assert result[7] == updates.sum(dtype=dtype)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 192])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_segments_of_full_size(dtype, n_threads):
+    n = 300_000
+    data, indices, updates = operands(20_000, n, np.dtype(dtype))
+    expected = data.copy()
+    np.add.at(expected, indices, updates)  # one after the other
+    assert_same_bits(partitioned(n_threads, data, indices, updates, reduction="add"), expected)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_one_destination_gets_all(n_threads):
+    data, _, updates = operands(5000, 100_000, np.dtype("f4"))
+    indices = np.full(100_000, 4321)
+    expected = data.copy()
+    np.add.at(expected, indices, updates)
+    assert_same_bits(partitioned(n_threads, data, indices, updates, reduction="add"), expected)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8", "D"])
+@pytest.mark.parametrize("n_threads", [1, 3, 192])
+def test_skipped_updates_are_nowhere(dtype, n_threads):
+    data, indices, updates = operands(900, 3000, np.dtype(dtype))
+    indices[::3] += 900
+    indices[1::7] -= 5000
+    inside = (indices >= -900) & (indices < 900)
+    expected = loop(data, indices[inside] % 900, updates[inside], "add")
+    assert_same_bits(partitioned(n_threads, data, indices, updates, reduction="add", mode="drop"), expected)
+    nothing = partitioned(n_threads, data, np.full(3000, 900), updates, reduction="add", mode="drop")
+    assert_same_bits(nothing, data)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("step", [-1, 2, -3])
+def test_results_of_any_stride(n_threads, step):
+    data, indices, updates = operands(2700, 5000, np.dtype("f4"))
+    indices %= len(data[::step])
+    expected = data.copy()
+    expected[::step] = loop(data[::step], indices, updates, "add")
+    with kernels.forced(n_threads, scatter="partition"):
+        gs.scatter(data[::step], indices, updates, reduction="add", out=data[::step])
+        assert kernel.last_strategy() == ScatterStrategy.PARTITION
+    assert_same_bits(data, expected)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_short_rows_are_read_where_they_lie(n_threads):
+    rng = np.random.default_rng(0)
+    data, updates = rng.random((700, 3), "f4"), rng.random((4000, 3), "f4")
+    indices = rng.integers(0, 700, 4000)
+    expected = data.copy()
+    np.add.at(expected, indices, updates)
+    assert_same_bits(partitioned(n_threads, data, indices, updates, reduction="add"), expected)
+
+
+def test_a_bad_index_in_the_last_chunk_leaves_out_as_it_was():
+    data, indices, updates = operands(900, 4000, np.dtype("f4"))
+    before = data.copy()
+    indices[-1] = 900
+    for n_threads in TEAMS:
+        with kernels.forced(n_threads, scatter="partition"), pytest.raises(IndexError, match=r"\[3999\] = 900"):
+            gs.scatter(data, indices, updates, reduction="add", out=data)
+        assert_same_bits(data, before)

@@ -90,7 +90,7 @@ cdef enum:
     CACHE_LINE = 64      # bytes (128 on some CPUs)
 
 
-cdef inline void prefetch_stream(const char* p, Py_ssize_t n_bytes) noexcept nogil:
+cdef inline inline_void prefetch_stream(const char* p, Py_ssize_t n_bytes) noexcept nogil:
     """Software prefetch of what will be read sequentially STREAM_AHEAD bytes after n_bytes at p.
 
     Between random accesses the hardware prefetcher loses a stream: without this, indices and updates would arrive late.

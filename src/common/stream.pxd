@@ -2,8 +2,9 @@
 #
 # An ordinary store first reads the cache line that it writes to (a read for ownership): a third of the traffic of a
 # copy. Non-temporal stores avoid this read, but lines must be written whole, and the result is then in memory, not in
-# the caches. They are used for results of STREAM_BYTES or more on Intel CPUs; on two cores of an AMD EPYC (Zen 4) they
-# were slower than ordinary stores. GATHERSCATTER_STREAM=0 or 1 in the environment overrides the choice.
+# the caches. They are used for results of STREAM_BYTES or more on x86-64 with AVX; elsewhere these functions are plain
+# copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. GATHERSCATTER_STREAM=0 or 1 in the
+# environment overrides the choice.
 from libc.stdint cimport int64_t
 
 cdef extern from *:
@@ -12,6 +13,25 @@ cdef extern from *:
     #include <stdint.h>
     #include <stdlib.h>
     #include <string.h>
+    /* Software prefetch of the row that is moved GS_AHEAD rows later, or of the part of it that the hardware does not
+       prefetch by itself. */
+    enum { GS_AHEAD = 8 };
+    #if defined(__GNUC__) || defined(__clang__)
+      #define GS_ALWAYS_INLINE __attribute__((always_inline)) static inline  /* GCC drops calls of a function without effects */
+    #else
+      #define GS_ALWAYS_INLINE static inline
+    #endif
+    GS_ALWAYS_INLINE void gs_prefetch_row(const char *row, size_t size) {
+    #if defined(__GNUC__) || defined(__clang__)
+        enum { PART = 512 };
+        if (size > PART) size = PART;
+        for (size_t j = 0; j < size; j += 64) __builtin_prefetch(row + j);
+    #endif
+    }
+    GS_ALWAYS_INLINE void gs_prefetch_ahead(const char *data, const int64_t *offsets, ptrdiff_t i, ptrdiff_t n,
+                                            size_t size) {
+        if (i + GS_AHEAD < n) gs_prefetch_row(data + offsets[i + GS_AHEAD], size);
+    }
     #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
       #include <immintrin.h>
       static int gs_can_stream(void) {
@@ -19,7 +39,7 @@ cdef extern from *:
           if (known < 0) {
               const char *asked = getenv("GATHERSCATTER_STREAM");
               __builtin_cpu_init();
-              known = __builtin_cpu_supports("avx") && (asked && *asked ? *asked != '0' : __builtin_cpu_is("intel"));
+              known = __builtin_cpu_supports("avx") && !(asked && *asked == '0');
           }
           return known;
       }
@@ -36,13 +56,17 @@ cdef extern from *:
       static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
                                  size_t size) {
           if (((uintptr_t)out | step | size) % 64 == 0) {
-              for (ptrdiff_t i = 0; i < n; i++) gs_stream_lines(out + i * step, data + offsets[i], size);
+              for (ptrdiff_t i = 0; i < n; i++) {
+                  gs_prefetch_ahead(data, offsets, i, n, size);
+                  gs_stream_lines(out + i * step, data + offsets[i], size);
+              }
               return;
           }
           for (ptrdiff_t i = 0; i < n; i++) {
               char *to = out + i * step;
               const char *from = data + offsets[i];
               size_t head = -(uintptr_t)to & 63, lines;
+              gs_prefetch_ahead(data, offsets, i, n, size);
               if (head > size) head = size;
               lines = (size - head) & ~(size_t)63;
               memcpy(to, from, head);
@@ -57,13 +81,21 @@ cdef extern from *:
       static int gs_can_stream(void) { return 0; }
       static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
                                  size_t size) {
-          for (ptrdiff_t i = 0; i < n; i++) memcpy(out + i * step, data + offsets[i], size);
+          for (ptrdiff_t i = 0; i < n; i++) {
+              gs_prefetch_ahead(data, offsets, i, n, size);
+              memcpy(out + i * step, data + offsets[i], size);
+          }
       }
       static void gs_stream_contiguous(char *out, const char *in, size_t n) { memcpy(out, in, n); }
       static void gs_stream_fence(void) {}
     #endif
     """
+    enum:
+        ROWS_AHEAD "GS_AHEAD"
     bint can_stream "gs_can_stream" () noexcept nogil
+    void prefetch_row "gs_prefetch_row" (const char* row, size_t size) noexcept nogil
+    void prefetch_ahead "gs_prefetch_ahead" (const char* data, const int64_t* offsets, Py_ssize_t i, Py_ssize_t n,
+                                             size_t size) noexcept nogil
     # Copy rows of size bytes from data + offsets to out, step bytes apart.
     void stream_rows "gs_stream_rows" (char* out, Py_ssize_t step, const char* data, const int64_t* offsets,
                                        Py_ssize_t n, size_t size) noexcept nogil

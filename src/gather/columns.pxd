@@ -8,16 +8,18 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.items cimport bytes16, cloned_void, inline_void, is_word, word_t
+from common.items cimport CACHE_LINE, bytes16, cloned_void, inline_void, is_word, prefetch_l2, word_t
 from common.resolve cimport SKIPPED, Tuples, find_trivial, resolve_strided, resolve_trivial, trivial_index_t
 from common.threads cimport team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, add_axis, finish_walk, seek, start_walk
+from gather.blocks cimport move_words
 from gather.job cimport Job
 
 cdef enum:
-    COLUMN_BYTES = 128          # of a tile's row: two cache lines, which hardware prefetches as a pair
-    MAX_TILE_BYTES = 1 << 20
+    COLUMN_BYTES = 256          # of a tile's row: long enough for the hardware to read and write whole lines
+    MAX_TILE_BYTES = 1 << 21
     MIN_COLUMNS_BYTES = 1 << 20  # of data: for less, packing is slower
+    ROWS_AHEAD = 8              # for the prefetch: the hardware's does not follow strides of more than a page
 
 cdef struct Columns:
     const Job* job
@@ -30,6 +32,14 @@ cdef struct Columns:
     Py_ssize_t index_column
     Py_ssize_t columns_per_tile
     Py_ssize_t n_tiles
+
+
+cdef inline inline_void prefetch_row(const char* row, Py_ssize_t n_bytes) noexcept nogil:
+    cdef Py_ssize_t i = 0
+    while i < n_bytes:
+        prefetch_l2(row + i)
+        i += CACHE_LINE
+    prefetch_l2(row + n_bytes - 1)  # a row that is not aligned touches one line more
 
 
 cdef inline inline_void move_columns(word_t* kind, const char* tile, const int64_t* offsets, Py_ssize_t n_columns,
@@ -53,13 +63,15 @@ cdef inline inline_void move_trivial_tile(word_t* kind, trivial_index_t* index_k
     cdef Py_ssize_t row
     for row in range(columns.n_rows + 1):
         if row < columns.n_rows:
+            prefetch_row(indices + (row + ROWS_AHEAD) * columns.index_row,
+                         COLUMN_BYTES // sizeof(word_t) * sizeof(trivial_index_t))
             resolve_trivial(index_kind, 1, &columns.tuples, indices + row * columns.index_row, 0, sizeof(word_t),
                             COLUMN_BYTES // sizeof(word_t), offsets[row & 1], out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
         if row > 0:
-            move_columns(kind, tile, offsets[row - 1 & 1], COLUMN_BYTES // sizeof(word_t), NULL,
-                         out + (row - 1) * columns.out_row)
+            move_words(kind, tile, offsets[row - 1 & 1], COLUMN_BYTES // sizeof(word_t),
+                       out + (row - 1) * columns.out_row)
 
 
 cdef inline inline_void move_tile(word_t* kind, const Columns* columns, const char* tile, Py_ssize_t n_columns,
@@ -100,6 +112,7 @@ cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* 
     out = columns.job.out + cursor.offset[OTHER] + column * width
     if n_columns == columns.columns_per_tile:
         for i in range(columns.size):
+            prefetch_row(data + (i + ROWS_AHEAD) * columns.data_row, COLUMN_BYTES)
             memcpy(tile + i * COLUMN_BYTES, data + i * columns.data_row, COLUMN_BYTES)
     else:
         for i in range(columns.size):

@@ -10,7 +10,7 @@ from common.resolve cimport are_trivial, resolve_strided, resolve_trivial, trivi
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
-from gather.blocks cimport prefetch_block
+from gather.blocks cimport move_words, prefetch_block
 from gather.job cimport Job, work_ns
 
 cdef enum:
@@ -19,22 +19,6 @@ cdef enum:
 cdef struct Runs:
     const Job* job
     Py_ssize_t tuples_per_task
-
-
-cdef inline inline_void move_run_block(word_t* kind, const char* data, const int64_t* offsets,
-                                       char* out) noexcept nogil:
-    """Unrolled by four, which compilers do not do at -O3."""
-    cdef Py_ssize_t i
-    cdef word_t item0, item1, item2, item3
-    for i in range(0, RUN_BLOCK, 4):
-        memcpy(&item0, data + offsets[i], sizeof(word_t))
-        memcpy(&item1, data + offsets[i + 1], sizeof(word_t))
-        memcpy(&item2, data + offsets[i + 2], sizeof(word_t))
-        memcpy(&item3, data + offsets[i + 3], sizeof(word_t))
-        memcpy(out + i * <Py_ssize_t>sizeof(word_t), &item0, sizeof(word_t))
-        memcpy(out + (i + 1) * <Py_ssize_t>sizeof(word_t), &item1, sizeof(word_t))
-        memcpy(out + (i + 2) * <Py_ssize_t>sizeof(word_t), &item2, sizeof(word_t))
-        memcpy(out + (i + 3) * <Py_ssize_t>sizeof(word_t), &item3, sizeof(word_t))
 
 
 cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int k, const Job* job, const char* p,
@@ -72,10 +56,10 @@ cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int 
         resolved += n_next
         if n_offsets == RUN_BLOCK:
             if streams:
-                move_run_block(kind, data, offsets, scratch)
+                move_words(kind, data, offsets, RUN_BLOCK, scratch)
                 stream_contiguous(out, scratch, RUN_BLOCK * sizeof(word_t))
             else:
-                move_run_block(kind, data, offsets, out)
+                move_words(kind, data, offsets, RUN_BLOCK, out)
         else:
             for i in range(n_offsets):
                 memcpy(&item, data + offsets[i], sizeof(word_t))

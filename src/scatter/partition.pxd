@@ -316,7 +316,7 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
         memcpy(to.out, to.data, end - start)
 
 
-cdef inline void prefetch_segment(const Partition* partition, const char* record) noexcept nogil:
+cdef inline inline_void prefetch_segment(const Partition* partition, const char* record) noexcept nogil:
     """Prefetch the rest of a segment, from a record on."""
     cdef Py_ssize_t i = 0
     cdef Py_ssize_t n = partition.segment_bytes - (<uintptr_t>record & (partition.segment_bytes - 1))

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from common.codes cimport ASSIGN, OK
-from common.items cimport CACHE_LINE, prefetch_l1
+from common.items cimport CACHE_LINE, inline_void, prefetch_l1
 from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
 from common.rows cimport Row
 from common.stream cimport STREAM_ROW, stream_fence, stream_rows
@@ -190,7 +190,7 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
         row += n
 
 
-cdef inline void prefetch_row(const char* row, Py_ssize_t row_bytes) noexcept nogil:
+cdef inline inline_void prefetch_row(const char* row, Py_ssize_t row_bytes) noexcept nogil:
     cdef Py_ssize_t line
     for line in range(row_bytes // CACHE_LINE):
         prefetch_l1(row + line * CACHE_LINE)

@@ -11,11 +11,13 @@ from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so 
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset
+cimport numpy as cnp
 
 from common.codes cimport ASSIGN, OK
-from common.items cimport CACHE_LINE, inline_void, prefetch_l1
+from common.items cimport CACHE_LINE, inline_void, prefetch_l1, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
 from common.rows cimport Row
+from common.scratch cimport allocate_scratch
 from common.stream cimport STREAM_ROW, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
@@ -107,36 +109,53 @@ cdef inline void resolve_row_ids(const Rows* rows, Py_ssize_t chunk, Py_ssize_t*
         start += n
 
 
+cdef inline Py_ssize_t select_owned(const Rows* rows, Py_ssize_t block, uint32_t low, uint32_t width, uint32_t* owned,
+                                    uint32_t* owned_rows, uint32_t* below) noexcept nogil:
+    """Select the updates of a block of OWNED whose row is one of low to low + width, and return how many there are.
+
+    Without a branch, which could not be predicted. Unsigned comparisons also exclude -1 (skipped).
+    OUT  owned: the updates; owned_rows: their rows, less low; below: is advanced by the number of rows below low
+    """
+    cdef Py_ssize_t i, n = 0
+    cdef uint32_t row
+    for i in range(block * OWNED, min((block + 1) * OWNED, rows.n)):
+        row = <uint32_t>rows.row[i]
+        below[0] += row < low
+        owned[n] = <uint32_t>i
+        owned_rows[n] = row - low
+        n += row - low < width
+    return n
+
+
 cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogil:
-    """Group the updates of the owner's rows, low to low + width. Unsigned comparisons also exclude -1 (skipped)."""
+    """Group the updates of the owner's rows."""
     cdef uint32_t low = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner)
     cdef uint32_t width = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner + 1) - low
     cdef uint32_t* end = rows.end + low
-    cdef uint32_t row, count, below = 0
-    cdef Py_ssize_t i
+    cdef uint32_t owned[OWNED]
+    cdef uint32_t owned_rows[OWNED]
+    cdef uint32_t count, begin, below = 0
+    cdef Py_ssize_t block, i
     memset(end, 0, width * sizeof(uint32_t))
+    for block in range((rows.n + OWNED - 1) // OWNED):
+        for i in range(select_owned(rows, block, low, width, owned, owned_rows, &below)):
+            if rows.job.step.reduction == ASSIGN:
+                end[owned_rows[i]] = owned[i] + 1  # the last writer wins
+            else:
+                end[owned_rows[i]] += 1  # histogram
     if rows.job.step.reduction == ASSIGN:
-        for i in range(rows.n):  # the last writer wins
-            row = <uint32_t>rows.row[i] - low
-            if row < width:
-                end[row] = <uint32_t>i + 1
         return
-    for i in range(rows.n):  # histogram
-        row = <uint32_t>rows.row[i]
-        below += row < low
-        if row - low < width:
-            end[row - low] += 1
+    begin = below
     for i in range(width):  # prefix sum
         count = end[i]
-        end[i] = below + count if rows.in_update_order else below  # the begin; the next loop advances it to the end
-        below += count
+        end[i] = begin + count if rows.in_update_order else begin  # the next loop advances it to the end
+        begin += count
     if rows.in_update_order:
         return
-    for i in range(rows.n):
-        row = <uint32_t>rows.row[i] - low
-        if row < width:
-            rows.order[end[row]] = <uint32_t>i
-            end[row] += 1
+    for block in range((rows.n + OWNED - 1) // OWNED):
+        for i in range(select_owned(rows, block, low, width, owned, owned_rows, &below)):
+            rows.order[end[owned_rows[i]]] = owned[i]
+            end[owned_rows[i]] += 1
 
 
 cdef inline void count_chunk(const Rows* rows, Py_ssize_t chunk) noexcept nogil:
@@ -236,6 +255,26 @@ cdef inline void finish_rows(const Rows* rows, char* target, Py_ssize_t row, Py_
         divide_rows(&rows.job.step, &marks, rows.job.include_self, target, rows.job.row_bytes, n)
 
 
+cdef inline void stream_combined(const Rows* rows, char* scratch, const char* updates, Py_ssize_t row, Py_ssize_t first,
+                                 Py_ssize_t n, Py_ssize_t batch) noexcept nogil:
+    """Write n rows by non-temporal stores: from data, or from scratch if they have updates."""
+    cdef const Job* job = rows.job
+    cdef const char* data = job.data + row * job.row_bytes
+    cdef int64_t offsets[MAX_BATCH]
+    cdef Py_ssize_t i
+    cdef Py_ssize_t end = first
+    for i in range(n):
+        offsets[i] = i * job.row_bytes
+        if rows.end[row + i] > end or rows.marks.width:
+            memcpy(scratch + offsets[i], data + offsets[i], job.row_bytes)
+            offsets[i] += <int64_t>(<size_t>scratch - <size_t>data)
+        end = rows.end[row + i]
+    combine_ordered(rows, scratch, updates, row, first, end, batch)
+    if rows.marks.width:
+        finish_rows(rows, scratch, row, n)
+    stream_rows(job.out + row * job.row_bytes, job.row_bytes, data, offsets, n, job.row_bytes)
+
+
 cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
     """Write rows from data, combined with their updates, some rows at a time."""
     cdef const Job* job = rows.job
@@ -247,27 +286,22 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef Py_ssize_t last, n, n_bytes
     cdef const char* data
     cdef char* out
-    cdef char* target
-    cdef int64_t zero = 0
     while row < stop:
         n = min(batch, stop - row)
         n_bytes = n * job.row_bytes
         last = rows.end[row + n - 1]
-        out = job.out + row * job.row_bytes
-        target = out
         if rows.fresh:
             data = job.data + row * job.row_bytes
-            if first == last:
-                copy_rows(rows, out, data, &zero, 1, n_bytes)
-            else:
-                if rows.streams:
-                    target = scratch
-                memcpy(target, data, n_bytes)
-        combine_ordered(rows, target, updates, row, first, last, batch)
-        if rows.marks.width:
-            finish_rows(rows, target, row, n)
-        if target == scratch:
-            stream_rows(out, 0, scratch, &zero, 1, n_bytes)
+            prefetch_stream(data, n_bytes)
+        if rows.streams:
+            stream_combined(rows, scratch, updates, row, first, n, batch)
+        else:
+            out = job.out + row * job.row_bytes
+            if rows.fresh:
+                memcpy(out, data, n_bytes)
+            combine_ordered(rows, out, updates, row, first, last, batch)
+            if rows.marks.width:
+                finish_rows(rows, out, row, n)
         first = last
         row += n
 
@@ -303,35 +337,35 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
     cdef const Job* job = rows.job
     cdef const char* updates = job.updates + rows.start * rows.update_step
     cdef uint32_t owned[OWNED]
+    cdef uint32_t owned_rows[OWNED]
+    cdef uint32_t below = 0
     cdef int64_t offsets[MAX_BATCH]
     cdef int64_t update_offsets[MAX_BATCH]
     cdef int64_t ids[MAX_BATCH]
     cdef int32_t firsts[MAX_BATCH + 1]
     cdef Py_ssize_t n_firsts = 0
     cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, PREFETCH_DISTANCE // job.row_bytes), <Py_ssize_t>MAX_BATCH)
+    cdef char* out = job.out + low * job.row_bytes
     cdef Py_ssize_t block, i, j, n, m
     for block in range((rows.n + OWNED - 1) // OWNED):
-        n = 0
-        for i in range(block * OWNED, min((block + 1) * OWNED, rows.n)):
-            owned[n] = <uint32_t>i
-            n += <uint32_t>rows.row[i] - <uint32_t>low < <uint32_t>width
+        n = select_owned(rows, block, <uint32_t>low, <uint32_t>width, owned, owned_rows, &below)
         j = 0
         while j < n:
             m = min(batch, n - j)
             for i in range(m):
-                offsets[i] = rows.row[owned[j + i]] * job.row_bytes
+                offsets[i] = owned_rows[j + i] * job.row_bytes
                 update_offsets[i] = owned[j + i] * rows.update_step
                 if j + i + batch < n:
-                    prefetch_row(job.out + rows.row[owned[j + i + batch]] * job.row_bytes, job.row_bytes)
+                    prefetch_row(out + owned_rows[j + i + batch] * job.row_bytes, job.row_bytes)
                     prefetch_row(updates + owned[j + i + batch] * rows.update_step, job.row_bytes)
             if rows.marks.width:
                 for i in range(m):
-                    ids[i] = rows.row[owned[j + i]]
+                    ids[i] = low + owned_rows[j + i]
                 note_firsts(&rows.marks, ids, offsets, m, firsts, &n_firsts)
                 for i in range(n_firsts if rows.marks.assigns else 0):
-                    memcpy(job.out + offsets[firsts[i]], updates + update_offsets[firsts[i]], job.row_bytes)
+                    memcpy(out + offsets[firsts[i]], updates + update_offsets[firsts[i]], job.row_bytes)
                     offsets[firsts[i]] = SKIPPED
-            combine_rows_block(&job.step, job.out, offsets, updates, update_offsets, 0, m)
+            combine_rows_block(&job.step, out, offsets, updates, update_offsets, 0, m)
             j += m
 
 
@@ -358,13 +392,12 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t tuple_bytes = sizeof(int32_t) + (sizeof(uint32_t) if combines else 0)
     cdef Py_ssize_t per_round = min(n_tuples, <Py_ssize_t>SCRATCH_BYTES // tuple_bytes)
     cdef Py_ssize_t chunk, task
-    rows.end = <uint32_t*>malloc(rows.n_rows * sizeof(uint32_t))
-    rows.row = <int32_t*>malloc(per_round * tuple_bytes)
+    cdef cnp.ndarray lists = allocate_scratch(rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes)
     rows.marks = rows.job.marks
-    if rows.end == NULL or rows.row == NULL or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
-        free(rows.end)
-        free(rows.row)
+    if lists is None or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
         return False
+    rows.end = <uint32_t*>cnp.PyArray_DATA(lists)
+    rows.row = <int32_t*>(rows.end + rows.n_rows)
     rows.order = <uint32_t*>(rows.row + per_round)
     rows.counts = NULL
     rows.n_chunks = n_threads
@@ -402,7 +435,5 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
         rows.streams = False
         rows.start += rows.n
     free_marks(&rows.marks)
-    free(rows.end)
-    free(rows.row)
     free(rows.counts)
     return True

@@ -1,10 +1,14 @@
 # cython: language_level=3, freethreading_compatible=True
-"""A free list of memory for large results.
+"""Free lists of memory for results.
 
 The first touch of a new page costs more than the gather that fills it: a page fault, and the system zeroes the page.
-So the memory of a freed large result is kept for the next one, up to a limit. It is marked with MADV_FREE: the system
-may reclaim it under memory pressure, and until then its next use causes no page fault. Results are allocated through
-NumPy's allocator hook (NEP 49), with which each array holds the handler that frees it.
+So the memory of a freed result is kept for the next one, up to a limit. Results are allocated through NumPy's allocator
+hook (NEP 49), with which each array holds the handler that frees it.
+
+Large results, of 4 MiB or more, get huge pages. When freed, these are marked with MADV_FREE: the system may reclaim
+them under memory pressure, and until then their next use causes no page fault. Small results, of 256 KiB or more, get
+ordinary pages, at most 32 MiB of which are kept and not marked, since marking them takes longer than writing them. (The
+C library keeps memory of this size too, but returns it whenever two results are freed after each other.)
 
 Linux only; other systems use NumPy's default allocator.
 """
@@ -25,10 +29,10 @@ cdef extern from *:
       #include <stdlib.h>
       #include <sys/mman.h>
       #define GS_KEEPS 1
-      static void* gs_map(size_t size, size_t alignment) {
+      static void* gs_map(size_t size, size_t alignment, int huge) {
           void* memory;
           if (posix_memalign(&memory, alignment, size) != 0) return NULL;
-          madvise(memory, size, MADV_HUGEPAGE);
+          if (huge) madvise(memory, size, MADV_HUGEPAGE);
           return memory;
       }
       static void gs_unmap(void* memory) { free(memory); }
@@ -39,13 +43,13 @@ cdef extern from *:
       }
     #else
       #define GS_KEEPS 0
-      static void* gs_map(size_t size, size_t alignment) { return NULL; }
+      static void* gs_map(size_t size, size_t alignment, int huge) { return NULL; }
       static void gs_unmap(void* memory) {}
       static void gs_mark_free(void* memory, size_t size) {}
     #endif
     """
     bint KEEPS "GS_KEEPS"
-    void* map_pages "gs_map"(size_t size, size_t alignment) noexcept nogil
+    void* map_pages "gs_map"(size_t size, size_t alignment, bint huge) noexcept nogil
     void unmap_pages "gs_unmap"(void* memory) noexcept nogil
     void mark_free "gs_mark_free"(void* memory, size_t size) noexcept nogil  # allow the system to reclaim it
 
@@ -65,8 +69,11 @@ cdef extern from "numpy/arrayobject.h":
     PyObject* PyDataMem_DefaultHandler
 
 cdef enum:
-    LARGE = 1 << 22     # bytes: smaller arrays use NumPy's allocator, since the C library keeps free lists for them
-    PAGE = 1 << 21      # a huge page
+    LARGE = 1 << 22     # bytes
+    SMALL = 1 << 18     # bytes: smaller arrays use NumPy's allocator
+    SMALL_LIMIT = 1 << 25
+    HUGE_PAGE = 1 << 21
+    PAGE = 1 << 12
     HEADER = 64         # bytes in front of an array, for the capacity
     MAX_BLOCKS = 16
 
@@ -80,12 +87,12 @@ cdef struct Kept:
     size_t bytes
     size_t limit
 
-cdef Kept kept
+cdef Kept kept_small
+cdef Kept kept_large
 cdef PyThread_type_lock lock = PyThread_allocate_lock()
 cdef PyDataMem_Handler handler
-kept.n_blocks = 0
-kept.bytes = 0
-kept.limit = 0
+memset(&kept_small, 0, sizeof(Kept))
+memset(&kept_large, 0, sizeof(Kept))
 
 
 cdef inline size_t* capacity_of(void* memory) noexcept nogil:
@@ -93,7 +100,11 @@ cdef inline size_t* capacity_of(void* memory) noexcept nogil:
     return <size_t*>(<char*>memory - HEADER)
 
 
-cdef inline char* remove(int i) noexcept nogil:
+cdef inline Kept* list_of(size_t capacity) noexcept nogil:
+    return &kept_large if capacity >= LARGE else &kept_small
+
+
+cdef inline char* remove(Kept* kept, int i) noexcept nogil:
     cdef char* memory = kept.blocks[i].memory
     kept.bytes -= kept.blocks[i].capacity
     kept.n_blocks -= 1
@@ -104,7 +115,10 @@ cdef inline char* remove(int i) noexcept nogil:
 
 
 cdef void* allocate(void* ctx, size_t size) noexcept nogil:
-    cdef size_t capacity = (size + HEADER + PAGE - 1) & ~(<size_t>PAGE - 1)
+    cdef bint is_large = size + HEADER >= LARGE
+    cdef size_t page = HUGE_PAGE if is_large else PAGE
+    cdef size_t capacity = (size + HEADER + page - 1) & ~(page - 1)
+    cdef Kept* kept = list_of(capacity)
     cdef char* memory = NULL
     cdef int i, best = -1
     if capacity < size:
@@ -116,10 +130,10 @@ cdef void* allocate(void* ctx, size_t size) noexcept nogil:
                 best = i
     if best >= 0:
         capacity = kept.blocks[best].capacity
-        memory = remove(best)
+        memory = remove(kept, best)
     PyThread_release_lock(lock)
     if memory == NULL:
-        memory = <char*>map_pages(capacity, PAGE)
+        memory = <char*>map_pages(capacity, page, is_large)
     if memory == NULL:
         return NULL
     (<size_t*>memory)[0] = capacity
@@ -128,21 +142,24 @@ cdef void* allocate(void* ctx, size_t size) noexcept nogil:
 
 cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
     cdef size_t capacity
+    cdef Kept* kept
     cdef char* base
     cdef char* dropped[MAX_BLOCKS]
     cdef int i, n_dropped = 0
     if memory == NULL:
         return
     capacity = capacity_of(memory)[0]
+    kept = list_of(capacity)
     base = <char*>memory - HEADER
-    mark_free(base, capacity)
+    if capacity >= LARGE:
+        mark_free(base, capacity)
     PyThread_acquire_lock(lock, 1)
     if capacity > kept.limit:
         PyThread_release_lock(lock)
         unmap_pages(base)
         return
     while kept.n_blocks == MAX_BLOCKS or kept.bytes + capacity > kept.limit:
-        dropped[n_dropped] = remove(0)
+        dropped[n_dropped] = remove(kept, 0)
         n_dropped += 1
     kept.blocks[kept.n_blocks].memory = base
     kept.blocks[kept.n_blocks].capacity = capacity
@@ -192,12 +209,12 @@ keeps = bool(KEEPS)
 
 
 def empty(tuple shape, cnp.dtype dtype not None):
-    """As numpy.empty; the memory of a large array is returned to the free list when the array is freed."""
+    """As numpy.empty; the memory is returned to a free list when the array is freed."""
     cdef object before, n
     cdef object size = dtype.itemsize
     for n in shape:
         size *= n
-    if not KEEPS or size < LARGE or kept.limit == 0 or dtype.hasobject:
+    if not KEEPS or size < SMALL or kept_large.limit == 0 or dtype.hasobject:
         return np.empty(shape, dtype)
     before = PyDataMem_GetHandler()
     if <PyObject*>before != PyDataMem_DefaultHandler:  # another handler is installed
@@ -210,19 +227,24 @@ def empty(tuple shape, cnp.dtype dtype not None):
 
 
 def kept_bytes():
-    """Bytes on the free list now."""
-    return kept.bytes
+    """Bytes on the free lists now."""
+    return kept_small.bytes + kept_large.bytes
 
 
-def set_limit(size_t limit):
-    """Keep at most `limit` bytes, and return the excess to the system now."""
+cdef void set_limit_of(Kept* kept, size_t limit) noexcept nogil:
     cdef char* dropped[MAX_BLOCKS]
     cdef int i, n_dropped = 0
     PyThread_acquire_lock(lock, 1)
     kept.limit = limit
     while kept.bytes > limit:
-        dropped[n_dropped] = remove(0)
+        dropped[n_dropped] = remove(kept, 0)
         n_dropped += 1
     PyThread_release_lock(lock)
     for i in range(n_dropped):
         unmap_pages(dropped[i])
+
+
+def set_limit(size_t limit):
+    """Keep at most `limit` bytes of large results, and return the excess to the system now. 0: keep nothing."""
+    set_limit_of(&kept_large, limit)
+    set_limit_of(&kept_small, min(limit, <size_t>SMALL_LIMIT))

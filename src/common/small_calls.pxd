@@ -37,7 +37,7 @@ cdef extern from "numpy/arrayobject.h":
 
 
 cdef enum:
-    SMALL_BYTES = 1 << 20
+    SMALL_BYTES = 1 << 18  # of a result: larger ones use the free lists of memory.pyx
 
 
 cdef struct SmallCall:

@@ -17,7 +17,8 @@ cdef extern from *:
        prefetch by itself. */
     enum { GS_AHEAD = 8 };
     #if defined(__GNUC__) || defined(__clang__)
-      #define GS_ALWAYS_INLINE __attribute__((always_inline)) static inline  /* GCC drops calls of a function without effects */
+      /* Else GCC drops the calls, of functions without effects. */
+      #define GS_ALWAYS_INLINE __attribute__((always_inline)) static inline
     #else
       #define GS_ALWAYS_INLINE static inline
     #endif

@@ -112,6 +112,21 @@ def test_small_ones_and_objects_are_numpys():
         memory.empty((1 << 62,), np.dtype("f8"))
 
 
+def test_results_of_less_than_a_huge_page():
+    first, second = large(MIB), large(MIB // 2)
+    addresses = {address(first), address(second)}
+    del first, second
+    assert 3 * MIB // 2 < memory.kept() < 2 * MIB
+    first, second = large(MIB), large(MIB // 2)
+    assert {address(first), address(second)} == addresses
+    first[...] = 1
+    second[...] = 2
+    assert first.max() == 1
+    blocks = [large(3 * MIB) for _ in range(15)]
+    del blocks
+    assert memory.kept() <= 32 * MIB
+
+
 def test_threads():
     def work():
         for n in range(30):

@@ -22,3 +22,4 @@ class ScatterStrategy(IntEnum):
     ROW_PIECES = strategies.ROW_PIECES
     PRIVATE = strategies.PRIVATE
     PARTITION = strategies.PARTITION
+    COLUMN_TILES = strategies.COLUMN_TILES

@@ -256,7 +256,7 @@ cdef inline inline_void resolve_trivial(trivial_index_t* kind, int k, const Tupl
 cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
                                         int64_t start_step, Py_ssize_t n, int64_t* offsets,
                                         uint64_t* out_of_bounds) noexcept nogil:
-    """Offsets of n ≤ BLOCK tuples, step bytes apart at p. Tuple i adds to the offset start + i × start_step."""
+    """Offsets of n tuples, step bytes apart at p; if k > 1, at most BLOCK. Tuple i adds start + i × start_step."""
     cdef int64_t values[BLOCK]
     cdef int64_t outside = 0
     cdef Py_ssize_t i

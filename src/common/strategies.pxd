@@ -17,3 +17,4 @@ cdef enum ScatterStrategy:
     ROW_PIECES
     PRIVATE
     PARTITION
+    COLUMN_TILES

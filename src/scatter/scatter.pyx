@@ -7,6 +7,8 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
     SERIAL      (job.pxd: apply_tuples) one thread: for little work, few destinations, or if memory is short
     UNITS       (units.pxd) the leading axes of the result are those of the tuples (batches, *_elements along a later
                 axis): a thread copies one such unit of data and applies its updates while the unit is in the cache
+    COLUMN_TILES  (columns.pxd) *_elements along an axis with a long stride: columns of data are packed into a tile that
+                fits L2, and updated there
     ROWS        (rows.pxd) rows of a cache line or more, into a new result. In rounds of a bounded number of updates:
                     resolve_row_ids  each tuple becomes the row id of its destination
                     order_updates    each thread owns a range of rows and groups their updates, in order, by histogram
@@ -42,13 +44,14 @@ from common.small_calls cimport (
     write_element,
 )
 from common.strategies cimport (
-    AUTO, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
+    AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport chunk_start, team_size
 from common.walk cimport OTHER, is_linear
 from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
+from scatter.columns cimport describe_columns, run_columns
 from scatter.job cimport (
     N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, check_tuples, copy_data, count_tuples, divide_means,
     row_items,
@@ -174,6 +177,8 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
     cdef bint done = True
     if strategy == UNITS:
         done = run_units(&descriptions.units, job, &status)
+    elif strategy == COLUMN_TILES:
+        done = run_columns(&descriptions.columns, job, &status)
     elif strategy == ROWS:
         done = run_rows(&descriptions.rows, &status)
     elif strategy == ROW_PIECES:
@@ -240,6 +245,10 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
         work_ns += <double>job.out_bytes / 8
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
+    descriptions.by_columns = describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, False)
+    descriptions.has_columns = descriptions.by_columns or (
+        forced_strategy == COLUMN_TILES
+        and describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, True))
     return run(&job, &descriptions, choose_strategy(&job, forced_strategy, &descriptions))
 
 

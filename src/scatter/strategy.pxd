@@ -1,9 +1,10 @@
 # The choice of a strategy for a scatter.
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
-    AUTO, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
+    AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
 )
 from common.threads cimport n_tasks_for
+from scatter.columns cimport Columns
 from scatter.job cimport Job
 from scatter.partition cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.private cimport can_be_private
@@ -43,8 +44,12 @@ cdef enum:
     MAX_PARTITION_BYTES = 3 << 23
 
 cdef struct Descriptions:
-    # One per strategy. Units is described by the caller; the others are valid once their strategy was considered.
+    # One per strategy. Units and columns are described by the caller; the others are valid once their strategy was
+    # considered.
     Units units
+    Columns columns
+    bint has_columns            # columns are described; by_columns: they are also fast
+    bint by_columns
     Rows rows
     RowPieces row_pieces
     Partition partition
@@ -52,6 +57,8 @@ cdef struct Descriptions:
 
 cdef inline bint can_run(const Job* job, int strategy, Descriptions* descriptions) noexcept:
     """Whether the strategy can run the job, however little the work."""
+    if strategy == COLUMN_TILES:
+        return descriptions.has_columns
     if strategy == ROWS:
         return describe_rows(&descriptions.rows, job, True)
     if strategy == ROW_PIECES:
@@ -85,6 +92,8 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     if (descriptions.units.n_units >= n_tasks_for(job.n_threads)
             and (job.n_threads > 1 or n_tuples >= MIN_PARTITION)):
         return UNITS
+    if descriptions.by_columns:
+        return COLUMN_TILES
     if describe_rows(&descriptions.rows, job, False):
         return ROWS
     if describe_row_pieces(&descriptions.row_pieces, job, False):

@@ -14,7 +14,7 @@ from strategies import numbers, numpy_dtype
 # What needs marks: (reduction, include_self).
 MARKED = [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)]
 marked = pytest.mark.parametrize(("reduction", "include_self"), MARKED)
-STRATEGIES = ["serial", "units", "rows", "row_pieces", "private", "partition"]
+STRATEGIES = ["serial", "units", "rows", "row_pieces", "private", "partition", "column_tiles"]
 
 
 def call(strategy, dtype, seed, n=300):
@@ -22,6 +22,10 @@ def call(strategy, dtype, seed, n=300):
     rng = np.random.default_rng(seed)
     if strategy == "units":
         shape, index_shape, axis, function = (64, 20), (64, 30), 1, "scatter_elements"
+    elif strategy == "column_tiles":
+        shape, index_shape, axis, function = (20, 3, 70), (30, 3, 70), 0, "scatter_elements"
+        if seed % 2:  # not all columns have updates
+            index_shape = (30, 2, 66)
     elif strategy in ("rows", "row_pieces"):
         n = 40 if seed % 2 else n  # fewer updates than rows: they are applied in row order, not in update order
         shape, index_shape, axis, function = (50, 17), (n,), 0, "scatter"

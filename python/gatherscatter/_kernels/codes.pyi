@@ -57,3 +57,4 @@ class ScatterStrategy(IntEnum):
     ROW_PIECES = 4
     PRIVATE = 5
     PARTITION = 6
+    COLUMN_TILES = 7

@@ -1,0 +1,150 @@
+# COLUMN_TILES: elements along an axis with a long stride, by tiles of columns (common/columns.pxd). A thread owns whole
+# tiles, and applies the updates of a tile's columns row by row: for each destination in the order of the updates.
+#
+#     data (size × columns) ── pack ──> tile (size × COLUMN_BYTES) ── apply the updates ──> the same columns of out
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cython.parallel cimport prange, threadid
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy, memset
+cimport numpy as cnp
+
+from common.codes cimport ELEMENTS, OK, SKIP, Kind
+from common.columns cimport COLUMN_BYTES, ROWS_AHEAD, ColumnTiles, describe_column_tiles, prefetch_columns
+from common.resolve cimport BLOCK, SKIPPED, resolve_strided
+from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
+from scatter.accumulate cimport finish_elements, start_elements
+from scatter.apply cimport apply_elements
+from scatter.job cimport Job, check_tuples, copy_data
+from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
+
+cdef struct Columns:
+    const Job* job
+    ColumnTiles tiles
+    bint covers                 # the indices name each column of the result
+    Py_ssize_t tile_bytes
+    Py_ssize_t marks_bytes      # of a tile
+
+
+cdef inline bint describe_columns(Columns* columns, const Job* job, Kind kind, cnp.ndarray out, cnp.ndarray indices,
+                                  cnp.ndarray updates, int axis, bint forced) noexcept:
+    """Describe the job for COLUMN_TILES. False: it would be slower; with forced: it is impossible."""
+    cdef int d
+    if (kind != ELEMENTS or not job.step.by_value or (job.marks.width and not job.accumulates)
+            or not describe_column_tiles(&columns.tiles, &job.tuples, out, indices, updates, axis, False, forced)):
+        return False
+    columns.job = job
+    columns.covers = True
+    for d in range(cnp.PyArray_NDIM(out)):
+        columns.covers &= d == axis or cnp.PyArray_DIM(indices, d) == cnp.PyArray_DIM(out, d)
+    columns.tile_bytes = columns.tiles.size * COLUMN_BYTES
+    columns.marks_bytes = columns.tiles.size * columns.tiles.columns_per_tile * job.marks.width
+    return forced or columns.tiles.outer.n * columns.tiles.n_tiles >= job.n_threads
+
+
+cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* tile, Py_ssize_t n_columns,
+                            const char* indices, const char* updates) noexcept nogil:
+    """Apply the updates of a tile, row by row. False: an index is out of bounds."""
+    cdef const Job* job = columns.job
+    cdef const ColumnTiles* tiles = &columns.tiles
+    cdef int64_t offsets[BLOCK]
+    cdef char sinks[SINK_BYTES]
+    cdef bint skips = job.tuples.mode == SKIP
+    cdef Py_ssize_t update_step = tiles.other_column
+    cdef Py_ssize_t row, start, n, i
+    cdef const char* row_updates
+    cdef uint64_t out_of_bounds = 0
+    start_sinks(sinks, BLOCK)
+    for row in range(tiles.n_rows):
+        prefetch_columns(indices + (row + ROWS_AHEAD) * tiles.index_row, n_columns * job.tuples.width)
+        prefetch_columns(updates + (row + ROWS_AHEAD) * tiles.other_row, n_columns * job.step.row.item_bytes)
+        start = 0
+        while start < n_columns:
+            n = min(<Py_ssize_t>BLOCK, n_columns - start)
+            row_updates = updates + row * tiles.other_row + start * update_step
+            resolve_strided(&tiles.tuples,
+                            indices + row * tiles.index_row + start * tiles.index_column,
+                            tiles.index_column, start * job.step.row.item_bytes, job.step.row.item_bytes, n,
+                            offsets, &out_of_bounds)
+            if out_of_bounds:
+                return False
+            if marks.width:
+                mark_block(marks, &job.step, skips, tile, offsets, row_updates, NULL, update_step, n, sinks)
+            if skips:
+                for i in range(n):  # skipped updates are applied to a sink: apply is branch-free
+                    if offsets[i] == SKIPPED:
+                        offsets[i] = <int64_t>(<size_t>sinks - <size_t>tile)
+            apply_elements(&job.step, tile, offsets, row_updates, update_step, n)
+            start += n
+    return True
+
+
+cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* tile, char* table) noexcept nogil:
+    """One tile of columns at one position of the outer axes. False: an index is out of bounds."""
+    cdef const Job* job = columns.job
+    cdef const ColumnTiles* tiles = &columns.tiles
+    cdef Cursor cursor
+    cdef Marks marks = job.marks
+    cdef Py_ssize_t width = job.step.row.item_bytes
+    cdef Py_ssize_t column = task % tiles.n_tiles * tiles.columns_per_tile
+    cdef Py_ssize_t n_columns = min(tiles.columns_per_tile, tiles.n_columns - column)
+    cdef Py_ssize_t offset, row
+    cdef const char* data
+    cdef char* out
+    seek(&tiles.outer, task // tiles.n_tiles, &cursor)
+    offset = cursor.offset[DATA] + column * width
+    out = job.out + offset
+    data = job.data + offset if job.data != NULL else out
+    marks.assigns = False
+    marks.table = table
+    if marks.width:
+        memset(table, 0, columns.marks_bytes)
+    for row in range(tiles.size):
+        prefetch_columns(data + (row + ROWS_AHEAD) * tiles.data_row, n_columns * width)
+        if marks.width:
+            start_elements(job, tile + row * COLUMN_BYTES, data + row * tiles.data_row, n_columns)
+        else:
+            memcpy(tile + row * COLUMN_BYTES, data + row * tiles.data_row, n_columns * width)
+    if not apply_tile(columns, &marks, tile, n_columns,
+                      tiles.tuples.base + cursor.offset[INDICES] + column * tiles.index_column,
+                      job.updates + cursor.offset[OTHER] + column * tiles.other_column):
+        return False
+    for row in range(tiles.size):
+        if marks.width:
+            finish_elements(job, &marks, tile + row * COLUMN_BYTES, data + row * tiles.data_row,
+                            out + row * tiles.data_row, n_columns)
+            marks.table += tiles.columns_per_tile * marks.width
+        else:
+            memcpy(out + row * tiles.data_row, tile + row * COLUMN_BYTES, n_columns * width)
+    return True
+
+
+cdef inline Py_ssize_t run_columns_task(const Columns* columns, Py_ssize_t task, int thread,
+                                        char* tiles) noexcept nogil:
+    """1 if an index is out of bounds, else 0."""
+    cdef char* tile = tiles + thread * (columns.tile_bytes + columns.marks_bytes)
+    return not run_column_tile(columns, task, tile, tile + columns.tile_bytes)
+
+
+cdef inline bint run_columns(const Columns* columns, Job* job, Py_ssize_t* bad) noexcept:
+    """False: there is no memory, and nothing was written."""
+    cdef Py_ssize_t n_tasks = columns.tiles.outer.n * columns.tiles.n_tiles
+    cdef Py_ssize_t task, n_bad = 0
+    cdef char* tiles = <char*>malloc(job.n_threads * (columns.tile_bytes + columns.marks_bytes))
+    if tiles == NULL:
+        return False
+    if job.checks_first:
+        bad[0] = check_tuples(job)
+    if bad[0] == OK:
+        if not columns.covers:
+            copy_data(job)
+        if job.n_threads == 1:
+            with nogil:
+                for task in range(n_tasks):
+                    n_bad += run_columns_task(columns, task, 0, tiles)
+        else:
+            for task in prange(n_tasks, num_threads=job.n_threads, schedule="dynamic", chunksize=1, nogil=True):
+                n_bad += run_columns_task(columns, task, threadid(), tiles)
+        if n_bad:
+            bad[0] = check_tuples(job)  # finds the position
+    free(tiles)
+    return True

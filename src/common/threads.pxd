@@ -17,6 +17,7 @@ cdef extern from *:
 
     #if defined(__linux__) && defined(__GNUC__)
       #include <fcntl.h>
+      #include <sched.h>
       #include <stdint.h>
       #include <stdio.h>
       #include <stdlib.h>
@@ -40,6 +41,20 @@ cdef extern from *:
               close(file);
           }
           text[n > 0 ? n : 0] = 0;
+      }
+      /* The CPUs that the calling thread may use: all, if OpenMP binds the threads of a team to CPUs itself. */
+      static int gs_own_cpus(void) {
+          static int online = 0, is_bound = -1;
+          if (is_bound < 0) {
+              const char *bind = getenv("OMP_PROC_BIND");
+              online = (int)sysconf(_SC_NPROCESSORS_ONLN);
+              is_bound = (bind && strcasecmp(bind, "false")) || getenv("GOMP_CPU_AFFINITY") || getenv("KMP_AFFINITY");
+          }
+      #ifdef CPU_COUNT
+          cpu_set_t set;
+          if (!is_bound && !sched_getaffinity(0, sizeof set, &set)) return CPU_COUNT(&set);
+      #endif
+          return online;
       }
       /* The runnable threads of the machine: the fourth field of /proc/loadavg is "runnable/all". 0: unknown. */
       static int gs_runnable_threads(void) {
@@ -78,7 +93,7 @@ cdef extern from *:
       static int gs_free_cpus(int team) {
           enum { MAX_AGE_NS = 500000, SPIN_NS = 10000000, WINDOW_NS = 20000000 };
           static int64_t read_at = 0, window_start = 0, window_cpu_time = 0, team_at = 0;
-          static int others = 0, busy = 1, last_team = 1, n_cpus = 0, is_off = -1;
+          static int others = 0, busy = 1, last_team = 1, n_cpus = 0, n_own = 0, is_off = -1;
           int64_t now, elapsed;
           int runnable, own, reading, n_others, free_cpus;
           if (is_off < 0) {
@@ -105,9 +120,11 @@ cdef extern from *:
               /* Not a thread that merely woke up, nor one of another library in this process. */
               n_others = reading && gs_others_were_busy(now) ? reading : 0;
               GS_STORE(others, n_others);
+              GS_STORE(n_own, gs_own_cpus());
               GS_STORE(read_at, now);
           }
           free_cpus = n_cpus - n_others;
+          if (GS_LOAD(n_own) < free_cpus) free_cpus = GS_LOAD(n_own);
           if (free_cpus < team) team = free_cpus;
           if (team > 1) {
               GS_STORE(last_team, team);

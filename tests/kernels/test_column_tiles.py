@@ -10,7 +10,7 @@ from gatherscatter._kernels import scatter as kernel
 from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
 
-TEAMS = pytest.mark.parametrize("n_threads", [1, 3])
+TEAMS = pytest.mark.parametrize("n_threads", [1, 3, 192])
 
 
 def tiled(n_threads, data, indices, updates, **options):

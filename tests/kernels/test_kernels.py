@@ -62,7 +62,7 @@ class TestStrategies:
         [
             (strategy, n_threads, code)
             for strategy in list(ScatterStrategy)[1:]
-            for n_threads in (1, 2, 3, 8)
+            for n_threads in (1, 2, 3, 8, 192)
             for code in (ReductionCode.ASSIGN, ReductionCode.ADD)
             # A private copy is of one thread of several, and assignments have an order.
             if strategy != ScatterStrategy.PRIVATE or (n_threads > 1 and code)

@@ -111,3 +111,22 @@ if sys.platform == "linux" and kernel.openmp_version:
                 loop.kill()
                 loop.wait()
         assert int(run.stdout) == expected
+
+
+AFFINITY = ("OMP_DYNAMIC", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+BOUND = """
+import os, time
+from gatherscatter._kernels import threads
+cpus = os.sched_getaffinity(0)
+assert threads.cpus_for(1000) <= len(cpus)
+os.sched_setaffinity(0, {min(cpus)})
+time.sleep(0.01)  # a reading is used for half a millisecond
+assert threads.cpus_for(1000) == 1
+"""
+
+
+@needs(hasattr(os, "sched_setaffinity"), "the CPUs of a process cannot be set here")
+@needs((os.cpu_count() or 1) > 1, "there is one CPU")
+def test_a_process_that_is_bound_to_a_cpu_after_the_import():
+    environment = {name: value for name, value in os.environ.items() if name not in AFFINITY}
+    subprocess.run([sys.executable, "-c", BOUND], check=True, env=environment, timeout=60)

@@ -2,7 +2,8 @@
  * alone: float32, int64 indices, contiguous arrays, no strides, no dtypes, no error messages. Indices are checked
  * nowhere, negative ones do not count from the back, and the result's memory is there already.
  *
- * Scatters into large results are partitioned (Beamer, Asanović, Patterson, IPDPS 2017), as ours are.
+ * Rows that are named at random are prefetched, and written by non-temporal stores. Scatters into large results are
+ * partitioned (Beamer, Asanović, Patterson, IPDPS 2017), as ours are.
  */
 #include <omp.h>
 #include <stdint.h>
@@ -37,26 +38,57 @@ float lines(const float *data, int64_t m, const uint32_t *at, int64_t n_at, int 
     return sum;
 }
 
+/* A row of 64 bytes or more, a multiple of 64; `to` is aligned to lines if the result is. */
+static inline void move_row(float *to, const float *from, int64_t m)
+{
+#if defined(__AVX__)
+    if (((uintptr_t)to & 31) == 0) {
+        for (int64_t j = 0; j < m; j += 8)
+            _mm256_stream_ps(to + j, _mm256_loadu_ps(from + j));
+        return;
+    }
+#endif
+    memcpy(to, from, m * sizeof(float));
+}
+
+static inline void prefetch_row(const float *row, int64_t m)
+{
+    for (int64_t j = 0; j < m; j += 16)
+        __builtin_prefetch(row + j);
+}
+
 void gather_pairs(const float *data, const int64_t *at, float *out, int64_t n, int64_t m, int64_t n_at, int64_t k, int threads)
 {
+    enum { AHEAD = 64 };
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n_at; i++)
+    for (int64_t i = 0; i < n_at; i++) {
+        if (i + AHEAD < n_at)
+            __builtin_prefetch(data + at[2 * (i + AHEAD)] * m + at[2 * (i + AHEAD) + 1]);
         out[i] = data[at[2 * i] * m + at[2 * i + 1]];
+    }
 }
 
 void gather_rows(const float *data, const int64_t *at, float *out, int64_t n, int64_t m, int64_t n_at, int64_t k, int threads)
 {
+    enum { AHEAD = 8 };
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n_at; i++)
-        memcpy(out + i * m, data + at[i] * m, m * sizeof(float));
+    for (int64_t i = 0; i < n_at; i++) {
+        if (i + AHEAD < n_at)
+            prefetch_row(data + at[i + AHEAD] * m, m);
+        move_row(out + i * m, data + at[i] * m, m);
+    }
 }
 
 void gather_batched_rows(const float *data, const int64_t *at, float *out, int64_t b, int64_t n, int64_t m, int64_t b_at,
                          int64_t n_at, int64_t k, int threads)
 {
+    enum { AHEAD = 4 };
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < b * n_at; i++)
-        memcpy(out + i * m, data + (i / n_at * n + at[i]) * m, m * sizeof(float));
+    for (int64_t i = 0; i < b * n_at; i++) {
+        if (i + AHEAD < b * n_at)
+            prefetch_row(data + ((i + AHEAD) / n_at * n + at[i + AHEAD]) * m, m);
+        move_row(out + i * m, data + (i / n_at * n + at[i]) * m, m);
+    }
 }
 
 void gather_along_rows(const float *data, const int64_t *at, float *out, int64_t n, int64_t m, int64_t n_at, int64_t m_at,
@@ -72,7 +104,7 @@ void gather_along_rows(const float *data, const int64_t *at, float *out, int64_t
 void gather_along_columns(const float *data, const int64_t *at, float *out, int64_t n, int64_t m, int64_t n_at, int64_t m_at,
                           int threads)
 {
-    enum { WIDE = 32 };
+    enum { WIDE = 64, AHEAD = 8 };
 #pragma omp parallel num_threads(threads)
     {
         float *tile = aligned_alloc(64, n * WIDE * sizeof(float));
@@ -80,9 +112,12 @@ void gather_along_columns(const float *data, const int64_t *at, float *out, int6
         for (int64_t c = 0; c < m_at; c += WIDE) {
             for (int64_t i = 0; i < n; i++)
                 memcpy(tile + i * WIDE, data + i * m + c, WIDE * sizeof(float));
-            for (int64_t i = 0; i < n_at; i++)
+            for (int64_t i = 0; i < n_at; i++) {
+                for (int64_t j = 0; j <= WIDE; j += 8) /* rows of indices are far apart, which the hardware does not foresee */
+                    __builtin_prefetch(at + (i + AHEAD) * m_at + c + j, 0, 2);
                 for (int64_t j = 0; j < WIDE; j++)
                     out[i * m_at + c + j] = tile[at[i * m_at + c + j] * WIDE + j];
+            }
         }
         free(tile);
     }
@@ -223,30 +258,50 @@ PARTITIONED(scatter_max, *x = maximum(*x, u))
 void scatter_rows_none(const float *data, const int64_t *at, const float *updates, float *out, int64_t n, int64_t m,
                        int64_t n_at, int64_t k, int threads)
 {
-    int32_t *last = malloc(n * sizeof(int32_t));
-    memset(last, 0xff, n * sizeof(int32_t));
+    enum { AHEAD = 8 };
+    int32_t *last = malloc((n + AHEAD) * sizeof(int32_t));
+    memset(last, 0xff, (n + AHEAD) * sizeof(int32_t));
     for (int64_t i = 0; i < n_at; i++)
         last[at[i]] = (int32_t)i;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        memcpy(out + i * m, last[i] < 0 ? data + i * m : updates + last[i] * m, m * sizeof(float));
+    for (int64_t i = 0; i < n; i++) {
+        if (last[i + AHEAD] >= 0)
+            prefetch_row(updates + last[i + AHEAD] * m, m);
+        move_row(out + i * m, last[i] < 0 ? data + i * m : updates + last[i] * m, m);
+    }
     free(last);
 }
 
-/* A copy, then each thread applies the updates of its half of the rows. */
+/* Updates are sorted by row, in order; then each row is written once, from data and its updates. */
 void scatter_rows_add(const float *data, const int64_t *at, const float *updates, float *out, int64_t n, int64_t m,
                       int64_t n_at, int64_t k, int threads)
 {
-#pragma omp parallel num_threads(threads)
-    {
-        int t = omp_get_thread_num();
-        int64_t low = n * t / threads, high = n * (t + 1) / threads;
-        memcpy(out + low * m, data + low * m, (high - low) * m * sizeof(float));
-        for (int64_t i = 0; i < n_at; i++)
-            if (at[i] >= low && at[i] < high)
-                for (int64_t j = 0; j < m; j++)
-                    out[at[i] * m + j] += updates[i * m + j];
+    enum { AHEAD = 8 };
+    int32_t *end = calloc(n + 1, sizeof(int32_t)), *order = malloc((n_at + AHEAD) * sizeof(int32_t));
+    for (int64_t i = 0; i < n_at; i++)
+        end[at[i] + 1]++;
+    for (int64_t i = 0; i < n; i++)
+        end[i + 1] += end[i];
+    for (int64_t i = 0; i < n_at; i++)
+        order[end[at[i]]++] = (int32_t)i;
+    memset(order + n_at, 0, AHEAD * sizeof(int32_t));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < n; i++) {
+        float row[m] __attribute__((aligned(64)));
+        int64_t begin = i ? end[i - 1] : 0;
+        prefetch_row(updates + order[begin + AHEAD] * m, m);
+        if (begin == end[i]) {
+            move_row(out + i * m, data + i * m, m);
+            continue;
+        }
+        memcpy(row, data + i * m, m * sizeof(float));
+        for (int64_t u = begin; u < end[i]; u++)
+            for (int64_t j = 0; j < m; j++)
+                row[j] += updates[order[u] * m + j];
+        move_row(out + i * m, row, m);
     }
+    free(end);
+    free(order);
 }
 
 #define ALONG_ROWS(NAME, APPLY)                                                                                           \

@@ -448,16 +448,18 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
     cdef Py_ssize_t chunk, tile, per_round
+    cdef bint in_scratch
     cdef cnp.ndarray records
 
     partition.n_chunks = n_threads
     per_round = plan_rounds(partition, job.n_rows * job.marks.width)
     records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes)
     partition.first = <char**>malloc(2 * n_buckets * sizeof(char*))
-    partition.accumulates = job.accumulates and (
-        not needs_scratch(job) or (per_round == n_tuples and n_threads << partition.shift <= SUMS_BYTES))
+    # Accumulators in scratch memory: one write of the result less. Several rounds need them in the result.
+    in_scratch = job.accumulates and per_round == n_tuples and n_threads << partition.shift <= SUMS_BYTES
+    partition.accumulates = in_scratch or (job.accumulates and not needs_scratch(job))
     partition.sums = NULL
-    if partition.accumulates and needs_scratch(job):
+    if in_scratch:
         partition.sums = <char*>malloc(n_threads << partition.shift)
     partition.marks = job.marks
     partition.marks.assigns = not job.include_self and not partition.accumulates
@@ -467,7 +469,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         if n_threads * partition.tile_rows > job.n_rows:
             partition.tile_rows = 0
     if (records is None or partition.first == NULL
-            or (partition.accumulates and needs_scratch(job) and partition.sums == NULL)
+            or (in_scratch and partition.sums == NULL)
             or (job.marks.width and not allocate_marks(
                 &partition.marks, n_threads * partition.tile_rows if partition.tile_rows else job.n_rows))):
         free(partition.first)

@@ -106,5 +106,5 @@ cdef extern from *:
     void stream_fence "gs_stream_fence" () noexcept nogil
 
 cdef enum:
-    STREAM_BYTES = 1 << 25  # of a result
+    STREAM_BYTES = 1 << 24  # of a result
     STREAM_ROW = 256        # of a row; too much of a shorter row may be partial lines

@@ -51,3 +51,18 @@ class Memory:
         return (resident("VmHWM") - before - result.nbytes) / 2**20
 
     track_beside.unit = "MiB"
+
+
+class TwoResults:
+    """Gathers of this many KiB, of which two results are alive in turns."""
+
+    params = [128, 512, 2048, 8192]
+    param_names = ("kibibytes",)
+
+    def setup(self, kibibytes):
+        use_threads("1", SIDE)
+        self.arrays = numbers((1 << 16,), "float32"), places(1 << 16, (kibibytes << 8,))
+        self.results = [None, None]
+
+    def time_gather(self, _):
+        self.results = [gs.gather(*self.arrays), self.results[0]]

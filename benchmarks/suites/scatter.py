@@ -37,3 +37,21 @@ class Crowded:
 
     def time_add(self, *_):
         gs.scatter(*self.arrays, reduction="add")
+
+
+@timed
+class Partitioned:
+    """Updates of a result that is larger than the caches, also those that keep marks of their destinations."""
+
+    params = (["none", "add", "add without data", "mean"], ["float32", "float64"], THREADS)
+    param_names = ("reduction", "dtype", "threads")
+
+    def setup(self, reduction, dtype, threads):
+        use_threads(threads, LARGE)
+        size = 16 * LARGE
+        self.arrays = numbers((size,), dtype), places(size, (LARGE,)), numbers((LARGE,), dtype)
+        name, _, without = reduction.partition(" without ")
+        self.options = {"reduction": name, "include_self": not without}
+
+    def time_scatter(self, *_):
+        gs.scatter(*self.arrays, **self.options)

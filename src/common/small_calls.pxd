@@ -37,7 +37,8 @@ cdef extern from "numpy/arrayobject.h":
 
 
 cdef enum:
-    SMALL_BYTES = 1 << 18  # of a result: larger ones use the free lists of memory.pyx
+    SMALL_BYTES = 1 << 20   # of a result
+    KEPT_BYTES = 1 << 18    # of a result: from here on memory.pyx has free lists
 
 
 cdef struct SmallCall:
@@ -114,6 +115,9 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
         size *= shape[d]
     if PyDataType_REFCHK(dtype) or size >= SMALL_BYTES:
         return None
+    if size >= KEPT_BYTES:
+        from gatherscatter._kernels.memory import empty
+        return empty(tuple([shape[d] for d in range(n_dims)]), dtype)
     Py_INCREF(dtype)  # PyArray_NewFromDescr steals a reference
     return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)
 

@@ -139,7 +139,7 @@ cdef inline void copy_data(Job* job) noexcept:
     cdef Py_ssize_t chunk
     if job.data == NULL:
         return
-    n_threads = team_size(job.max_threads, job.forced_threads, <double>job.out_bytes / 8)
+    n_threads = team_size(job.max_threads, job.forced_threads, <double>job.out_bytes / 32)  # a copy within caches
     if n_threads == 1:
         with nogil:
             copy_chunk(job, 0, 1)

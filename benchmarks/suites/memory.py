@@ -56,7 +56,7 @@ class Memory:
 class TwoResults:
     """Gathers of this many KiB, of which two results are alive in turns."""
 
-    params = [128, 512, 2048, 8192]
+    params = ([128, 512, 2048, 8192],)
     param_names = ("kibibytes",)
 
     def setup(self, kibibytes):

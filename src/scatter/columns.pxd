@@ -14,7 +14,7 @@ from common.resolve cimport BLOCK, SKIPPED, resolve_strided
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
 from scatter.accumulate cimport finish_elements, start_elements
 from scatter.apply cimport apply_elements
-from scatter.job cimport Job, check_tuples, copy_data
+from scatter.job cimport SCRATCH_BYTES, Job, check_tuples, copy_data
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 
 cdef struct Columns:
@@ -129,7 +129,9 @@ cdef inline bint run_columns(const Columns* columns, Job* job, Py_ssize_t* bad) 
     """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t n_tasks = columns.tiles.outer.n * columns.tiles.n_tiles
     cdef Py_ssize_t task, n_bad = 0
-    cdef char* tiles = <char*>malloc(job.n_threads * (columns.tile_bytes + columns.marks_bytes))
+    cdef Py_ssize_t bytes_each = columns.tile_bytes + columns.marks_bytes
+    cdef int n_threads = <int>min(<Py_ssize_t>job.n_threads, max(SCRATCH_BYTES // bytes_each, <Py_ssize_t>1))
+    cdef char* tiles = <char*>malloc(n_threads * bytes_each)
     if tiles == NULL:
         return False
     if job.checks_first:
@@ -137,12 +139,12 @@ cdef inline bint run_columns(const Columns* columns, Job* job, Py_ssize_t* bad) 
     if bad[0] == OK:
         if not columns.covers:
             copy_data(job)
-        if job.n_threads == 1:
+        if n_threads == 1:
             with nogil:
                 for task in range(n_tasks):
                     n_bad += run_columns_task(columns, task, 0, tiles)
         else:
-            for task in prange(n_tasks, num_threads=job.n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
                 n_bad += run_columns_task(columns, task, threadid(), tiles)
         if n_bad:
             bad[0] = check_tuples(job)  # finds the position

@@ -281,10 +281,8 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
 
 
 cdef inline Py_ssize_t first_row_at(const Partition* partition, Py_ssize_t tile) noexcept nogil:
-    """Offset of the first row that starts in this tile or later; for n_tiles, the end of the result."""
+    """Offset of the first row that starts in this tile or later."""
     cdef Py_ssize_t row_bytes = partition.job.row_bytes
-    if tile == partition.n_tiles:
-        return partition.job.out_bytes
     return min(((tile << partition.shift) + row_bytes - 1) // row_bytes * row_bytes, partition.job.out_bytes)
 
 
@@ -314,6 +312,13 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
         start_elements(job, to.base, to.data, to.n_rows)
     elif partition.is_first and job.data != NULL:
         memcpy(to.out, to.data, end - start)
+
+
+cdef inline void copy_tile(const Partition* partition, Py_ssize_t tile) noexcept nogil:
+    """Copy the data of a tile that no tuple can name."""
+    cdef const Job* job = partition.job
+    cdef Py_ssize_t start = first_row_at(partition, tile)
+    memcpy(job.out + start, job.data + start, first_row_at(partition, tile + 1) - start)
 
 
 cdef inline inline_void prefetch_segment(const Partition* partition, const char* record) noexcept nogil:
@@ -401,6 +406,9 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     cdef Tile to
     cdef Py_ssize_t chunk, bucket
     cdef char sinks[SINK_BYTES]
+    if tile >= partition.n_tiles:
+        copy_tile(partition, tile)
+        return
     start_tile(partition, tile, thread, &to)
     if to.marks.width:
         start_sinks(sinks, BLOCK)
@@ -447,7 +455,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     cdef int n_threads = job.n_threads
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
-    cdef Py_ssize_t chunk, tile, per_round
+    cdef Py_ssize_t chunk, tile, per_round, n_tasks
     cdef bint in_scratch
     cdef cnp.ndarray records
 
@@ -490,7 +498,11 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         bad[0] = first_error(status, n_threads)
         if bad[0] != OK:
             break
-        for tile in prange(partition.n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+        # Tuples may be able to name a part of the result only; the tiles after it are copied.
+        n_tasks = partition.n_tiles
+        if partition.is_first and job.data != NULL:
+            n_tasks = max(n_tasks, ((job.out_bytes - 1) >> partition.shift) + 1)
+        for tile in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
             apply_records(partition, tile, threadid())
         partition.start = partition.stop
     free_marks(&partition.marks)

@@ -1,5 +1,7 @@
 """COLUMN_TILES: scatter_elements along an axis with a long stride. The result is the sequential loop's to the bit."""
 
+import tracemalloc
+
 import gatherscatter as gs
 import ml_dtypes
 import numpy as np
@@ -106,3 +108,14 @@ def test_large_work_takes_it():
     expected = data.copy()
     np.add.at(expected, (indices, np.arange(600)), updates)
     assert_same_bits(result, expected)
+
+
+def test_tiles_of_many_threads_take_a_bounded_memory():
+    data, indices = np.zeros((8192, 64 * 192), "u1"), np.zeros((1, 64 * 192), "i1")
+    tracemalloc.start()
+    try:
+        tiled(192, data, indices, np.broadcast_to(np.uint8(1), indices.shape), reduction="add", out=data)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 25
+    finally:
+        tracemalloc.stop()
+    assert data[0].min() == 1

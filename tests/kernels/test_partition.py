@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from assertions import assert_same_bits
+from gatherscatter import reference
 from gatherscatter._kernels import scatter as kernel
 from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
@@ -124,3 +125,20 @@ def test_a_bad_index_in_the_last_chunk_leaves_out_as_it_was():
         with kernels.forced(n_threads, scatter="partition"), pytest.raises(IndexError, match=r"\[3999\] = 900"):
             gs.scatter(data, indices, updates, reduction="add", out=data)
         assert_same_bits(data, before)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 192])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "add", "mean"])
+def test_tuples_that_can_name_the_first_rows_only(reduction, include_self, n_threads):
+    """The tiles after them are data's; once they were taken for a part of the last tile, past its accumulators."""
+    rng = np.random.default_rng(0)
+    data, updates = rng.random((40, 640), "f4"), rng.random((2, 300), "f4")
+    indices = rng.integers(0, 640, updates.shape)
+    options = {"axis": 1, "reduction": reduction, "include_self": include_self}
+    expected = reference.scatter_elements(data, indices, updates, **options)
+    with kernels.forced(n_threads, scatter="partition"):
+        assert_same_bits(gs.scatter_elements(data, indices, updates, **options), expected)
+        assert kernel.last_strategy() == ScatterStrategy.PARTITION
+        gs.scatter_elements(data, indices, updates, out=data, **options)
+    assert_same_bits(data, expected)

@@ -115,7 +115,7 @@ cdef inline char* remove(Kept* kept, int i) noexcept nogil:
 
 
 cdef void* allocate(void* ctx, size_t size) noexcept nogil:
-    cdef bint is_large = size + HEADER >= LARGE
+    cdef bint is_large = size + HEADER + PAGE > LARGE  # so that rounding up to a page cannot make it large
     cdef size_t page = HUGE_PAGE if is_large else PAGE
     cdef size_t capacity = (size + HEADER + page - 1) & ~(page - 1)
     cdef Kept* kept = list_of(capacity)

@@ -148,5 +148,7 @@ cdef inline bint run_columns(const Columns* columns, Job* job, Py_ssize_t* bad) 
                 n_bad += run_columns_task(columns, task, threadid(), tiles)
         if n_bad:
             bad[0] = check_tuples(job)  # finds the position
+            if bad[0] == OK:  # another thread has changed the index back
+                bad[0] = 0
     free(tiles)
     return True

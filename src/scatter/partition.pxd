@@ -297,7 +297,7 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
         to.n_rows = (end - start) // job.row_bytes
     to.base = job.out + partition.low + (tile << partition.shift)
     if partition.sums != NULL:
-        to.base = partition.sums + (thread << partition.shift)
+        to.base = partition.sums + (<Py_ssize_t>thread << partition.shift)
     to.out = job.out + start
     to.data = elements_of_data(job) + start
     to.marks = partition.marks
@@ -455,6 +455,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     cdef int n_threads = job.n_threads
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
+    cdef Py_ssize_t tile_bytes = <Py_ssize_t>1 << partition.shift
     cdef Py_ssize_t chunk, tile, per_round, n_tasks
     cdef bint in_scratch
     cdef cnp.ndarray records
@@ -464,16 +465,16 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes)
     partition.first = <char**>malloc(2 * n_buckets * sizeof(char*))
     # Accumulators in scratch memory: one write of the result less. Several rounds need them in the result.
-    in_scratch = job.accumulates and per_round == n_tuples and n_threads << partition.shift <= SUMS_BYTES
+    in_scratch = job.accumulates and per_round == n_tuples and tile_bytes * n_threads <= SUMS_BYTES
     partition.accumulates = in_scratch or (job.accumulates and not needs_scratch(job))
     partition.sums = NULL
     if in_scratch:
-        partition.sums = <char*>malloc(n_threads << partition.shift)
+        partition.sums = <char*>malloc(tile_bytes * n_threads)
     partition.marks = job.marks
     partition.marks.assigns = not job.include_self and not partition.accumulates
     partition.tile_rows = 0
     if per_round == n_tuples and job.marks.width:
-        partition.tile_rows = (<Py_ssize_t>1 << partition.shift) // job.row_bytes + 1
+        partition.tile_rows = tile_bytes // job.row_bytes + 1
         if n_threads * partition.tile_rows > job.n_rows:
             partition.tile_rows = 0
     if (records is None or partition.first == NULL

@@ -1,5 +1,8 @@
 """COLUMN_TILES: scatter_elements along an axis with a long stride. The result is the sequential loop's to the bit."""
 
+import contextlib
+import threading
+import time
 import tracemalloc
 
 import gatherscatter as gs
@@ -119,3 +122,26 @@ def test_tiles_of_many_threads_take_a_bounded_memory():
     finally:
         tracemalloc.stop()
     assert data[0].min() == 1
+
+
+def test_an_index_that_another_thread_changes():
+    """The updates of the tile are refused, and the index is in bounds again when its position is sought."""
+    data, indices = np.ones((64, 6400), "f4"), np.zeros((64, 6400), np.int64)
+    updates, stop = np.zeros(indices.shape, "f4"), threading.Event()
+
+    def change():
+        while not stop.wait(0.0003):
+            indices[60, 3000] = 0 if indices[60, 3000] else 10**9
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            with contextlib.suppress(IndexError, RuntimeError):
+                result = tiled(1, data, indices, updates, reduction="add")
+                assert result.min() == result.max() == 1
+                result[...] = 7  # for who gets its memory
+    finally:
+        stop.set()
+        thread.join()

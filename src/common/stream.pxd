@@ -18,19 +18,19 @@ cdef extern from *:
     enum { GS_AHEAD = 8 };
     #if defined(__GNUC__) || defined(__clang__)
       /* Else GCC drops the calls, of functions without effects. */
-      #define GS_ALWAYS_INLINE __attribute__((always_inline)) static inline
+      #define GS_PREFETCHES __attribute__((always_inline)) static inline
     #else
-      #define GS_ALWAYS_INLINE static inline
+      #define GS_PREFETCHES static inline
     #endif
-    GS_ALWAYS_INLINE void gs_prefetch_row(const char *row, size_t size) {
+    GS_PREFETCHES void gs_prefetch_row(const char *row, size_t size) {
     #if defined(__GNUC__) || defined(__clang__)
         enum { PART = 512 };
         if (size > PART) size = PART;
         for (size_t j = 0; j < size; j += 64) __builtin_prefetch(row + j);
     #endif
     }
-    GS_ALWAYS_INLINE void gs_prefetch_ahead(const char *data, const int64_t *offsets, ptrdiff_t i, ptrdiff_t n,
-                                            size_t size) {
+    GS_PREFETCHES void gs_prefetch_ahead(const char *data, const int64_t *offsets, ptrdiff_t i, ptrdiff_t n,
+                                         size_t size) {
         if (i + GS_AHEAD < n) gs_prefetch_row(data + offsets[i + GS_AHEAD], size);
     }
     #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)

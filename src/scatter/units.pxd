@@ -6,7 +6,7 @@ cimport numpy as cnp
 
 from common.codes cimport AXIS, ELEMENTS, ND, OK, Kind
 from common.items cimport CACHE_LINE
-from common.stream cimport STREAM_ROW, stream_fence, stream_rows
+from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.job cimport Job, apply_tuples, check_tuples, copy_data, divide_means
@@ -117,7 +117,8 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t task, n_tasks = n_tasks_for(job.n_threads)
     units.units_per_task = (units.n_units + n_tasks - 1) // n_tasks
     n_tasks = (units.n_units + units.units_per_task - 1) // units.units_per_task
-    units.streams = job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams
+    units.streams = (job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams
+                     and can_stream_units())
     units.accumulates = (job.accumulates and units.unit_bytes
                          and (not needs_scratch(job) or units.unit_bytes <= SCRATCH_UNIT))
     units.marks = job.marks

@@ -93,6 +93,12 @@ def changed_meanwhile(op: Operator) -> RuntimeError:
     return RuntimeError(f"{op.name}: {op.indices} changed while they were read; do not write to them during the call")
 
 
+def array_changed(op: Operator) -> RuntimeError:
+    return RuntimeError(
+        f"{op.name}: an array's shape, dtype or flags changed during the call; do not change them before it returns"
+    )
+
+
 def no_memory(op: Operator) -> MemoryError:
     return MemoryError(
         f"{op.name}: no memory to note which destinations have updates; pass fewer rows of data at a time"

@@ -14,9 +14,11 @@ cpdef enum Mode:
 # Return values of kernels. Any other value is the position of the first bad index: tuple × k + component.
 cpdef enum Status:
     OK = -1
-    INDEX_DTYPE = -2  # indices are not integers
-    REFERENCES = -3   # items own references, for which the kernels keep no counts
-    NO_MEMORY = -4    # nothing was written
+    INDEX_DTYPE = -2   # indices are not integers
+    REFERENCES = -3    # items own references, for which the kernels keep no counts
+    NO_MEMORY = -4     # nothing was written
+    INTERRUPTED = -5   # a signal's handler raised an exception, which is set
+    INCONSISTENT = -6  # the arrays are not those of a valid plan; nothing was read or written
 
 cpdef enum ReductionCode:
     ASSIGN = 0

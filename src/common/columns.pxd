@@ -2,6 +2,7 @@
 # into a tile that fits L2. Without packing each element would take a separate cache line.
 #
 #     data (size × columns) ── pack ──> tile (size × COLUMN_BYTES)
+from libc.stdint cimport uintptr_t
 cimport numpy as cnp
 
 from common.items cimport CACHE_LINE, inline_void, is_word, prefetch_l2
@@ -26,12 +27,13 @@ cdef struct ColumnTiles:
     Py_ssize_t n_tiles
 
 
-cdef inline inline_void prefetch_columns(const char* row, Py_ssize_t n_bytes) noexcept nogil:
+cdef inline inline_void prefetch_columns(uintptr_t row, Py_ssize_t n_bytes) noexcept nogil:
+    """row: an address, which may be past the end of an array."""
     cdef Py_ssize_t i = 0
     while i < n_bytes:
-        prefetch_l2(row + i)
+        prefetch_l2(<const void*>(row + i))
         i += CACHE_LINE
-    prefetch_l2(row + n_bytes - 1)  # a row that is not aligned touches one line more
+    prefetch_l2(<const void*>(row + n_bytes - 1))  # a row that is not aligned touches one line more
 
 
 cdef inline bint describe_column_tiles(ColumnTiles* columns, const Tuples* tuples, cnp.ndarray data,

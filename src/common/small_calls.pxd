@@ -10,8 +10,8 @@ from libc.math cimport isinf
 from libc.string cimport memcpy, memset
 
 from common.codes cimport (
-    BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND, NONE, RAISE, SKIP, UINT8,
-    UINT64, WRAP, Kind,
+    AXIS, BFLOAT16, BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND, NONE, RAISE,
+    SKIP, UINT8, UINT64, WRAP, Kind,
 )
 from common.items cimport MAX_WORD_BYTES
 from common.walk cimport MAX_DIMS
@@ -55,20 +55,19 @@ cdef inline void append(SmallCall* call, cnp.ndarray array, int start, int stop)
         call.n_dims += 1
 
 
-cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
-    """Describe a call and check all rules. False: a rule is broken, or the call needs a plan."""
+cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, Py_ssize_t axis,
+                                Py_ssize_t batch_dims) noexcept:
+    """Describe a call and check the rules for shapes. False: a rule is broken."""
     cdef int r = cnp.PyArray_NDIM(data), q = cnp.PyArray_NDIM(indices)
     cdef int a = 0, b, d
     cdef Py_ssize_t k
 
     call.n_dims = call.axis = call.batch_dims = 0
-    if type(axis) is not int or type(batch_dims) is not int:
-        return False
     if kind == ND:
         q -= 1
         if q < 0 or not 0 <= batch_dims <= min(q, r):
             return False
-        b = batch_dims
+        b = <int>batch_dims
         k = cnp.PyArray_DIM(indices, q)
         if k > r - b:
             return False
@@ -77,7 +76,7 @@ cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cn
     else:
         if not -r <= axis < r:
             return False
-        a = axis
+        a = <int>axis
         if a < 0:
             a += r
         if kind == ELEMENTS:
@@ -91,10 +90,7 @@ cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cn
         else:
             if not 0 <= batch_dims <= min(a, q):
                 return False
-            b = batch_dims
-            for d in range(b, a):
-                if cnp.PyArray_DIM(data, d) == 0:  # no position, so the kernel would not check the indices
-                    return False
+            b = <int>batch_dims
             append(call, data, 0, a)
             append(call, indices, b, q)
             append(call, data, a + 1, r)
@@ -104,6 +100,23 @@ cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cn
     call.axis = a
     call.batch_dims = b
     return call.n_dims <= MAX_DIMS
+
+
+cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
+    """Describe a call and check all rules. False: a rule is broken, or the call needs a plan."""
+    cdef int d, overflow = 0
+    cdef long long axis_, batch_dims_
+    if type(axis) is not int or type(batch_dims) is not int:
+        return False
+    axis_ = PyLong_AsLongLongAndOverflow(axis, &overflow)
+    batch_dims_ = PyLong_AsLongLongAndOverflow(batch_dims, &overflow) if not overflow else 0
+    if overflow or not describe_shape(call, kind, data, indices, axis_, batch_dims_):
+        return False
+    if kind == AXIS:
+        for d in range(call.batch_dims, call.axis):
+            if cnp.PyArray_DIM(data, d) == 0:  # no position, so the kernel would not check the indices
+                return False
+    return True
 
 
 cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t* shape):
@@ -168,6 +181,20 @@ cdef inline int type_code_of(cnp.dtype dtype) noexcept:
     if kind == c'c' and width <= 16:
         return COMPLEX64 if width == 8 else COMPLEX128
     return NONE
+
+
+cdef inline Py_ssize_t width_of(int type_code) noexcept nogil:
+    """Bytes of an element; 0 for NONE."""
+    if type_code == BOOL:
+        return 1
+    if INT8 <= type_code <= INT64:
+        return <Py_ssize_t>1 << (type_code - <int>INT8)
+    if UINT8 <= type_code <= UINT64:
+        return <Py_ssize_t>1 << (type_code - <int>UINT8)
+    if type_code == FLOAT16 or type_code == BFLOAT16:
+        return 2
+    return (4 if type_code == FLOAT32 else 8 if type_code == FLOAT64 or type_code == COMPLEX64
+            else 16 if type_code == COMPLEX128 else 0)
 
 
 cdef inline bint write_element(cnp.ndarray like, value, char* element):

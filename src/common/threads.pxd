@@ -2,6 +2,9 @@
 #
 # On a busy machine a parallel region takes as long as its last thread waits for a CPU: milliseconds, however little the
 # work. So a team takes only CPUs that other processes leave free (on Linux; OMP_DYNAMIC=false turns this off).
+#
+# OpenMP ends the process if it cannot create a thread. So before a team grows, threads are created and joined once for
+# a trial, and the team gets no more than could be created.
 from common.codes cimport OK
 
 cdef extern from *:
@@ -135,11 +138,104 @@ cdef extern from *:
     #else
       static int gs_free_cpus(int team) { return team; }
     #endif
+
+    #if defined(_OPENMP) && !defined(_WIN32)
+      #include <ctype.h>
+      #include <limits.h>
+      #include <pthread.h>
+      #include <stdint.h>
+      #include <stdlib.h>
+      #include <time.h>
+      /* The size of OpenMP's stacks in bytes; 0: the system's default. */
+      static size_t gs_stack_bytes(void) {
+          static size_t known = 1;  /* not read yet */
+          if (known == 1) {
+              const char *text = getenv("OMP_STACKSIZE");
+              size_t bytes = 0;
+              int shift = 10;
+              char *end;
+              if (!text) text = getenv("GOMP_STACKSIZE");
+              if (!text) text = getenv("KMP_STACKSIZE");
+              if (text) {
+                  unsigned long long n = strtoull(text, &end, 10);
+                  while (isspace((unsigned char)*end)) end++;
+                  switch (tolower((unsigned char)*end)) {
+                      case 'b': shift = 0; break;
+                      case 'm': shift = 20; break;
+                      case 'g': shift = 30; break;
+                  }
+                  if (end != text && n <= SIZE_MAX >> shift) bytes = (size_t)n << shift;
+              }
+              known = bytes;
+          }
+          return known;
+      }
+      static void *gs_wait(void *gate) {
+          pthread_mutex_lock((pthread_mutex_t *)gate);
+          pthread_mutex_unlock((pthread_mutex_t *)gate);
+          return NULL;
+      }
+      /* How many threads of n can be created at once. They end before this function does. */
+      static int gs_try_threads(int n) {
+          pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+          pthread_attr_t attributes;
+          pthread_t *threads = (pthread_t *)malloc(n * sizeof(pthread_t));
+          int created = 0, i;
+          if (!threads) return 0;
+          if (pthread_attr_init(&attributes)) {
+              free(threads);
+              return 0;
+          }
+          if (gs_stack_bytes()) pthread_attr_setstacksize(&attributes, gs_stack_bytes());
+          pthread_mutex_lock(&gate);
+          while (created < n && !pthread_create(&threads[created], &attributes, gs_wait, &gate)) created++;
+          pthread_mutex_unlock(&gate);
+          for (i = 0; i < created; i++) pthread_join(threads[i], NULL);
+          pthread_attr_destroy(&attributes);
+          free(threads);
+          return created;
+      }
+      /* How many threads a team of this size can have. OpenMP keeps a team's threads for the next one of the calling
+         thread, and ends those that it does not need. A trial holds for a second. */
+      static int gs_possible_threads(int team) {
+          enum { MIN_STACK = 1 << 17, VALID_SECONDS = 1 };
+          static __thread int last_team = 1, tried = 0, possible = 0;
+          static __thread time_t tried_at = 0;
+          struct timespec now;
+          if (team > last_team) {
+              if (gs_stack_bytes() && gs_stack_bytes() < MIN_STACK) return 1;  /* the kernels need more */
+              clock_gettime(CLOCK_MONOTONIC, &now);
+              if (team > tried || now.tv_sec - tried_at > VALID_SECONDS) {
+                  tried = team;
+                  tried_at = now.tv_sec;
+                  possible = gs_try_threads(team - 1) + 1;
+                  if (possible < team) possible--;  /* leave one to others */
+              }
+              if (possible < team) team = possible;
+              if (team < 1) team = 1;
+          }
+          last_team = team;
+          return team;
+      }
+    #else
+      static int gs_possible_threads(int team) { return team; }
+    #endif
+
+    /* OpenMP's choice when the module was imported. A lower one was set since, as by threadpoolctl. */
+    static int gs_first_max_threads = 0;
+    static void gs_remember_max_threads(void) { gs_first_max_threads = gs_max_threads(); }
+    static int gs_lowered(int limit) {
+        int now = gs_max_threads();
+        return now < limit && now < gs_first_max_threads ? now : limit;
+    }
     """
     enum:
         OPENMP_VERSION "GS_OPENMP"  # as yyyymm; 0 for a serial build
     int omp_max_threads "gs_max_threads" () nogil
     int free_cpus "gs_free_cpus" (int team) nogil
+    int possible_threads "gs_possible_threads" (int team) nogil
+    void remember_max_threads "gs_remember_max_threads" () nogil
+    int lowered "gs_lowered" (int limit) nogil
 
 cdef enum:
     # Waking a thread team costs about 2 µs if its threads still spin, and 50 µs if they sleep. A thread is worth it
@@ -157,15 +253,16 @@ cdef inline int team_size(int limit, int forced, double work_ns) noexcept nogil:
     """
     cdef double worth = work_ns / THREAD_NS
     if forced:
-        return min(forced, <int>MAX_TASKS)
+        return possible_threads(min(forced, <int>MAX_TASKS)) if forced > 1 else 1
     if limit == 1 or worth < 2:
         return 1
-    if limit <= 0:
-        limit = omp_max_threads()
+    limit = omp_max_threads() if limit <= 0 else lowered(limit)
     limit = min(limit, <int>MAX_TASKS)  # tasks report into arrays of this length
     if worth < limit:
         limit = <int>worth
-    return max(1, free_cpus(limit)) if limit > 1 else limit
+    if limit > 1:
+        limit = free_cpus(limit)
+    return possible_threads(limit) if limit > 1 else 1
 
 
 cdef inline Py_ssize_t n_tasks_for(int n_threads) noexcept nogil:

@@ -1,6 +1,6 @@
 # cython: language_level=3, freethreading_compatible=True
 """The build: the version of OpenMP and the compiler."""
-from common.threads cimport OPENMP_VERSION, free_cpus, omp_max_threads
+from common.threads cimport OPENMP_VERSION, free_cpus, lowered, omp_max_threads, remember_max_threads
 
 cdef extern from *:
     """
@@ -19,12 +19,18 @@ cdef extern from *:
     const char* COMPILER "GS_COMPILER"
 
 openmp_version = OPENMP_VERSION
+remember_max_threads()
 compiler = COMPILER.decode("ascii", "replace").strip()
 
 
 def max_threads():
     """OpenMP's choice for the calling thread: OMP_NUM_THREADS, or the number of CPUs that it may run on."""
     return omp_max_threads()
+
+
+def max_threads_within(int limit):
+    """The number of threads for a limit that was set: a lower one of OpenMP's, set since the import, holds too."""
+    return lowered(limit)
 
 
 def cpus_for(int team):

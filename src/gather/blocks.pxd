@@ -3,7 +3,8 @@ from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
-from common.codes cimport OK
+from common.codes cimport INTERRUPTED, OK
+from common.interrupts cimport is_interrupted
 from common.items cimport (
     CACHE_LINE, MAX_ITEM_BYTES, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
     item_t, prefetch_l2, word_t,
@@ -193,10 +194,13 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
         next_out = cursor.offset[OTHER]
         n_next = 0
         if start < stop:
-            resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), not job.out_is_linear,
+            resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, stop - start), not job.out_is_linear,
                           next_offsets, &n_next)
             if n_next < 0:
                 status[0] = start * job.tuples.k - 1 - n_next
+                return
+            if is_interrupted(job.interrupts, n_next * job.tuple_work):
+                status[0] = INTERRUPTED
                 return
             start += n_next
             # If offsets advance slowly (as for a warped image), the hardware prefetcher suffices.
@@ -247,7 +251,7 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
             # A row without axes is cut at whole elements and whole cache lines.
             whole = 1 if job.row.outer.n > 1 or job.row.n_inner > 1 else job.itemsize * CACHE_LINE
             if blocks.row_length > whole:
-                wanted = (wanted + n_tuples - 1) // n_tuples
+                wanted = min((wanted + n_tuples - 1) // n_tuples, MAX_TASKS // n_tuples)
                 blocks.piece_length = (blocks.row_length + wanted - 1) // wanted
                 blocks.piece_length = (blocks.piece_length + whole - 1) // whole * whole
                 blocks.n_pieces = (blocks.row_length + blocks.piece_length - 1) // blocks.piece_length

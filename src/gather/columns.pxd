@@ -3,11 +3,12 @@
 #     data (size × columns) ── pack ──> tile (size × COLUMN_BYTES) ── gather ──> the same columns of out
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.columns cimport COLUMN_BYTES, ROWS_AHEAD, ColumnTiles, describe_column_tiles, prefetch_columns
+from common.interrupts cimport is_interrupted
 from common.items cimport bytes16, cloned_void, inline_void, word_t
 from common.resolve cimport SKIPPED, resolve_strided, resolve_trivial, trivial_index_t
 from common.threads cimport team_size
@@ -26,9 +27,7 @@ cdef inline inline_void move_columns(word_t* kind, const char* tile, const int64
     cdef const char* source
     cdef word_t item
     for j in range(n_columns):
-        source = tile + offsets[j]
-        if fill != NULL:
-            source = fill if offsets[j] == SKIPPED else source
+        source = fill if fill != NULL and offsets[j] == SKIPPED else tile + offsets[j]
         memcpy(&item, source, sizeof(word_t))
         memcpy(out + j * <Py_ssize_t>sizeof(word_t), &item, sizeof(word_t))
 
@@ -42,11 +41,14 @@ cdef inline inline_void move_trivial_tile(word_t* kind, trivial_index_t* index_k
     cdef Py_ssize_t row
     for row in range(tiles.n_rows + 1):
         if row < tiles.n_rows:
-            prefetch_columns(indices + (row + ROWS_AHEAD) * tiles.index_row,
+            prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row,
                              COLUMN_BYTES // sizeof(word_t) * sizeof(trivial_index_t))
             resolve_trivial(index_kind, 1, &tiles.tuples, indices + row * tiles.index_row, 0, sizeof(word_t),
                             COLUMN_BYTES // sizeof(word_t), offsets[row & 1], out_of_bounds)
             if out_of_bounds[0] < 0:
+                return
+            if is_interrupted(columns.job.interrupts, COLUMN_BYTES // sizeof(word_t)):
+                out_of_bounds[0] = -1
                 return
         if row > 0:
             move_words(kind, tile, offsets[row - 1 & 1], COLUMN_BYTES // sizeof(word_t),
@@ -68,7 +70,7 @@ cdef inline inline_void move_tile(word_t* kind, const Columns* columns, const ch
     for row in range(tiles.n_rows):
         resolve_strided(&tiles.tuples, indices + row * tiles.index_row, tiles.index_column, 0, sizeof(word_t),
                         n_columns, offsets, &outside)
-        if outside:
+        if outside or is_interrupted(columns.job.interrupts, n_columns):
             out_of_bounds[0] = -1
             return
         move_columns(kind, tile, offsets, n_columns, columns.job.fill, out + row * tiles.other_row)
@@ -76,7 +78,10 @@ cdef inline inline_void move_tile(word_t* kind, const Columns* columns, const ch
 
 cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* tile,
                                  int64_t* out_of_bounds) noexcept nogil:
-    """One tile of columns at one position of the outer axes. out_of_bounds becomes negative if an index is."""
+    """One tile of columns at one position of the outer axes.
+
+    out_of_bounds becomes negative if an index is, or if the kernel was interrupted.
+    """
     cdef const ColumnTiles* tiles = &columns.tiles
     cdef Cursor cursor
     cdef Py_ssize_t width = columns.job.itemsize
@@ -93,7 +98,7 @@ cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* 
     out = columns.job.out + cursor.offset[OTHER] + column * width
     if n_columns == tiles.columns_per_tile:
         for i in range(tiles.size):
-            prefetch_columns(data + (i + ROWS_AHEAD) * tiles.data_row, COLUMN_BYTES)
+            prefetch_columns(<uintptr_t>data + (i + ROWS_AHEAD) * tiles.data_row, COLUMN_BYTES)
             memcpy(tile + i * COLUMN_BYTES, data + i * tiles.data_row, COLUMN_BYTES)
     else:
         for i in range(tiles.size):
@@ -118,14 +123,14 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, cnp.ndarray 
 
 
 cdef inline Py_ssize_t run_columns_task(const Columns* columns, Py_ssize_t task, char* tile) noexcept nogil:
-    """1 if an index is out of bounds, else 0."""
+    """1 if an index is out of bounds or the kernel was interrupted, else 0."""
     cdef int64_t out_of_bounds = 0
     run_tile(columns, task, tile, &out_of_bounds)
     return out_of_bounds < 0
 
 
 cdef inline bint run_columns(const Columns* columns) noexcept:
-    """False: an index is out of bounds (run BLOCKS to find it), or there is no memory for the tiles."""
+    """False: run BLOCKS to find an index that is out of bounds, for want of memory, or as the kernel was interrupted."""
     cdef const ColumnTiles* tiles = &columns.tiles
     cdef Py_ssize_t n_tasks = tiles.outer.n * tiles.n_tiles
     cdef Py_ssize_t tile_bytes = tiles.size * COLUMN_BYTES

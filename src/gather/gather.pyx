@@ -17,27 +17,30 @@ it. Kernels return a Status or the position of the first bad index; Python raise
 from libc.stdint cimport int64_t
 cimport numpy as cnp
 
-from common.codes cimport INDEX_DTYPE, OK, REFERENCES, SKIP, Kind, Mode
+from common.codes cimport INCONSISTENT, INDEX_DTYPE, OK, REFERENCES, SKIP, Kind, Mode
+from common.interrupts cimport Interrupts, arm, disarm, raise_if_interrupted, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK, SKIPPED, Tuples, describe, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
-    SmallCall, describe_small, mode_of, new_array, overlap, usable_out, write_element,
+    PyDataType_REFCHK, SmallCall, describe_shape, describe_small, has_shape, mode_of, new_array, overlap, usable_out,
+    write_element,
 )
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
+from common.threads cimport remember_max_threads
 from common.walk cimport OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport run_blocks
 from gather.columns cimport Columns, run_columns
-from gather.job cimport Job
+from gather.job cimport Job, describe_work
 from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
 
 cnp.import_array()
+remember_max_threads()
 
-cdef extern from "numpy/arrayobject.h":
+cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
-    bint PyDataType_REFCHK(cnp.dtype) nogil  # whether items own references
 
 cdef enum:
     PREFETCH_BYTES = 1 << 19  # of data: less fits L2 and needs no software prefetch
@@ -63,17 +66,18 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
 
 
 cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis,
-                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, int n_threads) noexcept:
+                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, bint can_stop,
+                            int n_threads) noexcept:
+    """can_stop: a signal may end the gather before all of out is written."""
     cdef Job job
     cdef Columns columns
+    cdef Interrupts interrupts
     cdef int d, row_axis, out_axis
     cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0
 
     if not describe(kind, data, indices, out, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk, &row_axis,
                     &out_axis):
         return INDEX_DTYPE
-    if PyDataType_REFCHK(data.descr) and out is not None:
-        return REFERENCES
     if job.walk.n == 0:
         return OK
     for d in range(job.tuples.k):
@@ -94,7 +98,27 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cn
     job.streams = out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES and can_stream()
     job.max_threads = n_threads
     job.forced_threads = forced_threads
-    return run(&job, &columns, choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns))
+    describe_work(&job)
+    job.interrupts = &interrupts
+    arm(&interrupts)
+    if not can_stop:
+        disarm(&interrupts)
+    return with_interrupts(&interrupts, run(&job, &columns, choose_strategy(&job, kind, data, indices, out, axis,
+                                                                            forced_strategy, &columns)))
+
+
+cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis, int batch_dims,
+                        cnp.ndarray fill) noexcept:
+    """Whether the arrays are those of a valid plan.
+
+    An array may have changed since: a subclass or a scalar's method can run any code between the plan and the kernel.
+    """
+    cdef SmallCall call
+    cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(data)
+    return (describe_shape(&call, kind, data, indices, axis, batch_dims)
+            and (fill is None or cnp.PyArray_NBYTES(fill) == itemsize)
+            and (out is None or (has_shape(out, call.n_dims, call.shape) and cnp.PyArray_ISWRITEABLE(out)
+                                 and cnp.PyArray_ITEMSIZE(out) == itemsize and not PyDataType_REFCHK(out.descr))))
 
 
 def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray out, int axis,
@@ -106,13 +130,19 @@ def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cn
     maximum; 0: OpenMP's choice.
     """
     cdef Py_ssize_t status = OK
+    if PyDataType_REFCHK(data.descr) and out is not None:
+        return <Py_ssize_t>REFERENCES
+    if (not is_consistent(<Kind>kind, data, indices, out, axis, batch_dims, fill)
+            or (out is not None and mode == SKIP and fill is None)):
+        return <Py_ssize_t>INCONSISTENT
     if checks_first and mode != SKIP:
-        status = gather_into(<Kind>kind, data, indices, None, axis, batch_dims, <Mode>mode, wrap_negative, NULL,
+        status = gather_into(<Kind>kind, data, indices, None, axis, batch_dims, <Mode>mode, wrap_negative, NULL, True,
                              n_threads)
-    if status != OK:
-        return status
-    return gather_into(<Kind>kind, data, indices, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                       cnp.PyArray_BYTES(fill) if fill is not None else NULL, n_threads)
+    if status == OK:
+        status = gather_into(<Kind>kind, data, indices, out, axis, batch_dims, <Mode>mode, wrap_negative,
+                             cnp.PyArray_BYTES(fill) if fill is not None else NULL, not checks_first, n_threads)
+    raise_if_interrupted(status)
+    return status
 
 
 def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads):
@@ -123,6 +153,7 @@ def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mo
     cdef SmallCall call
     cdef cnp.ndarray source, result
     cdef int mode_code = mode_of(mode, "fill")
+    cdef Py_ssize_t status
     cdef char element[MAX_WORD_BYTES]
 
     if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or mode_code < 0
@@ -137,13 +168,18 @@ def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mo
         result = usable_out(out, source, call.n_dims, call.shape)
         if result is None or overlap(result, source) or overlap(result, indices):
             return None
-        if mode_code != SKIP and gather_into(<Kind>kind, source, indices, None, call.axis, call.batch_dims,
-                                             <Mode>mode_code, wrap_negative, NULL, n_threads) != OK:
-            return None
-    if result is None or gather_into(<Kind>kind, source, indices, result, call.axis, call.batch_dims, <Mode>mode_code,
-                                     wrap_negative, element if mode_code == SKIP else NULL, n_threads) != OK:
+        if mode_code != SKIP:
+            status = gather_into(<Kind>kind, source, indices, None, call.axis, call.batch_dims, <Mode>mode_code,
+                                 wrap_negative, NULL, True, n_threads)
+            raise_if_interrupted(status)
+            if status != OK:
+                return None
+    if result is None or PyDataType_REFCHK(source.descr):
         return None
-    return result
+    status = gather_into(<Kind>kind, source, indices, result, call.axis, call.batch_dims, <Mode>mode_code,
+                         wrap_negative, element if mode_code == SKIP else NULL, out is None, n_threads)
+    raise_if_interrupted(status)
+    return result if status == OK else None
 
 
 def resolve(int kind, cnp.ndarray row_ids not None, cnp.ndarray indices not None, int axis, int batch_dims, int mode,

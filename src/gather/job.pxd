@@ -1,7 +1,11 @@
 # The description of one gather, for all strategies.
-from common.resolve cimport Tuples
+from common.interrupts cimport Interrupts
+from common.resolve cimport BLOCK, Tuples
 from common.rows cimport Row
 from common.walk cimport Walk
+
+cdef enum:
+    STEP_BYTES = 1 << 24    # of a block's rows, between two questions for signals
 
 cdef struct Job:
     Tuples tuples
@@ -16,9 +20,17 @@ cdef struct Job:
     bint streams            # the result is larger than the caches: non-temporal stores
     int max_threads         # 0: OpenMP's choice
     int forced_threads      # 0: not forced
+    Interrupts* interrupts
+    Py_ssize_t block        # tuples of a block
+    Py_ssize_t tuple_work   # to move one, in units of about a nanosecond
 
 
 cdef inline double work_ns(const Job* job) noexcept nogil:
     """Estimated time: one nanosecond each to resolve an index, to touch an item, and to move 8 bytes."""
+    return <double>job.walk.n * job.tuple_work
+
+
+cdef inline void describe_work(Job* job) noexcept nogil:
     cdef double row_items = <double>job.row.outer.n * job.row.n_inner
-    return job.walk.n * (job.tuples.k + row_items + row_items * job.row.item_bytes / 8)
+    job.tuple_work = max(<Py_ssize_t>1, <Py_ssize_t>(job.tuples.k + row_items + row_items * job.row.item_bytes / 8))
+    job.block = max(<Py_ssize_t>1, min(<Py_ssize_t>BLOCK, STEP_BYTES // 8 // job.tuple_work))

@@ -3,6 +3,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
+from common.interrupts cimport is_interrupted
 from common.items cimport (
     CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t,
 )
@@ -15,6 +16,7 @@ from gather.job cimport Job, work_ns
 
 cdef enum:
     RUN_BLOCK = 64  # elements, resolved and prefetched while the previous ones are moved
+    STEP = 1 << 18  # elements between two questions for signals
 
 cdef struct Runs:
     const Job* job
@@ -116,7 +118,7 @@ cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
 
 
 cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept nogil:
-    """1 if an index is out of bounds, else 0."""
+    """1 if an index is out of bounds or the kernel was interrupted, else 0."""
     cdef const Job* job = runs.job
     cdef Cursor cursor
     cdef Py_ssize_t start = task * runs.tuples_per_task
@@ -126,10 +128,10 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
     cdef int64_t out_of_bounds = 0
     seek(&job.walk, start, &cursor)
     while start < stop:
-        n = min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start)
+        n = min(min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start), <Py_ssize_t>STEP)
         move_any_run(job, job.tuples.base + cursor.offset[INDICES], cursor.offset[DATA], job.walk.stride[inner][DATA],
                      n, job.out + cursor.offset[OTHER], &out_of_bounds)
-        if out_of_bounds < 0:
+        if out_of_bounds < 0 or is_interrupted(job.interrupts, n * job.tuple_work):
             return 1
         advance(&job.walk, n, &cursor)
         start += n
@@ -139,7 +141,7 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
 
 
 cdef inline bint run_runs(const Job* job) noexcept:
-    """False: an index is out of bounds (run BLOCKS to find it)."""
+    """False: an index is out of bounds (run BLOCKS to find it), or the kernel was interrupted."""
     cdef Runs runs
     cdef Py_ssize_t n_tasks, task, n_bad = 0
     cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))

@@ -6,11 +6,14 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from common.items cimport bytes16, cloned_void, inline_void, word_t
+from common.interrupts cimport is_interrupted
 from common.threads cimport chunk_start
 from scatter.job cimport Job
 from scatter.marks cimport Marks
 from scatter.means cimport divide_any
 
+cdef enum:
+    STEP_ROWS = 1 << 20  # of a pass over the result, between two questions for signals
 
 cdef inline inline_void fill_typed(word_t* kind, const char* element, char* out, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
@@ -96,7 +99,11 @@ cdef inline const char* elements_of_data(const Job* job) noexcept nogil:
 cdef inline void start_chunk(const Job* job, char* sums, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
     cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
     cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
-    start_elements(job, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes, stop - start)
+    cdef Py_ssize_t n
+    while start < stop and not is_interrupted(job.interrupts, STEP_ROWS):
+        n = min(<Py_ssize_t>STEP_ROWS, stop - start)
+        start_elements(job, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes, n)
+        start += n
 
 
 cdef inline void finish_chunk(const Job* job, const Marks* marks, char* sums, Py_ssize_t chunk,
@@ -104,9 +111,13 @@ cdef inline void finish_chunk(const Job* job, const Marks* marks, char* sums, Py
     cdef Marks some = marks[0]
     cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
     cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
-    some.table += start * marks.width
-    finish_elements(job, &some, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes,
-                    job.out + start * job.row_bytes, stop - start)
+    cdef Py_ssize_t n
+    while start < stop and not is_interrupted(job.interrupts, STEP_ROWS):
+        n = min(<Py_ssize_t>STEP_ROWS, stop - start)
+        some.table = marks.table + start * marks.width
+        finish_elements(job, &some, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes,
+                        job.out + start * job.row_bytes, n)
+        start += n
 
 
 cdef inline void start_all(const Job* job, char* sums, int n_threads) noexcept:

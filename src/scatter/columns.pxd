@@ -4,17 +4,18 @@
 #     data (size × columns) ── pack ──> tile (size × COLUMN_BYTES) ── apply the updates ──> the same columns of out
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport ELEMENTS, OK, SKIP, Kind
 from common.columns cimport COLUMN_BYTES, ROWS_AHEAD, ColumnTiles, describe_column_tiles, prefetch_columns
+from common.interrupts cimport is_interrupted
 from common.resolve cimport BLOCK, SKIPPED, resolve_strided
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
 from scatter.accumulate cimport finish_elements, start_elements
 from scatter.apply cimport apply_elements
-from scatter.job cimport SCRATCH_BYTES, Job, check_tuples, copy_data
+from scatter.job cimport SCRATCH_BYTES, Job, begin_writing, check_tuples, copy_data
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 
 cdef struct Columns:
@@ -55,8 +56,8 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
     cdef uint64_t out_of_bounds = 0
     start_sinks(sinks, BLOCK)
     for row in range(tiles.n_rows):
-        prefetch_columns(indices + (row + ROWS_AHEAD) * tiles.index_row, n_columns * job.tuples.width)
-        prefetch_columns(updates + (row + ROWS_AHEAD) * tiles.other_row, n_columns * job.step.row.item_bytes)
+        prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row, n_columns * job.tuples.width)
+        prefetch_columns(<uintptr_t>updates + (row + ROWS_AHEAD) * tiles.other_row, n_columns * job.step.row.item_bytes)
         start = 0
         while start < n_columns:
             n = min(<Py_ssize_t>BLOCK, n_columns - start)
@@ -65,7 +66,7 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
                             indices + row * tiles.index_row + start * tiles.index_column,
                             tiles.index_column, start * job.step.row.item_bytes, job.step.row.item_bytes, n,
                             offsets, &out_of_bounds)
-            if out_of_bounds:
+            if out_of_bounds or is_interrupted(job.interrupts, 2 * n):
                 return False
             if marks.width:
                 mark_block(marks, &job.step, skips, tile, offsets, row_updates, NULL, update_step, n, sinks)
@@ -99,7 +100,7 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
     if marks.width:
         memset(table, 0, columns.marks_bytes)
     for row in range(tiles.size):
-        prefetch_columns(data + (row + ROWS_AHEAD) * tiles.data_row, n_columns * width)
+        prefetch_columns(<uintptr_t>data + (row + ROWS_AHEAD) * tiles.data_row, n_columns * width)
         if marks.width:
             start_elements(job, tile + row * COLUMN_BYTES, data + row * tiles.data_row, n_columns)
         else:
@@ -134,8 +135,7 @@ cdef inline bint run_columns(const Columns* columns, Job* job, Py_ssize_t* bad) 
     cdef char* tiles = <char*>malloc(n_threads * bytes_each)
     if tiles == NULL:
         return False
-    if job.checks_first:
-        bad[0] = check_tuples(job)
+    bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
         if not columns.covers:
             copy_data(job)
@@ -148,7 +148,7 @@ cdef inline bint run_columns(const Columns* columns, Job* job, Py_ssize_t* bad) 
                 n_bad += run_columns_task(columns, task, threadid(), tiles)
         if n_bad:
             bad[0] = check_tuples(job)  # finds the position
-            if bad[0] == OK:  # another thread has changed the index back
+            if bad[0] == OK and not job.interrupts.stopped:  # another thread has changed the index back
                 bad[0] = 0
     free(tiles)
     return True

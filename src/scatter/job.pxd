@@ -1,10 +1,16 @@
 # The description of one scatter, for all strategies, and the passes that they share: copy data, check all tuples, apply
 # a range of the updates, divide means.
+#
+# A strategy allocates its memory and checks the indices, then calls begin_writing. So a scatter into the caller's array
+# changes nothing if it fails.
+from cpython.object cimport PyObject
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
+cimport numpy as cnp
 
-from common.codes cimport OK, SKIP, ReductionCode
+from common.codes cimport INTERRUPTED, NO_MEMORY, OK, SKIP, ReductionCode
+from common.interrupts cimport Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
@@ -19,6 +25,7 @@ cdef enum:
     # Scratch memory of a strategy. glibc maps and unmaps allocations of 32 MiB or more in every call, and their page
     # faults take as long as the scatter.
     SCRATCH_BYTES = 31 << 20
+    STEP_BYTES = 1 << 24        # of a copy or of a block's rows, between two questions for signals
 
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
@@ -39,14 +46,19 @@ cdef struct Job:
     bint divides                # a mean: destinations are divided by the number of their terms
     bint accumulates            # the result may be accumulated as in accumulate.pxd
     const Reduction* reduction
-    const char* data            # to be copied into out first; NULL if out holds it already
+    const char* data            # to be copied into out first; NULL if out holds it already, or begin_writing copies it
+    PyObject* strided           # data to be copied by begin_writing: it, or out, is not contiguous; NULL: none
+    PyObject* out_array
     char* out
     const char* updates
     bint is_contiguous          # the result; always if data is not NULL
     Py_ssize_t out_bytes        # of a contiguous result
     Py_ssize_t row_bytes        # of a row of a contiguous result; 0 if rows are empty
     Py_ssize_t n_rows           # of the result
-    bint checks_first           # the caller's array must stay as it is if an index is out of bounds
+    bint checks_first           # the caller's array must stay as it is if the call fails
+    Interrupts* interrupts
+    Py_ssize_t block            # tuples of a block
+    Py_ssize_t tuple_work       # to apply one, in units of about a nanosecond
     bint updates_are_linear     # the offset in updates advances by one stride over the walk
     bint streams                # the result is larger than the caches: non-temporal stores
     int max_threads             # 0: OpenMP's choice
@@ -85,10 +97,13 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
         next_first = cursor.offset[OTHER]
         n_next = 0
         if start < stop:
-            resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start),
-                          not job.updates_are_linear, next_offsets, &n_next)
+            resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, stop - start), not job.updates_are_linear,
+                          next_offsets, &n_next)
             if n_next < 0:
                 status[0] = start * job.tuples.k - 1 - n_next
+                return
+            if is_interrupted(job.interrupts, n_next * job.tuple_work):
+                status[0] = INTERRUPTED
                 return
             start += n_next
             if prefetches:
@@ -121,7 +136,7 @@ cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t sta
     seek(&job.walk, start, &cursor)
     while start < stop:
         resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
-        if n < 0:
+        if n < 0 or is_interrupted(job.interrupts, n):
             return
         count_block(marks, job.tuples.mode == SKIP, offsets, n)
         start += n
@@ -130,7 +145,11 @@ cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t sta
 cdef inline void copy_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
     cdef Py_ssize_t start = chunk_start(job.out_bytes, n_chunks, chunk)
     cdef Py_ssize_t stop = chunk_start(job.out_bytes, n_chunks, chunk + 1)
-    memcpy(job.out + start, job.data + start, stop - start)
+    cdef Py_ssize_t n
+    while start < stop and not is_interrupted(job.interrupts, STEP_BYTES >> 3):
+        n = min(<Py_ssize_t>STEP_BYTES, stop - start)
+        memcpy(job.out + start, job.data + start, n)
+        start += n
 
 
 cdef inline void copy_data(Job* job) noexcept:
@@ -162,6 +181,9 @@ cdef inline void check_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chun
         if n < 0:
             status[0] = start * job.tuples.k - 1 - n
             return
+        if is_interrupted(job.interrupts, n * job.tuples.k):
+            status[0] = INTERRUPTED
+            return
         start += n
 
 
@@ -182,12 +204,37 @@ cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
     return first_error(status, n_threads)
 
 
+cdef inline Py_ssize_t begin_writing(const Job* job, bint checks) noexcept:
+    """Call this once, when all memory is allocated and before the result is written to. Returns a Status or a position.
+
+    checks: check all tuples first. Then data that is not contiguous is copied. From here on a scatter into the caller's
+    array goes on to its end.
+    """
+    cdef Py_ssize_t status = OK
+    if checks:
+        status = check_tuples(job)
+    if status != OK:
+        return status
+    if job.checks_first:
+        disarm(job.interrupts)
+    if job.strided != NULL:
+        try:
+            cnp.PyArray_CopyInto(<cnp.ndarray>job.out_array, <cnp.ndarray>job.strided)
+        except MemoryError:
+            return NO_MEMORY
+    return OK
+
+
 cdef inline void divide_chunk(const Job* job, const Marks* marks, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
     cdef Marks some = marks[0]
     cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
     cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
-    some.table = marks.table + start * marks.width
-    divide_rows(&job.step, &some, job.include_self, job.out + start * job.row_bytes, job.row_bytes, stop - start)
+    cdef Py_ssize_t n = max(<Py_ssize_t>1, STEP_BYTES // max(job.row_bytes, <Py_ssize_t>1))
+    while start < stop and not is_interrupted(job.interrupts, STEP_BYTES >> 2):
+        n = min(n, stop - start)
+        some.table = marks.table + start * marks.width
+        divide_rows(&job.step, &some, job.include_self, job.out + start * job.row_bytes, job.row_bytes, n)
+        start += n
 
 
 cdef inline void divide_means(const Job* job, const Marks* marks) noexcept:

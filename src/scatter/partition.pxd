@@ -15,7 +15,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport OK
+from common.codes cimport INTERRUPTED, OK
+from common.interrupts cimport is_interrupted
 from common.items cimport (
     CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_stream, prefetch_write, word_t,
 )
@@ -25,7 +26,7 @@ from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, seek
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.job cimport Job, check_tuples, row_items
+from scatter.job cimport Job, begin_writing, check_tuples, row_items
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.means cimport divide_rows
 
@@ -265,6 +266,9 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
         if n < 0:
             status[0] = start * job.tuples.k - 1 - n
             return
+        if is_interrupted(job.interrupts, 2 * n):
+            status[0] = INTERRUPTED
+            return
         if 0 < update_step <= CACHE_LINE:
             prefetch_stream(updates, n * update_step)
         if partition.payload_bytes == 4:
@@ -390,6 +394,8 @@ cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* 
             link = record - (<uintptr_t>record & in_segment) + per_segment
             memcpy(&following, link, sizeof(char*))
             prefetch_segment(partition, following)
+        if is_interrupted(partition.job.interrupts, n_left * partition.job.tuple_work):
+            return
         while n_left > 0:
             n = min(<Py_ssize_t>BLOCK, n_left)
             apply_block(partition, to, record, n, sinks)
@@ -497,6 +503,8 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
             write_records(partition, chunk, &status[chunk])
         bad[0] = first_error(status, n_threads)
+        if bad[0] == OK and partition.is_first:
+            bad[0] = begin_writing(job, False)
         if bad[0] != OK:
             break
         # Tuples may be able to name a part of the result only; the tiles after it are copied.
@@ -505,7 +513,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             n_tasks = max(n_tasks, ((job.out_bytes - 1) >> partition.shift) + 1)
         for tile in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
             apply_records(partition, tile, threadid())
-        partition.start = partition.stop
+        partition.start = partition.stop if not job.interrupts.stopped else n_tuples
     free_marks(&partition.marks)
     free(partition.first)
     free(partition.sums)

@@ -10,7 +10,7 @@ from scatter.apply cimport combine_row
 from scatter.accumulate cimport (
     elements_of_data, fill_elements, finish_elements, needs_scratch, start_elements,
 )
-from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, check_tuples, copy_data
+from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data
 from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step
 
@@ -87,8 +87,7 @@ cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
     if copies == NULL or (marks.width and not allocate_marks(&marks, job.n_threads * job.n_rows)):
         free(copies)
         return False
-    if job.checks_first:
-        bad[0] = check_tuples(job)
+    bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
         for chunk in range(job.n_threads - 1):
             start_copy(job, copies + chunk * job.out_bytes)

@@ -6,7 +6,7 @@ from common.items cimport CACHE_LINE
 from common.rows cimport cut_length, cut_row
 from common.threads cimport MAX_TASKS, first_error
 from scatter.apply cimport finish_step
-from scatter.job cimport Job, apply_tuples, check_tuples, copy_data, row_items
+from scatter.job cimport Job, apply_tuples, begin_writing, copy_data, row_items
 from scatter.marks cimport Marks, allocate_marks, free_marks
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
@@ -63,8 +63,7 @@ cdef inline bint run_row_pieces(RowPieces* pieces, Job* job, Py_ssize_t* bad) no
     pieces.marks = job.marks
     if job.marks.width and not allocate_marks(&pieces.marks, n_pieces * job.n_rows):
         return False
-    if job.checks_first:
-        bad[0] = check_tuples(job)
+    bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
         copy_data(job)
         for piece in prange(n_pieces, num_threads=job.n_threads, schedule="static", nogil=True):

@@ -13,7 +13,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport ASSIGN, OK
+from common.codes cimport ASSIGN, INTERRUPTED, OK
+from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, inline_void, prefetch_l1, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
 from common.rows cimport Row
@@ -22,7 +23,7 @@ from common.stream cimport STREAM_ROW, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
 from scatter.apply cimport combine_rows_block
-from scatter.job cimport SCRATCH_BYTES, Job, check_tuples
+from scatter.job cimport SCRATCH_BYTES, STEP_BYTES, Job, begin_writing, check_tuples
 from scatter.marks cimport Marks, add_to_mark, allocate_marks, count_of, free_marks, note_firsts
 from scatter.means cimport divide_rows
 
@@ -104,6 +105,9 @@ cdef inline void resolve_row_ids(const Rows* rows, Py_ssize_t chunk, Py_ssize_t*
         if n < 0:
             status[0] = (rows.start + start) * rows.tuples.k - 1 - n
             return
+        if is_interrupted(rows.job.interrupts, n * rows.tuples.k):
+            status[0] = INTERRUPTED
+            return
         for i in range(n):
             rows.row[start + i] = -1 if row_ids[i] == SKIPPED else <int32_t>row_ids[i]
         start += n
@@ -138,6 +142,8 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
     cdef Py_ssize_t block, i
     memset(end, 0, width * sizeof(uint32_t))
     for block in range((rows.n + OWNED - 1) // OWNED):
+        if is_interrupted(rows.job.interrupts, OWNED):
+            return
         for i in range(select_owned(rows, block, low, width, owned, owned_rows, &below)):
             if rows.job.step.reduction == ASSIGN:
                 end[owned_rows[i]] = owned[i] + 1  # the last writer wins
@@ -153,6 +159,8 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
     if rows.in_update_order:
         return
     for block in range((rows.n + OWNED - 1) // OWNED):
+        if is_interrupted(rows.job.interrupts, OWNED):
+            return
         for i in range(select_owned(rows, block, low, width, owned, owned_rows, &below)):
             rows.order[end[owned_rows[i]]] = owned[i]
             end[owned_rows[i]] += 1
@@ -199,7 +207,7 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
             if rows.end[i]:
                 memcpy(job.out + i * job.row_bytes, updates + (rows.end[i] - 1) * rows.update_step, job.row_bytes)
         return
-    while row < stop:
+    while row < stop and not is_interrupted(job.interrupts, BLOCK * job.row_bytes >> 3):
         n = min(<Py_ssize_t>BLOCK, stop - row)
         for i in range(n):
             offsets[i] = (row + i) * job.row_bytes
@@ -226,7 +234,7 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
     cdef int64_t update_offsets[MAX_BATCH]
     cdef Py_ssize_t row_bytes = rows.job.row_bytes, at = row, n, i
     cdef bint is_first = True
-    while first < stop:
+    while first < stop and not is_interrupted(rows.job.interrupts, batch * row_bytes >> 2):
         n = min(batch, stop - first)
         for i in range(n):
             while rows.end[at] <= first + i:
@@ -286,7 +294,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef Py_ssize_t last, n, n_bytes
     cdef const char* data
     cdef char* out
-    while row < stop:
+    while row < stop and not is_interrupted(job.interrupts, batch * job.row_bytes >> 3):
         n = min(batch, stop - row)
         n_bytes = n * job.row_bytes
         last = rows.end[row + n - 1]
@@ -350,7 +358,9 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
     for block in range((rows.n + OWNED - 1) // OWNED):
         n = select_owned(rows, block, <uint32_t>low, <uint32_t>width, owned, owned_rows, &below)
         j = 0
-        while j < n:
+        if is_interrupted(job.interrupts, OWNED):
+            return
+        while j < n and not is_interrupted(job.interrupts, batch * job.row_bytes >> 2):
             m = min(batch, n - j)
             for i in range(m):
                 offsets[i] = owned_rows[j + i] * job.row_bytes
@@ -375,8 +385,11 @@ cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
     cdef Marks marks = rows.marks
     cdef Py_ssize_t low = first_row_of(rows, owner)
     cdef Py_ssize_t stop = first_row_of(rows, owner + 1) if owner + 1 < rows.n_tasks else rows.n_rows
-    if rows.fresh:
-        memcpy(job.out + low * job.row_bytes, job.data + low * job.row_bytes, (stop - low) * job.row_bytes)
+    cdef Py_ssize_t start = low * job.row_bytes, end = stop * job.row_bytes, n
+    while rows.fresh and start < end and not is_interrupted(job.interrupts, STEP_BYTES >> 3):
+        n = min(<Py_ssize_t>STEP_BYTES, end - start)
+        memcpy(job.out + start, job.data + start, n)
+        start += n
     combine_owned(rows, low, stop - low)
     if rows.is_last and job.divides:
         marks.table += low * marks.width
@@ -425,6 +438,10 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
         else:
             for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
                 order_updates(rows, chunk)
+        if rows.fresh:
+            bad[0] = begin_writing(rows.job, False)
+        if bad[0] != OK or rows.job.interrupts.stopped:
+            break
         if rows.in_update_order:
             for task in prange(rows.n_tasks, num_threads=n_threads, schedule="static", nogil=True):
                 write_owned(rows, task)
@@ -433,7 +450,7 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
                 write_rows(rows, task)
         rows.fresh = False
         rows.streams = False
-        rows.start += rows.n
+        rows.start += rows.n if not rows.job.interrupts.stopped else n_tuples
     free_marks(&rows.marks)
     free(rows.counts)
     return True

@@ -31,30 +31,34 @@ Means are divided (means.pxd) by the thread that owns the destinations, where po
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cpython.object cimport PyObject
 from cython.parallel cimport prange
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport ASSIGN, INDEX_DTYPE, NO_MEMORY, NONE, OK, Kind, Mode, ReductionCode, TypeCode
+from common.codes cimport (
+    ASSIGN, INCONSISTENT, INDEX_DTYPE, NO_MEMORY, NONE, OK, Kind, Mode, ReductionCode, TypeCode,
+)
+from common.interrupts cimport Interrupts, arm, raise_if_interrupted, with_interrupts
 from common.items cimport MAX_WORD_BYTES
-from common.resolve cimport describe
+from common.resolve cimport BLOCK, describe
 from common.rows cimport describe_row
 from common.small_calls cimport (
-    SmallCall, describe_small, has_shape, mode_of, new_array, overlap, repeated, same_dtype, type_code_of, usable_out,
-    write_element,
+    PyDataType_REFCHK, SmallCall, describe_shape, describe_small, has_shape, mode_of, new_array, overlap, repeated,
+    same_dtype, type_code_of, usable_out, width_of, write_element,
 )
 from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport chunk_start, team_size
+from common.threads cimport chunk_start, remember_max_threads, team_size
 from common.walk cimport OTHER, is_linear
 from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
 from scatter.columns cimport describe_columns, run_columns
 from scatter.job cimport (
-    N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, check_tuples, copy_data, count_tuples, divide_means,
-    row_items,
+    N_TYPES, SCRATCH_BYTES, STEP_BYTES, Job, Reduction, apply_tuples, begin_writing, copy_data, count_tuples,
+    divide_means, row_items,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, describe_marks, free_marks
 from scatter.partition cimport run_partition
@@ -65,6 +69,7 @@ from scatter.strategy cimport ROWS_PER_UPDATE, Descriptions, choose_strategy
 from scatter.units cimport describe_units, run_units
 
 cnp.import_array()
+remember_max_threads()
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
@@ -155,8 +160,7 @@ cdef Py_ssize_t run_serial(Job* job) noexcept:
                 or (not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
             free(scratch)
             return NO_MEMORY
-    if job.checks_first:
-        status = check_tuples(job)
+    status = begin_writing(job, job.checks_first)
     if status == OK and accumulates:
         status = run_accumulated(job, &marks, scratch if scratch != NULL else job.out)
     elif status == OK:
@@ -195,12 +199,30 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
     return status
 
 
+cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out,
+                        int axis, int batch_dims, ReductionCode code, TypeCode type_code) noexcept:
+    """Whether the arrays are those of a valid plan.
+
+    An array may have changed since: a subclass or a scalar's method can run any code between the plan and the kernel.
+    """
+    cdef SmallCall call
+    cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(out)
+    return (describe_shape(&call, kind, out, indices, axis, batch_dims) and has_shape(updates, call.n_dims, call.shape)
+            and cnp.PyArray_ISWRITEABLE(out) and not PyDataType_REFCHK(out.descr)
+            and cnp.PyArray_ITEMSIZE(updates) == itemsize
+            and (data is None or (cnp.PyArray_ITEMSIZE(data) == itemsize
+                                  and has_shape(data, cnp.PyArray_NDIM(out), <const Py_ssize_t*>cnp.PyArray_DIMS(out))))
+            and (code == ASSIGN or itemsize == width_of(type_code)))
+
+
 cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out,
                              int axis, int batch_dims, Mode mode, bint wrap_negative, ReductionCode code,
                              TypeCode type_code, bint include_self, bint checks_first, int n_threads) noexcept:
     cdef Job job
+    cdef Interrupts interrupts
     cdef Descriptions descriptions
     cdef int row_axis, updates_axis, d
+    cdef Py_ssize_t status
     cdef double work_ns
 
     if not describe(kind, out, indices, updates, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk,
@@ -209,15 +231,25 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     job.reduction = &reductions[<int>code]
     job.out = cnp.PyArray_BYTES(out)
     job.out_bytes = cnp.PyArray_NBYTES(out)
-    job.data = cnp.PyArray_BYTES(data) if data is not None else NULL
     job.updates = cnp.PyArray_BYTES(updates)
     job.is_contiguous = cnp.PyArray_IS_C_CONTIGUOUS(out)
+    job.data = NULL
+    job.strided = NULL
+    job.out_array = <PyObject*>out
+    if data is not None and job.is_contiguous and cnp.PyArray_IS_C_CONTIGUOUS(data):
+        job.data = cnp.PyArray_BYTES(data)
+    elif data is not None:
+        job.strided = <PyObject*>data
     job.checks_first = checks_first
+    job.interrupts = &interrupts
+    arm(&interrupts)
     job.max_threads = n_threads
     job.forced_threads = forced_threads
     if job.walk.n == 0:
-        copy_data(&job)
-        return OK
+        status = begin_writing(&job, False)
+        if status == OK:
+            copy_data(&job)
+        return with_interrupts(&interrupts, status)
     describe_row(&job.step.row, out, row_axis, updates, updates_axis, PY_SSIZE_T_MAX, code != ASSIGN)
     # Empty rows: only check the indices.
     job.step.reduction = job.reduction.step if job.step.row.item_bytes else ASSIGN
@@ -240,7 +272,10 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     # Estimated time: one nanosecond each to resolve an index, to combine an item, and to move 8 bytes.
     work_ns = <double>row_items(&job)
-    work_ns = job.walk.n * (job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8)
+    work_ns = job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8
+    job.tuple_work = max(<Py_ssize_t>1, <Py_ssize_t>work_ns)
+    job.block = max(<Py_ssize_t>1, min(<Py_ssize_t>BLOCK, STEP_BYTES // 8 // job.tuple_work))
+    work_ns *= job.walk.n
     if job.data != NULL:
         work_ns += <double>job.out_bytes / 8
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
@@ -249,7 +284,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     descriptions.has_columns = descriptions.by_columns or (
         forced_strategy == COLUMN_TILES
         and describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, True))
-    return run(&job, &descriptions, choose_strategy(&job, forced_strategy, &descriptions))
+    status = run(&job, &descriptions, choose_strategy(&job, forced_strategy, &descriptions))
+    return with_interrupts(&interrupts, status)
 
 
 cdef inline int number_bytes(cnp.ndarray array) noexcept:
@@ -263,12 +299,18 @@ def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarra
             int type_code, bint include_self, bint checks_first, int n_threads):
     """Copy data to out, apply the updates, and return a status. The shapes must be those of a valid plan.
 
-    data: contiguous, and out then too; None if out holds it already. reduction: a registered ReductionCode. type_code:
-    of the dtype; ignored for ASSIGN. checks_first: if an index is bad, nothing is written; otherwise out may be partly
-    written then. out must not overlap itself or another array.
+    data: None if out holds it already. reduction: a registered ReductionCode. type_code: of the dtype; ignored for
+    ASSIGN. checks_first: if the call fails, nothing is written; otherwise out may be partly written then. out must not
+    overlap itself or another array.
     """
-    return scatter_into(<Kind>kind, data, indices, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                        <ReductionCode>reduction, <TypeCode>type_code, include_self, checks_first, n_threads)
+    cdef Py_ssize_t status
+    if not is_consistent(<Kind>kind, data, indices, updates, out, axis, batch_dims, <ReductionCode>reduction,
+                         <TypeCode>type_code):
+        return <Py_ssize_t>INCONSISTENT
+    status = scatter_into(<Kind>kind, data, indices, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
+                          <ReductionCode>reduction, <TypeCode>type_code, include_self, checks_first, n_threads)
+    raise_if_interrupted(status)
+    return status
 
 
 def try_scatter(int kind, bint wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode, include_self,
@@ -282,6 +324,7 @@ def try_scatter(int kind, bint wrap_negative, data, indices, updates, axis, batc
     cdef cnp.ndarray source, update, result
     cdef object found
     cdef int code, mode_code, type_code = NONE
+    cdef Py_ssize_t status
     cdef char element[MAX_WORD_BYTES]
 
     if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or type(include_self) is not bool
@@ -314,11 +357,13 @@ def try_scatter(int kind, bint wrap_negative, data, indices, updates, axis, batc
         if result is not None and (overlap(result, indices) or overlap(result, update) or (result is not source and (
                 not cnp.PyArray_IS_C_CONTIGUOUS(source) or overlap(result, source)))):
             return None
-    if result is None or scatter_into(<Kind>kind, None if result is source else source, indices, update, result,
-                                      call.axis, call.batch_dims, <Mode>mode_code, wrap_negative, <ReductionCode>code,
-                                      <TypeCode>type_code, include_self, out is not None, n_threads) != OK:
+    if result is None:
         return None
-    return result
+    status = scatter_into(<Kind>kind, None if result is source else source, indices, update, result, call.axis,
+                          call.batch_dims, <Mode>mode_code, wrap_negative, <ReductionCode>code, <TypeCode>type_code,
+                          include_self, out is not None, n_threads)
+    raise_if_interrupted(status)
+    return result if status == OK else None
 
 
 def force(int strategy, int n_threads):

@@ -1,4 +1,5 @@
 # UNITS: the leading axes that indices and data share cut the result into units. A thread owns whole units.
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
@@ -9,7 +10,7 @@ from common.items cimport CACHE_LINE
 from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
-from scatter.job cimport Job, apply_tuples, check_tuples, copy_data, divide_means
+from scatter.job cimport Job, apply_tuples, begin_writing, copy_data, divide_means
 from scatter.marks cimport Marks, allocate_marks, free_marks
 from scatter.means cimport divide_rows
 
@@ -25,6 +26,8 @@ cdef struct Units:
     Py_ssize_t units_per_task
     bint accumulates
     bint streams                # each unit is written with non-temporal stores
+    char* scratch               # a unit in L1 for each thread; NULL: units are updated in the result
+    Py_ssize_t scratch_bytes    # of a thread
     Marks marks                 # those of a unit for each thread; of the whole result if unit_bytes is 0
 
 
@@ -75,11 +78,9 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
         divide_rows(&job.step, marks, job.include_self, unit_out, job.row_bytes, units.unit_rows)
 
 
-cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t unit, Py_ssize_t stop,
+cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t unit, Py_ssize_t stop, char* scratch,
                                    Py_ssize_t* status) noexcept nogil:
-    """Update each unit in a scratch buffer in L1; write large results with non-temporal stores."""
-    cdef char scratch_memory[SCRATCH_UNIT + CACHE_LINE]
-    cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    """Update each unit in a scratch buffer; write large results with non-temporal stores."""
     cdef int64_t zero = 0
     cdef char* unit_out
     while unit < stop and status[0] == OK:
@@ -102,8 +103,8 @@ cdef inline void run_units_task(const Units* units, Py_ssize_t task, int thread,
     if marks.width and units.unit_bytes:
         marks.table += thread * units.unit_rows * marks.width
     status[0] = OK
-    if units.streams or (units.accumulates and needs_scratch(job)):
-        run_scratch_units(units, &marks, unit, stop, status)
+    if units.scratch != NULL:
+        run_scratch_units(units, &marks, unit, stop, units.scratch + thread * units.scratch_bytes, status)
         return
     while unit < stop and status[0] == OK:
         out = job.out + unit * units.unit_bytes
@@ -115,6 +116,7 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t task, n_tasks = n_tasks_for(job.n_threads)
+    cdef char* memory
     units.units_per_task = (units.n_units + n_tasks - 1) // n_tasks
     n_tasks = (units.n_units + units.units_per_task - 1) // units.units_per_task
     units.streams = (job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams
@@ -126,8 +128,15 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     if job.marks.width and not allocate_marks(&units.marks, job.n_threads * units.unit_rows if units.unit_bytes
                                               else job.n_rows):
         return False
-    if job.checks_first:
-        bad[0] = check_tuples(job)
+    memory = units.scratch = NULL
+    if units.streams or (units.accumulates and needs_scratch(job)):
+        units.scratch_bytes = (units.unit_bytes + CACHE_LINE - 1) & -<Py_ssize_t>CACHE_LINE
+        memory = <char*>malloc(job.n_threads * units.scratch_bytes + CACHE_LINE)
+        if memory == NULL:
+            free_marks(&units.marks)
+            return False
+        units.scratch = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
         if units.unit_bytes == 0:
             copy_data(job)
@@ -142,4 +151,5 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
         if bad[0] == OK and units.unit_bytes == 0:
             divide_means(job, &units.marks)
     free_marks(&units.marks)
+    free(memory)
     return True

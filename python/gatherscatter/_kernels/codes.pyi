@@ -16,6 +16,8 @@ class Status(IntEnum):
     INDEX_DTYPE = -2
     REFERENCES = -3
     NO_MEMORY = -4
+    INTERRUPTED = -5
+    INCONSISTENT = -6
 
 class ReductionCode(IntEnum):
     ASSIGN = 0

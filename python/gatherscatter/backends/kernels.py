@@ -19,6 +19,7 @@ from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
 Array = NDArray[Any]
 
 OK, REFERENCES, NO_MEMORY = int(Status.OK), int(Status.REFERENCES), int(Status.NO_MEMORY)
+INCONSISTENT = int(Status.INCONSISTENT)
 SKIP = int(Mode.SKIP)
 MODES = {
     "raise": int(Mode.RAISE),
@@ -57,7 +58,7 @@ def gather(
 ) -> int:
     """Write the rows of data that indices name to `out`. If `out` is None, only check the indices.
 
-    checks_first: if an index is bad, nothing is written.
+    checks_first: if the call fails, nothing is written.
     """
     return _gather.gather(
         plan.kind, data, indices, out, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, fill,
@@ -70,7 +71,7 @@ def scatter(
 ) -> int:
     """Write data, with updates combined into it, to `out`. data: None if `out` holds it already.
 
-    checks_first: if an index is bad, nothing is written.
+    checks_first: if the call fails, nothing is written.
     """
     return _scatter.scatter(
         plan.kind, data, indices, updates, out, plan.axis, plan.batch_dims, MODES[plan.mode],
@@ -117,6 +118,8 @@ def check(status: int, indices: Array, plan: Plan) -> None:
         return
     if status == NO_MEMORY:
         raise errors.no_memory(plan.operator)
+    if status == INCONSISTENT:
+        raise errors.array_changed(plan.operator)
     if plan.depth == 0:
         raise errors.changed_meanwhile(plan.operator)
     position = unravel(status // plan.depth, plan.tuples)

@@ -129,16 +129,11 @@ def _scatter(
 ) -> None:
     """A scatter into `out`. data: copied to `out` first; None if `out` holds it already.
 
-    checks_first: if an index is bad, nothing is written.
+    checks_first: if the call fails, nothing is written.
     """
     if out.dtype.hasobject:
         references.assign(out, data, indices, updates, plan)
         return
-    if data is not None and not (out.flags.c_contiguous and data.flags.c_contiguous):
-        if checks_first:
-            kernels.check_indices(plan, data, indices)
-        np.copyto(out, data)
-        data = None
     kernels.check(kernels.scatter(plan, data, indices, updates, out, checks_first), indices, plan)
 
 

@@ -1,0 +1,113 @@
+# Signals, such as Ctrl-C, during a kernel. The thread that called the kernel asks the interpreter about every 50 ms
+# whether there is one; if its handler raises an exception, all threads of the kernel stop.
+#
+# A scatter or gather into the caller's array can be stopped only until the array is written to: see `disarm`.
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uintptr_t
+
+from common.codes cimport INTERRUPTED
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if defined(_WIN32)
+      #include <windows.h>
+      static uintptr_t gs_this_thread(void) { return GetCurrentThreadId(); }
+      static int64_t gs_now_ms(void) { return (int64_t)GetTickCount64(); }
+    #else
+      #include <pthread.h>
+      #include <time.h>
+      static inline uintptr_t gs_this_thread(void) { return (uintptr_t)pthread_self(); }
+      static int64_t gs_now_ms(void) {
+          struct timespec now;
+          clock_gettime(CLOCK_MONOTONIC, &now);
+          return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+      }
+    #endif
+    /* Written by the caller's thread, and read by the others. */
+    #if defined(__GNUC__) || defined(__clang__)
+      #define GS_IS_SET(flag) __atomic_load_n(&(flag), __ATOMIC_RELAXED)
+      #define GS_SET(flag) __atomic_store_n(&(flag), 1, __ATOMIC_RELAXED)
+    #else
+      #define GS_IS_SET(flag) (*(volatile int *)&(flag))
+      #define GS_SET(flag) (*(volatile int *)&(flag) = 1)
+    #endif
+    """
+    uintptr_t this_thread "gs_this_thread" () noexcept nogil
+    int64_t now_ms "gs_now_ms" () noexcept nogil
+    bint is_set "GS_IS_SET" (int flag) noexcept nogil
+    void set_flag "GS_SET" (int flag) noexcept nogil
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() noexcept
+    PyObject* PyErr_Occurred() noexcept
+    void PyErr_Fetch(PyObject** exception_class, PyObject** value, PyObject** traceback) noexcept
+    void PyErr_Restore(PyObject* exception_class, PyObject* value, PyObject* traceback) noexcept
+
+cdef enum:
+    INTERVAL_MS = 50
+    MAX_INTERVAL_MS = 500
+    # The clock is read after this much work, in units of about a nanosecond.
+    CLOCK_WORK = 1 << 20
+
+cdef struct Interrupts:
+    int stopped                 # a handler raised an exception, which is kept here meanwhile
+    bint armed
+    uintptr_t caller            # the thread that called the kernel
+    Py_ssize_t work             # since the clock was read
+    int64_t next_ms             # when to ask next; 0: the clock was not read yet
+    PyObject* exception_class
+    PyObject* value
+    PyObject* traceback
+
+
+cdef inline void arm(Interrupts* interrupts) noexcept nogil:
+    interrupts.stopped = False
+    interrupts.armed = True
+    interrupts.caller = this_thread()
+    interrupts.work = 0
+    interrupts.next_ms = 0
+
+
+cdef inline void disarm(Interrupts* interrupts) noexcept nogil:
+    """Let the kernel run to its end. The interpreter sees a signal after it."""
+    interrupts.armed = False
+
+
+cdef inline bint ask(Interrupts* interrupts) noexcept nogil:
+    """Whether a signal's handler raised an exception; asked at most every INTERVAL_MS."""
+    cdef int64_t now = now_ms(), waited
+    interrupts.work = 0
+    if interrupts.next_ms == 0:
+        interrupts.next_ms = now + INTERVAL_MS
+    elif now >= interrupts.next_ms:
+        with gil:
+            if PyErr_CheckSignals() < 0:
+                PyErr_Fetch(&interrupts.exception_class, &interrupts.value, &interrupts.traceback)
+                set_flag(interrupts.stopped)
+        # Other threads may hold the GIL for long: wait for it for at most a twentieth of the time.
+        waited = now_ms() - now
+        interrupts.next_ms = now + waited + min(max(<int64_t>INTERVAL_MS, 20 * waited), <int64_t>MAX_INTERVAL_MS)
+    return interrupts.stopped
+
+
+cdef inline bint is_interrupted(Interrupts* interrupts, Py_ssize_t work) noexcept nogil:
+    """Whether the kernel has to stop. work: since the last call on this thread, in units of about a nanosecond."""
+    if is_set(interrupts.stopped):
+        return True
+    if not interrupts.armed or interrupts.caller != this_thread():
+        return False
+    interrupts.work += work
+    return interrupts.work >= CLOCK_WORK and ask(interrupts)
+
+
+cdef inline Py_ssize_t with_interrupts(Interrupts* interrupts, Py_ssize_t status) noexcept:
+    """A kernel's status at its end: INTERRUPTED, with the exception set, if it was stopped."""
+    if not interrupts.stopped:
+        return status
+    PyErr_Restore(interrupts.exception_class, interrupts.value, interrupts.traceback)
+    return INTERRUPTED
+
+
+cdef inline int raise_if_interrupted(Py_ssize_t status) except -1:
+    return -1 if status == INTERRUPTED and PyErr_Occurred() != NULL else 0

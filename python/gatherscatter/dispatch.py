@@ -40,13 +40,15 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     backend, owner = _owner(op, arguments)
     like = owner[1] if owner else None
     arrays = [
-        backend.as_argument(op, argument, value, like)
-        if isinstance(value, values.TYPES) and (argument != "updates" or convert_updates)
+        backend.plain(value)
+        if not isinstance(value, values.TYPES)
         else value
+        if argument == "updates" and not convert_updates
+        else backend.as_argument(op, argument, value, like)
         for argument, value in arguments.items()
     ]
     for argument, array, value in zip(arguments, arrays, arguments.values(), strict=True):
-        if argument == "indices" and array is not value:
+        if argument == "indices" and isinstance(value, values.TYPES):
             _check_index_list(op, value, array, arguments.get("data"))
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         known[tuple(map(type, arrays))] = backend

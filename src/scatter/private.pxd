@@ -28,7 +28,8 @@ cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach
             and job.reduction.associative >> type_code & 1
             and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
             and (job.accumulates or not job.marks.width)
-            and low == 0 and reach + width == job.out_bytes and job.n_threads * job.out_bytes <= SCRATCH_BYTES
+            and low == 0 and reach + width == job.out_bytes
+            and job.n_threads * (job.out_bytes + job.n_rows * job.marks.width) <= SCRATCH_BYTES
             and (forced or (job.out_bytes <= PRIVATE_BYTES
                             and job.walk.n // (MIN_PRIVATE * job.n_threads) >= job.out_bytes // width)))
 

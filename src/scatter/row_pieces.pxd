@@ -6,7 +6,7 @@ from common.items cimport CACHE_LINE
 from common.rows cimport cut_length, cut_row
 from common.threads cimport MAX_TASKS, first_error
 from scatter.apply cimport finish_step
-from scatter.job cimport Job, apply_tuples, begin_writing, copy_data, row_items
+from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, row_items
 from scatter.marks cimport Marks, allocate_marks, free_marks
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
@@ -55,8 +55,10 @@ cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t
 cdef inline bint run_row_pieces(RowPieces* pieces, Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
-    cdef Py_ssize_t piece, n_pieces
-    pieces.piece_length = (pieces.row_length + job.n_threads - 1) // job.n_threads
+    cdef Py_ssize_t piece, n_pieces = job.n_threads
+    if job.marks.width:  # a table for each piece
+        n_pieces = min(n_pieces, 1 + SCRATCH_BYTES // max(job.n_rows * job.marks.width, <Py_ssize_t>1))
+    pieces.piece_length = (pieces.row_length + n_pieces - 1) // n_pieces
     if pieces.piece_length > CACHE_LINE:
         pieces.piece_length = (pieces.piece_length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
     n_pieces = (pieces.row_length + pieces.piece_length - 1) // pieces.piece_length

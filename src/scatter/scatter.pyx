@@ -148,15 +148,18 @@ cdef Py_ssize_t run_serial(Job* job) noexcept:
     cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // ROWS_PER_UPDATE
     cdef bint accumulates = job.accumulates and by_row and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)
     cdef char* scratch = NULL
+    cdef Py_ssize_t n_tables = 1
     if marks.width:
         marks.assigns = not job.include_self and not accumulates
         if accumulates:
-            while job.n_threads > 1 and (job.n_threads - 1) * job.n_rows * marks.width > SCRATCH_BYTES:
-                job.n_threads -= 1
+            # All threads but one count updates, each in a table of its own.
+            n_tables = min(<Py_ssize_t>job.n_threads - 1, SCRATCH_BYTES // max(job.n_rows * marks.width, <Py_ssize_t>1))
+            job.n_threads = <int>n_tables + 1
+            n_tables = max(n_tables, <Py_ssize_t>1)
             if needs_scratch(job):
                 scratch = <char*>malloc(max(job.out_bytes, <Py_ssize_t>1))
         if ((accumulates and needs_scratch(job) and scratch == NULL)
-                or (by_row and not allocate_marks(&marks, max(job.n_threads - 1, 1) * job.n_rows))
+                or (by_row and not allocate_marks(&marks, n_tables * job.n_rows))
                 or (not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
             free(scratch)
             return NO_MEMORY

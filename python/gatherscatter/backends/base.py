@@ -67,6 +67,10 @@ class Backend:
             return xp.zeros(array.shape, dtype=xp.asarray(0).dtype, device=self.device(array))
         return array
 
+    def plain(self, array: Any) -> Any:
+        """The array itself, or one without what a subclass may define anew, such as its shape."""
+        return array
+
     def numpy_dtype(self, array: Any) -> np.dtype[Any]:
         """The NumPy dtype that holds the same values as an array's dtype."""
         return np.dtype(self.dtype_name(array))

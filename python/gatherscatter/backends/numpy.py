@@ -37,6 +37,9 @@ class NumPyBackend(Backend):
     def asarray(self, value: Any, like: Any) -> Array:
         return np.asarray(value)
 
+    def plain(self, array: Any) -> Any:
+        return array if type(array) is np.ndarray else np.asarray(array)
+
     def from_numpy(self, array: Array, like: Any) -> Array:
         return array
 
@@ -57,11 +60,11 @@ class NumPyBackend(Backend):
             fill = values.element(plan.operator, "fill_value", fill_value, data.dtype)
         if out is None:
             return _gather(data, indices, plan, fill)
-        self.check_out(plan, out, data, plan.shape)
-        if data.dtype.hasobject or _overlap(out, data) or _overlap(out, indices) or _may_overlap_itself(out):
-            out[...] = _gather(data, indices, plan, fill)
+        target = self.checked_out(plan, out, data, plan.shape)
+        if data.dtype.hasobject or _overlap(target, data) or _overlap(target, indices) or _may_overlap_itself(target):
+            target[...] = _gather(data, indices, plan, fill)
             return out
-        kernels.check(kernels.gather(plan, data, indices, out, fill, checks_first=True), indices, plan)
+        kernels.check(kernels.gather(plan, data, indices, target, fill, checks_first=True), indices, plan)
         return out
 
     def scatter(self, data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
@@ -69,6 +72,7 @@ class NumPyBackend(Backend):
         if indices.dtype.kind not in "iu":
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
         if isinstance(updates, np.ndarray):
+            updates = self.plain(updates)
             self.check_updates(plan, updates, data)
         else:
             updates = self.as_updates(plan, updates, data)
@@ -77,18 +81,18 @@ class NumPyBackend(Backend):
             result = memory.empty(data.shape, data.dtype)
             _scatter(result, data, indices, updates, plan)
             return result
-        self.check_out(plan, out, data, data.shape)
-        in_place = _is_same(out, data)
+        target = self.checked_out(plan, out, data, data.shape)
+        in_place = _is_same(target, data)
         if (
             data.dtype.hasobject
-            or (not in_place and _overlap(out, data))
-            or _overlap(out, indices)
-            or _overlap(out, updates)
-            or _may_overlap_itself(out)
+            or (not in_place and _overlap(target, data))
+            or _overlap(target, indices)
+            or _overlap(target, updates)
+            or _may_overlap_itself(target)
         ):
-            out[...] = self.scatter(data, indices, updates, plan, None)
+            target[...] = self.scatter(data, indices, updates, plan, None)
             return out
-        _scatter(out, None if in_place else data, indices, updates, plan, checks_first=True)
+        _scatter(target, None if in_place else data, indices, updates, plan, checks_first=True)
         return out
 
     def as_updates(self, plan: Plan, updates: Any, data: Array) -> Array:
@@ -97,12 +101,15 @@ class NumPyBackend(Backend):
     def dtype_name(self, array: Any) -> str:
         return _name(array.dtype)
 
-    def check_out(self, plan: Plan, out: Any, data: Array, shape: tuple[int, ...]) -> None:
+    def checked_out(self, plan: Plan, out: Any, data: Array, shape: tuple[int, ...]) -> Array:
+        """The array that is written for `out`, which may be of a subclass."""
         if isinstance(out, np.ma.MaskedArray):
             raise errors.out_type(plan.operator, out, self.array_name)
-        super().check_out(plan, out, data, shape)
-        if not out.flags.writeable:
+        target: Array = self.plain(out) if self.owns(out) else out
+        self.check_out(plan, target, data, shape)
+        if not target.flags.writeable:
             raise errors.out_read_only(plan.operator)
+        return target
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
         """NumPy has one device."""

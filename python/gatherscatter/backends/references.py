@@ -47,6 +47,9 @@ def assign(out: Array, data: Array | None, indices: Array, updates: Array, plan:
 
 def _rows(data: Array, axes: tuple[int, ...], rows: NDArray[np.int64]) -> Array:
     """The rows of data with these row ids."""
+    # Without axes of size 1: NumPy takes fewer index arrays than an array may have axes.
+    data = data[(*(0 if n == 1 else slice(None) for n in axes), ...)]
+    axes = tuple(n for n in axes if n != 1)
     if not axes:
         return np.broadcast_to(data, (len(rows), *data.shape))
     if len(rows) == 0:

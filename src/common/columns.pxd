@@ -13,6 +13,7 @@ cdef enum:
     COLUMN_BYTES = 256          # of a tile's row: long enough for the hardware to read and write whole lines
     MAX_TILE_BYTES = 1 << 21
     MIN_COLUMNS_BYTES = 1 << 20  # of data: for less, packing is slower
+    ROWS_PER_STEP = 16          # between two questions for signals
     ROWS_AHEAD = 8              # for the prefetch: the hardware's does not follow strides of more than a page
 
 cdef struct ColumnTiles:

@@ -10,8 +10,8 @@ from libc.math cimport isinf
 from libc.string cimport memcpy, memset
 
 from common.codes cimport (
-    AXIS, BFLOAT16, BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND, NONE, RAISE,
-    SKIP, UINT8, UINT64, WRAP, Kind,
+    AXIS, BFLOAT16, BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND, NONE,
+    RAISE, SKIP, UINT8, UINT64, WRAP, Kind,
 )
 from common.items cimport MAX_WORD_BYTES
 from common.walk cimport MAX_DIMS

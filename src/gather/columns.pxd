@@ -7,7 +7,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.columns cimport COLUMN_BYTES, ROWS_AHEAD, ColumnTiles, describe_column_tiles, prefetch_columns
+from common.columns cimport (
+    COLUMN_BYTES, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
+)
 from common.interrupts cimport is_interrupted
 from common.items cimport bytes16, cloned_void, inline_void, word_t
 from common.resolve cimport SKIPPED, resolve_strided, resolve_trivial, trivial_index_t
@@ -47,7 +49,7 @@ cdef inline inline_void move_trivial_tile(word_t* kind, trivial_index_t* index_k
                             COLUMN_BYTES // sizeof(word_t), offsets[row & 1], out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
-            if is_interrupted(columns.job.interrupts, COLUMN_BYTES // sizeof(word_t)):
+            if row % ROWS_PER_STEP == 0 and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * 32):
                 out_of_bounds[0] = -1
                 return
         if row > 0:
@@ -70,7 +72,8 @@ cdef inline inline_void move_tile(word_t* kind, const Columns* columns, const ch
     for row in range(tiles.n_rows):
         resolve_strided(&tiles.tuples, indices + row * tiles.index_row, tiles.index_column, 0, sizeof(word_t),
                         n_columns, offsets, &outside)
-        if outside or is_interrupted(columns.job.interrupts, n_columns):
+        if outside or (row % ROWS_PER_STEP == 0
+                       and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * n_columns)):
             out_of_bounds[0] = -1
             return
         move_columns(kind, tile, offsets, n_columns, columns.job.fill, out + row * tiles.other_row)
@@ -130,7 +133,7 @@ cdef inline Py_ssize_t run_columns_task(const Columns* columns, Py_ssize_t task,
 
 
 cdef inline bint run_columns(const Columns* columns) noexcept:
-    """False: run BLOCKS to find an index that is out of bounds, for want of memory, or as the kernel was interrupted."""
+    """False: run BLOCKS, to find an index that is out of bounds or for want of memory; or it was interrupted."""
     cdef const ColumnTiles* tiles = &columns.tiles
     cdef Py_ssize_t n_tasks = tiles.outer.n * tiles.n_tiles
     cdef Py_ssize_t tile_bytes = tiles.size * COLUMN_BYTES

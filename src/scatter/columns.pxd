@@ -9,7 +9,9 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport ELEMENTS, OK, SKIP, Kind
-from common.columns cimport COLUMN_BYTES, ROWS_AHEAD, ColumnTiles, describe_column_tiles, prefetch_columns
+from common.columns cimport (
+    COLUMN_BYTES, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
+)
 from common.interrupts cimport is_interrupted
 from common.resolve cimport BLOCK, SKIPPED, resolve_strided
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
@@ -44,7 +46,7 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, Kind kind, c
 
 cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* tile, Py_ssize_t n_columns,
                             const char* indices, const char* updates) noexcept nogil:
-    """Apply the updates of a tile, row by row. False: an index is out of bounds."""
+    """Apply the updates of a tile, row by row. False: an index is out of bounds, or the kernel was interrupted."""
     cdef const Job* job = columns.job
     cdef const ColumnTiles* tiles = &columns.tiles
     cdef int64_t offsets[BLOCK]
@@ -58,6 +60,8 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
     for row in range(tiles.n_rows):
         prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row, n_columns * job.tuples.width)
         prefetch_columns(<uintptr_t>updates + (row + ROWS_AHEAD) * tiles.other_row, n_columns * job.step.row.item_bytes)
+        if row % ROWS_PER_STEP == 0 and is_interrupted(job.interrupts, 2 * ROWS_PER_STEP * n_columns):
+            return False
         start = 0
         while start < n_columns:
             n = min(<Py_ssize_t>BLOCK, n_columns - start)
@@ -66,7 +70,7 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
                             indices + row * tiles.index_row + start * tiles.index_column,
                             tiles.index_column, start * job.step.row.item_bytes, job.step.row.item_bytes, n,
                             offsets, &out_of_bounds)
-            if out_of_bounds or is_interrupted(job.interrupts, 2 * n):
+            if out_of_bounds:
                 return False
             if marks.width:
                 mark_block(marks, &job.step, skips, tile, offsets, row_updates, NULL, update_step, n, sinks)

@@ -219,9 +219,10 @@ def explain(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Ex
         found = tuple(_value(indices[(*position, component)]) for component in range(plan.depth))
     else:
         found = (_value(indices[position]),)
+    places_all = plan.mode in ("clip", "wrap")  # but for an axis of size 0
     for axis, index in enumerate(found, start=plan.axis):
         lowest = -plan.data[axis] if plan.wrap_negative_indices else 0
-        if not lowest <= index < plan.data[axis]:
+        if plan.data[axis] == 0 if places_all else not lowest <= index < plan.data[axis]:
             where = tuple(i + start for i, start in zip(position, offset, strict=True)) if offset else position
             shown = found if plan.kind == ND else index
             return errors.out_of_bounds(plan.operator, where, shown, plan.data, axis, index)

@@ -36,11 +36,22 @@ def updates(op: Operator, value: Any, shape: tuple[int, ...], dtype: np.dtype[An
     """Updates passed as a scalar or a list, as an array of that shape and dtype."""
     if not isinstance(value, (list, tuple)):
         return np.broadcast_to(element(op, "updates", value, dtype), shape)
-    array = cast(as_array(op, "updates", value), dtype)
+    array = as_array(op, "updates", value)
+    if dtype.kind == "u" and array.dtype == np.float64:
+        array = _integers(value, array)
+    array = cast(array, dtype)
     if array.dtype != dtype:
         raise errors.updates_values(op, array.dtype, dtype)
     if array.shape != shape:
         raise errors.updates_shape(op, array.shape, shape)
+    return array
+
+
+def _integers(value: list[Any] | tuple[Any, ...], array: Array) -> Array:
+    """A list that NumPy made an array of floats, as uint64 if it holds integers on both sides of 2⁶³ alone."""
+    exact = np.array(value, object)
+    if all(isinstance(one, (int, np.integer)) and 0 <= one < 1 << 64 for one in exact.flat):
+        return exact.astype(np.uint64)
     return array
 
 

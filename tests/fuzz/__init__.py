@@ -1,0 +1,1 @@
+"""A fuzzer of the six functions on NumPy arrays: ``python tests/fuzz --help``."""

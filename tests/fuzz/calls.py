@@ -144,6 +144,9 @@ def _draw_shapes(call, random):
         if kind == "nd" and random.random() < 0.3:
             more = random.randrange(max(MAX_AXES - len(batch) - len(indexed) - len(row), 0) + 1)
             _with_ones(random, indexed, min(more, MAX_AXES - len(batch) - len(tuples) - len(row)))
+        if random.random() < 0.4:  # as many as there can be
+            named = len(indexed) if kind == "elements" else max(len(indexed), len(tuples))
+            _with_ones(random, row, MAX_AXES - len(batch + front + row) - named)
     _shrink(random, (batch, front, tuples, row), 700 if math.prod(tuples) >= 100 else 80)
     _shrink(random, (batch, front, indexed, row), 2000)
     call.batch_dims = len(batch)

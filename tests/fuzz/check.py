@@ -56,25 +56,26 @@ def _expected(call, given):
     """The result, or None and the types of errors with the begin of their messages."""
     if call.errors:
         return None, call.errors
-    arguments = dict(given)
-    arguments.pop("out", None)
-    data, indices = arguments["data"], np.asarray(arguments["indices"])
-    options = dict(call.options)
-    arrays = [data, indices]
-    if call.scatters:
-        arrays.append(_as_updates(arguments["updates"], data.dtype))
-        if "include_self" in options:
-            options["include_self"] = bool(options["include_self"])
-    loop = vectorized if call.is_large else reference
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected = getattr(loop, call.function)(*arrays, **options)
+        expected = by_loop(vectorized if call.is_large else reference, call, given)
     except IndexError:
-        return None, _index_error(call, data, indices)
+        return None, _index_error(call, given["data"], np.asarray(given["indices"]))
     if "out" in given:
         given["out"][...] = expected
     return expected, None
+
+
+def by_loop(loop, call, given):
+    """The result by one of the two modules that have such functions."""
+    arrays = [given["data"], np.asarray(given["indices"])]
+    options = dict(call.options)
+    if call.scatters:
+        arrays.append(_as_updates(given["updates"], given["data"].dtype))
+        if "include_self" in options:
+            options["include_self"] = bool(options["include_self"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(loop, call.function)(*arrays, **options)
 
 
 def _as_updates(updates, dtype):

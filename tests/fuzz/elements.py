@@ -21,11 +21,11 @@ class Type:
         self.source = source
         self.dtype = np.dtype(eval(source, {"np": np, "ml_dtypes": ml_dtypes}))
         self.name = self.dtype.name if self.dtype.kind in "biufc" or "bfloat16" in source else ""
+        self.meaning = _bytes_with_meaning(self.dtype)
         self.elements = self.split(elements)
         self.small = self.split(small)
         self.random = random
         self.reductions = [name for name in REDUCTIONS if self.name in DTYPES and takes(name, self.name)] or ["none"]
-        self.meaning = _bytes_with_meaning(self.dtype)
         # The dtype of parts that may be NaN.
         self.nan = np.dtype(f"f{self.dtype.itemsize // 2}") if self.dtype.kind == "c" else self.dtype
         self.nan = self.nan.newbyteorder(self.dtype.byteorder) if self.dtype.kind == "c" else self.nan
@@ -36,6 +36,8 @@ class Type:
         with np.errstate(all="ignore"):
             array = np.array(elements).astype(self.dtype) if len(elements) else np.empty(0, self.dtype)
         raw, size = array.tobytes(), self.dtype.itemsize
+        if self.meaning is not None and size:  # else a long double's other bytes are what was in memory
+            raw = (np.frombuffer(raw, "u1").reshape(-1, size) * self.meaning).astype("u1").tobytes()
         return [raw[i * size : (i + 1) * size] for i in range(len(array))]
 
     def content(self, random, n):

@@ -15,6 +15,7 @@ os.environ["GATHERSCATTER_STREAM"] = "1"
 import numpy as np
 import gatherscatter as gs
 from gatherscatter.backends import kernels
+from numpy import inf, nan
 """
 
 
@@ -123,14 +124,13 @@ class Slices:
 class Literal:
     """A list or a scalar instead of an array."""
 
-    __slots__ = ("expression", "value")
+    __slots__ = ("value",)
 
     def __init__(self, value):
         self.value = value
-        self.expression = repr(value)
 
     def source(self, name, memory=None):
-        return f"from numpy import inf, nan\n{name} = {self.expression}\n"
+        return f"{name} = {self.value!r}\n"
 
 
 def extents(shape, itemsize, strides):
@@ -204,7 +204,7 @@ def place_references(random, type, shape):
     random.shuffle(order)
     wide, slices = [], []
     for n in (shape[axis] for axis in order):
-        small = math.prod(wide) * math.prod(shape) < 1000
+        small = 0 < math.prod(wide) * math.prod(shape) < 1000
         step, start = (random.choice((1, 1, 2, 3)), random.choice((0, 0, 1))) if small else (1, 0)
         stop = start + step * (n - 1) + 1 if n else start
         wide.append(stop + (random.choice((0, 0, 1)) if small else 0))

@@ -60,6 +60,8 @@ def work(pipe, current, seed, max_team):
 
 
 class Worker:
+    work = staticmethod(work)
+
     def __init__(self, seed, max_team):
         self.arguments = seed, max_team
         self.chunk = None
@@ -68,7 +70,7 @@ class Worker:
     def start(self):
         self.pipe, theirs = SPAWN.Pipe()
         self.current = SPAWN.Value("q", -1, lock=False)
-        self.process = SPAWN.Process(target=work, args=(theirs, self.current, *self.arguments), daemon=True)
+        self.process = SPAWN.Process(target=self.work, args=(theirs, self.current, *self.arguments), daemon=True)
         self.process.start()
         theirs.close()
 

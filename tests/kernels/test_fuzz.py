@@ -1,0 +1,205 @@
+"""The fuzzer in tests/fuzz: some of its calls, and that it finds and repeats what it is for."""
+
+import os
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_numbers
+from fuzz import calls, check, command, vectorized, workers
+from fuzz.elements import NUMBERS
+from gatherscatter import reference
+
+MAX_TEAM = 8  # larger ones take longer than all the rest
+
+
+def small_calls(numbers, seed=0):
+    drawn = (calls.draw(seed, number, MAX_TEAM) for number in numbers)
+    return (call for call in drawn if not call.is_large)
+
+
+def result_of(source):
+    """What the code of a call gives, or the error."""
+    names = {}
+    try:
+        exec(source, names)
+    except Exception as error:
+        return error
+    finally:
+        gs.set_num_threads(None)
+    return names["result"]
+
+
+def test_calls_do_as_the_reference():
+    for number in range(400):
+        failure = workers.attempt(0, number, MAX_TEAM)
+        assert failure is None, failure.report(0, MAX_TEAM)
+
+
+def test_a_number_is_a_call():
+    assert calls.draw(3, 17).source() == calls.draw(3, 17).source() != calls.draw(4, 17).source()
+
+
+def test_calls_are_of_all_kinds():
+    drawn = list(small_calls(range(600), seed=1))
+    views = [view for call in drawn for view in call.arguments.values() if hasattr(view, "strides")]
+    assert {call.function for call in drawn} == set(calls.FUNCTIONS)
+    assert {call.team for call in drawn} >= {0, 1, 2, 3, 8}
+    assert {call.strategy for call in drawn} == {*calls.GATHER_STRATEGIES, *calls.SCATTER_STRATEGIES}
+    assert {0, 1, 2, 3, 4} <= {len(call.data) for call in drawn}
+    assert max(len(call.data) for call in drawn) > 32
+    assert any(0 in call.data for call in drawn)
+    assert any(call.errors for call in drawn)
+    assert any("out" in call.arguments for call in drawn)
+    assert any(call.arguments.get("out") is call.arguments["data"] for call in drawn)
+    assert any(not view.writeable for view in views)
+    assert any(not view.type.dtype.isnative for view in views)
+    assert any(view.strides and min(view.strides) < 0 for view in views)
+    assert any(0 in view.strides for view in views)
+    assert any(view.offset % view.type.dtype.alignment for view in views if view.type.dtype.itemsize)
+
+
+def test_the_two_references_agree():
+    """The vectorized one of large calls, and the scalar loop."""
+    compared = 0
+    for call in small_calls(range(900), seed=2):
+        if call.errors or call.type not in NUMBERS or call.type.dtype.kind not in "biuf" or call.type.name == "float16":
+            continue
+        if call.scatters and call.reduction in ("max", "min") and call.type.dtype.kind == "f":  # NaN, and -0.0 by 0.0
+            continue
+        _, given = call.make(plain=True)
+        found = []
+        for loop in (vectorized, reference):
+            try:
+                found.append(check.by_loop(loop, call, given))
+            except IndexError:
+                found.append(None)
+        if found[1] is None:
+            assert found[0] is None
+        else:
+            assert_same_numbers(np.asarray(found[0]), found[1])
+            compared += 1
+    assert compared > 200
+
+
+def test_the_code_of_a_call_is_the_call():
+    for call in small_calls(range(60), seed=5):
+        _, given = call.make()
+        result = result_of(call.source())
+        if isinstance(result, Exception):
+            assert call.errors or isinstance(result, IndexError), call.source()
+            continue
+        out = {"out": given.pop("out")} if "out" in given else {}
+        expected = getattr(gs, call.function)(*given.values(), **call.options, **out)
+        assert result.tobytes() == expected.tobytes() or expected.dtype.hasobject, call.source()
+
+
+def planted(function, fault):
+    """The function with a fault in its result."""
+
+    def faulty(*arguments, **options):
+        return fault(function(*arguments, **options), *arguments)
+
+    return faulty
+
+
+def _changed(result, *arguments):
+    result = result.copy()
+    if result.nbytes:
+        result.view("u1").reshape(-1)[-1] ^= 1
+    return result
+
+
+def _input_written(result, *arguments):
+    arguments[0].view("u1").reshape(-1)[:1] ^= 1
+    return result
+
+
+def _another_dtype(result, *arguments):
+    return result.view(f"V{result.itemsize}")
+
+
+@pytest.mark.parametrize("fault", [_changed, _input_written, _another_dtype])
+def test_a_fault_is_found_and_its_code_repeats_the_call(monkeypatch, fault):
+    call = next(
+        call
+        for call in small_calls(range(400))
+        if call.function == "gather" and call.type.name == "int32" and call.arguments.keys() == {"data", "indices"}
+        and isinstance(call.arguments["data"], calls.View) and call.arguments["data"].writeable
+        and 0 not in call.elements and call.data and call.make()[1]["data"].flags.c_contiguous
+        and not isinstance(result_of(call.source()), Exception)
+    )  # fmt: skip
+    right = result_of(call.source())
+    assert workers.attempt(0, call.number, MAX_TEAM) is None
+    monkeypatch.setattr(gs, "gather", planted(gs.gather, fault))
+    failure = workers.attempt(0, call.number, MAX_TEAM)
+    assert failure.number == call.number
+    report = failure.report(0, MAX_TEAM)
+    monkeypatch.undo()
+    assert f"call {call.number} of seed 0" in report
+    assert_same_numbers(result_of(report), right)
+
+
+def test_an_error_of_another_kind_or_message_is_found(monkeypatch):
+    call = next(call for call in small_calls(range(2000)) if call.function == "gather_nd" and call.errors)
+
+    def refuse(*arguments, **options):
+        raise KeyError("gather_nd: no")
+
+    assert workers.attempt(0, call.number, MAX_TEAM) is None
+    monkeypatch.setattr(gs, "gather_nd", refuse)
+    assert "not KeyError" in workers.attempt(0, call.number, MAX_TEAM).what
+
+
+def test_a_reference_too_many_is_found(monkeypatch):
+    kept = []
+
+    def keep(*arguments, **options):
+        result = function(*arguments, **options)
+        kept.extend(arguments[0].reshape(-1).tolist())
+        return result
+
+    call = next(
+        call
+        for call in small_calls(range(4000), seed=6)
+        if call.type.dtype.kind == "O" and call.function == "gather" and check._own_items(call.make()[0])
+        and not isinstance(result_of(call.source()), Exception)
+    )  # fmt: skip
+    assert workers.attempt(6, call.number, MAX_TEAM) is None
+    function = gs.gather
+    monkeypatch.setattr(gs, "gather", keep)
+    assert "reference counts" in workers.attempt(6, call.number, MAX_TEAM).what
+
+
+def test_a_run_is_resumed(tmp_path):
+    given = ["--calls", "1000", "--state", str(tmp_path / "state.json")]
+    state = command.State(command.arguments(given))
+    chunks = state.chunks()
+    first, second, third = next(chunks), next(chunks), next(chunks)
+    state.note(third, [workers.Failure(third[0], "wrong")])
+    state.note((second[0], second[0] + 7), [])  # where a process died
+    assert state.done == workers.CHUNK + 7
+    resumed = command.State(command.arguments(given))
+    assert resumed.failures == {third[0]: "wrong"}
+    assert resumed.done == state.done
+    assert list(resumed.chunks()) == [first, (second[0] + 7, second[1]), (600, 800), (800, 1000)]
+    with pytest.raises(SystemExit, match="seed"):
+        command.State(command.arguments([*given, "--seed", "1"]))
+
+
+def die(pipe, current, seed, max_team):
+    """A worker whose process ends at its third call."""
+    current.value = pipe.recv()[0] + 2
+    os.abort()
+
+
+@pytest.mark.slow
+def test_the_call_that_ends_a_process_is_named(monkeypatch):
+    monkeypatch.setattr(workers.Worker, "work", staticmethod(die))
+    found = workers.run(0, MAX_TEAM, 1, iter([(100, 200)]))
+    chunk, failures = next(found)
+    assert chunk == (100, 103)
+    assert [failure.number for failure in failures] == [102]
+    assert "ended with code" in failures[0].what
+    assert next(found)[1][0].number == 105
+    found.close()

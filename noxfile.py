@@ -79,9 +79,8 @@ def serial(session):
     session.run("pytest", *session.posargs)
 
 
-@nox.session
-def sanitize(session):
-    """Run the kernels' tests under AddressSanitizer and UndefinedBehaviorSanitizer; what they find ends the run."""
+def install_sanitized(session):
+    """Install a build with AddressSanitizer and UndefinedBehaviorSanitizer; return the environment that it runs in."""
     compiler = os.environ.get("CC") or "gcc"
     libraries = [
         session.run(compiler, f"-print-file-name=lib{name}.so", silent=True, external=True).strip()
@@ -90,15 +89,30 @@ def sanitize(session):
     install(
         session, ".[test-kernels]", "-Ccmake.define.GATHERSCATTER_SANITIZE=address;undefined", "-Cinstall.strip=false"
     )
-    session.run(
-        *("pytest", "-s", "-p", "no:cacheprovider", *(session.posargs or KERNELS)),
-        env={
-            "LD_PRELOAD": " ".join(libraries),
-            "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",
-            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
-            "PYTHONMALLOC": "malloc",
-        },
-    )
+    return {
+        "LD_PRELOAD": " ".join(libraries),
+        "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        "PYTHONMALLOC": "malloc",
+    }
+
+
+@nox.session
+def sanitize(session):
+    """Run the kernels' tests and 10,000 calls of the fuzzer under both sanitizers; what they find fails the run."""
+    env = install_sanitized(session)
+    session.run("pytest", "-s", "-p", "no:cacheprovider", *(session.posargs or KERNELS), env=env)
+    if not session.posargs:
+        session.run("python", "tests/fuzz", "--calls", "10000", "--jobs", "2", env=env)
+
+
+@nox.session
+def fuzz(session):
+    """Run 1,000,000 calls of the fuzzer under both sanitizers; run again, it goes on where it was interrupted."""
+    env = install_sanitized(session)
+    state = Path(session.create_tmp()).resolve() / "fuzz.json"
+    given = session.posargs or ("--calls", "1000000", "--jobs", str(os.cpu_count() or 1), "--state", str(state))
+    session.run("python", "tests/fuzz", *given, env=env)
 
 
 @nox.session

@@ -224,6 +224,11 @@ WRONG = {
         IndexError,
         "gather: indices[0] = 0 is out of bounds for data of shape (3, 0): axis 1 has size 0",
     ),
+    "nothing to clip to behind an index that is clipped": (
+        lambda: gs.gather_nd(np.zeros((3, 0)), [[9, 1]], mode="clip"),
+        IndexError,
+        "gather_nd: indices[0] = (9, 1) is out of bounds for data of shape (3, 0): axis 1 has size 0",
+    ),
     "gather: axis out of range": (
         lambda: gs.gather(D, [0], axis=2),
         ValueError,

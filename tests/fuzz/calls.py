@@ -16,6 +16,7 @@ SCATTER_STRATEGIES = [one.name.lower() for one in ScatterStrategy]
 RUN = 100  # calls in a row whose teams are of one size: a team that changes takes longer than a call
 TEAMS, TEAM_WEIGHTS = (2, 3, 8, 129, 200, 600, 1100), (50, 30, 17, 0.8, 0.8, 0.8, 0.6)
 MAX_AXES = 64
+MOST_BYTES = 1 << 24  # of a block of a call that is not large; a guard
 SIDES = (0, *(1,) * 7, *(2,) * 11, *(3,) * 10, *(4,) * 6, 5, 6, 7, 9, 11)  # sizes, as likely as they stand here
 LARGE = 1 / 300  # the share of large calls
 EDGES = (127, 128, -128, 255, 1 << 31, -(1 << 31) - 1, 1 << 32, (1 << 63) - 1, 1 << 63, -(1 << 63))
@@ -247,6 +248,8 @@ def _draw_arrays(call, random):
 
     def new(name, type, shape, repeats):
         view, size = place_references(random, type, shape) if type in OWNING else place(random, type, shape, repeats)
+        if size > MOST_BYTES:
+            raise ValueError(f"{name} of shape {shape} is drawn too large")
         view.block = len(sizes)
         sizes[view.block] = size
         views[name] = view

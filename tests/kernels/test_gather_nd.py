@@ -242,6 +242,11 @@ class TestFillValue:
         expected[1] = fill_value
         assert_same_bits(result, expected)
 
+    def test_long_strings_fill_rows(self):
+        data = np.array([["a"]], np.dtypes.StringDType())
+        result = gs.gather_nd(data, np.array([[0], [2], [3]]), mode="fill", fill_value="long " * 9)
+        assert result.tolist() == [["a"], ["long " * 9], ["long " * 9]]
+
     @pytest.mark.parametrize(
         "dtype", ["f4", "i1", "?", "U3", "S3", "M8[D]", object, "V2", [("a", "i4"), ("b", "f8")], ml_dtypes.bfloat16]
     )

@@ -230,6 +230,8 @@ class TestShapes:
 
     def test_arguments_by_name_and_lists(self):
         assert gs.scatter(data=[0, 0, 0], indices=[2, 0], updates=[5, 6]).tolist() == [6, 0, 5]
+        large = gs.scatter(np.zeros(2, "u8"), [0, 1], [2**64 - 1, 1])  # NumPy makes floats of such a list
+        assert large.tolist() == [2**64 - 1, 1]
         assert gs.scatter_nd(data=[[0, 0]], indices=[[0, 1]], updates=[5]).tolist() == [[0, 5]]
         assert gs.scatter_elements(data=[[0, 0]], indices=[[1]], updates=[[5]], axis=1).tolist() == [[0, 5]]
 

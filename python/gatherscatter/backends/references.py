@@ -29,7 +29,7 @@ def gather(result: Array, data: Array, indices: Array, plan: Plan, fill: Array |
             for i, row in enumerate(rows.tolist()):
                 target[i, ...] = data[(*unravel(row, plan.leading), ...)] if row >= 0 else fill
         elif not found.all():
-            target[...] = fill  # by a mask NumPy 2.4 would lose long strings in rows
+            target[...] = fill  # by a mask, NumPy 2.4 loses long strings in rows of one element
             target[found] = _rows(data, plan.leading, rows[found])
         else:
             target[...] = _rows(data, plan.leading, rows)

@@ -9,7 +9,7 @@ from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
 
 from fuzz import large, mutations
 from fuzz.elements import INDEX, ITEMS, NUMBERS, OWNING, draw_type
-from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, References, View, place, place_references
+from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, References, View, overlaps_itself, place, place_references
 
 GATHER_STRATEGIES = [one.name.lower() for one in GatherStrategy]
 SCATTER_STRATEGIES = [one.name.lower() for one in ScatterStrategy]
@@ -274,14 +274,16 @@ def _draw_out(call, random, new, sizes, owning):
     views = call.arguments
     shape = call.data if call.scatters else call.elements
     r = random.random()
-    if call.scatters and r < 0.3:
-        data = views["data"]
+    # In elements that share bytes, the payload of a NaN, which is unspecified, may become part of a number.
+    has_payloads = call.scatters and call.reduction != "none" and call.type.dtype.kind not in "biu"
+    data = views["data"]
+    if call.scatters and r < 0.3 and not (has_payloads and overlaps_itself(data)):
         if r < 0.2 or owning:
             views["out"] = data
         else:
             views["out"] = View(data.block, data.type, data.shape, data.offset, data.strides)
         return
-    out = new("out", call.type, shape, repeats=r > 0.97)
+    out = new("out", call.type, shape, repeats=r > 0.97 and not has_payloads)
     if owning or r < 0.6:
         return
     # In the same memory as an input.

@@ -146,6 +146,16 @@ def extents(shape, itemsize, strides):
     return low, high + itemsize
 
 
+def overlaps_itself(view):
+    """Whether elements of an array may share bytes."""
+    span = view.type.dtype.itemsize
+    for stride, n in sorted((abs(stride), n) for stride, n in zip(view.strides, view.shape, strict=True) if n > 1):
+        if stride < span:
+            return True
+        span += stride * (n - 1)
+    return False
+
+
 def c_strides(shape, itemsize):
     strides = []
     for n in reversed(shape):

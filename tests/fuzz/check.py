@@ -213,8 +213,9 @@ def _check_memory(call, memory, world):
 
 
 def _own_items(memory):
-    """Objects that only this memory and this list refer to: the lists among the items."""
-    items = [item for block in memory if block.dtype.kind == "O" for item in block.tolist() if type(item) is list]
+    """The objects that were made for this call: lists of a str. Others calls refer to as well, until they are freed."""
+    items = [item for block in memory if block.dtype.kind == "O" for item in block.tolist()]
+    items = [item for item in items if type(item) is list and item and type(item[0]) is str]
     return list({id(item): item for item in items}.values())
 
 

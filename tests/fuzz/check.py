@@ -37,7 +37,7 @@ def run(call):
     except Exception as raised:
         error = raised
     if expected is None:
-        _check_error(call, error, refusal)
+        _check_error(call, error, refusal, theirs)
     else:
         if error is not None:
             raise Difference(f"expected a result, not {type(error).__name__}: {error}") from error
@@ -53,7 +53,7 @@ def run(call):
 
 
 def _expected(call, given):
-    """The result, or None and the types of errors with the begin of their messages."""
+    """The result, or None and the error: its type, and its message if that is of an index."""
     if call.errors:
         return None, call.errors
     try:
@@ -114,8 +114,10 @@ def _index_error(call, data, indices):
 # What is compared
 
 
-def _check_error(call, error, refusal):
+def _check_error(call, error, refusal, given):
     kind, *message = refusal
+    if call.errors and type(error) is IndexError:  # two rules are broken, and either error is right
+        kind, *message = _index_error(call, given["data"], np.asarray(given["indices"]))
     if error is None:
         raise Difference(f"expected {kind.__name__}, but there was none")
     if type(error) is not kind or (message and str(error) != message[0]):

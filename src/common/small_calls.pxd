@@ -31,6 +31,7 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object integer, int* overflow) except? -1
 
 cdef extern from "numpy/arrayobject.h":
+    int NPY_HALF  # the last of NumPy's own type numbers
     bint PyDataType_REFCHK(cnp.dtype dtype) nogil
     cnp.ndarray PyArray_NewFromDescr(PyTypeObject* subtype, cnp.dtype descr, int nd, const Py_ssize_t* dims,
                                      const Py_ssize_t* strides, void* data, int flags, PyObject* like)
@@ -170,6 +171,8 @@ cdef inline int type_code_of(cnp.dtype dtype) noexcept:
     cdef Py_ssize_t width = dtype.itemsize
     cdef char kind = dtype.kind
     cdef int order = 0 if width == 1 else 1 if width == 2 else 2 if width == 4 else 3
+    if not 0 <= dtype.type_num <= NPY_HALF:  # of another package, such as ml_dtypes' float8, whose kind is 'f' too
+        return NONE
     if kind == c'b':
         return BOOL
     if kind == c'i':

@@ -134,7 +134,7 @@ cdef inline bint run_columns(const Columns* columns, Job* job, Py_ssize_t* bad) 
     """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t n_tasks = columns.tiles.outer.n * columns.tiles.n_tiles
     cdef Py_ssize_t task, n_bad = 0
-    cdef Py_ssize_t bytes_each = columns.tile_bytes + columns.marks_bytes
+    cdef Py_ssize_t bytes_each = max(columns.tile_bytes + columns.marks_bytes, <Py_ssize_t>1)
     cdef int n_threads = <int>min(<Py_ssize_t>job.n_threads, max(SCRATCH_BYTES // bytes_each, <Py_ssize_t>1))
     cdef char* tiles = <char*>malloc(n_threads * bytes_each)
     if tiles == NULL:

@@ -180,6 +180,35 @@ class TestTensorScatter:
                     expected[b, (starts[b] + s) % 4] = self.update[b, s]
             assert_same_bits(gs.onnx.tensor_scatter(self.cache, self.update, starts, mode=mode), expected)
 
+    @pytest.mark.parametrize("library", [pytest.param(x, id=x.name) for x in EAGER if why_not_here(x) is None])
+    def test_extreme_starts(self, library):
+        """The rows of the circular mode are those of Python's integers, which do not overflow."""
+        update = library.asarray(np.array([[[1], [2]]]))
+        for size in (3, 4):
+            cache = library.asarray(np.zeros((1, size, 1), int))
+            for start in (2**63 - 1, 2**63 - 2, -1, -(2**63), 5):
+                expected = [[[0] for _ in range(size)]]
+                for i in range(2):
+                    expected[0][(start + i) % size] = [i + 1]
+                starts = library.asarray(np.array([start]))
+                result = gs.onnx.tensor_scatter(cache, update, starts, mode="circular")
+                assert library.asnumpy(result).tolist() == expected, (size, start)
+                place = rf"write_indices\[0, 0\] = {start} is out of bounds"
+                with pytest.raises(IndexError, match=f"^tensor_scatter: {place}"):
+                    gs.onnx.tensor_scatter(cache, update, starts)
+        with pytest.raises(TypeError, match=r"has dtype \S*uint64, but TensorScatter-24 takes int64"):
+            gs.onnx.tensor_scatter(cache, update, library.asarray(np.array([2**63], "u8")), mode="circular")
+
+    def test_jax_without_int64(self):
+        jax = pytest.importorskip("jax")
+        with jax.enable_x64(False):
+            result = gs.onnx.tensor_scatter(jax.numpy.zeros((1, 3, 1)), jax.numpy.ones((1, 2, 1)))
+            assert result.tolist() == [[[1.0], [1.0], [0.0]]]
+
+    def test_a_cache_of_size_0(self):
+        empty = np.zeros((1, 0, 2))
+        assert gs.onnx.tensor_scatter(empty, empty, [7], mode="circular").shape == (1, 0, 2)
+
     def test_update_may_be_a_list(self):
         expected = gs.onnx.tensor_scatter(self.cache, self.update, [1, 2])
         assert_same_bits(gs.onnx.tensor_scatter(self.cache, self.update.tolist(), [1, 2]), expected)

@@ -306,11 +306,11 @@ def tensor_scatter(
     update : array, shape (B, …, n, …)
         The slices to write. Of past_cache's dtype, and of its shape except for n ≤ S along `axis`.
     write_indices : array of int64, shape (B,), optional
-        The start of each sample's run, not negative. None: 0.
+        The start of each sample's run, not negative in mode "linear". None: 0.
     axis : int, default −2
         Any axis but the first, which is the batch.
     mode : {"linear", "circular"}, default "linear"
-        "circular": a run that reaches the end of the axis continues at its start.
+        "circular": indices are taken modulo S, so a run that reaches the end of the axis continues at its start.
     opset : int, optional
         Opset of the model, at least 24. None: the newest version.
 
@@ -322,7 +322,7 @@ def tensor_scatter(
     Raises
     ------
     IndexError
-        If an index is negative, or if a run in mode "linear" exceeds the cache.
+        In mode "linear", if an index is negative or a run exceeds the cache.
     TypeError, ValueError
         As `gather`.
 
@@ -361,12 +361,16 @@ def tensor_scatter(
         )
     xp, device = backend.namespace(starts), backend.device(starts)
     if write_indices is None:
-        starts = xp.zeros(shape[:1], dtype=xp.int64, device=device)
-    core.check_source(op, backend, indices=starts)
+        starts = xp.zeros(shape[:1], dtype=starts.dtype, device=device)  # JAX may have no int64
+        op = op.replace(index_dtypes=())
+    else:
+        core.check_source(op, backend, indices=starts)
     if tuple(starts.shape) != shape[:1]:
         raise errors.shape_rule(
             op,
             f"write_indices has shape {tuple(starts.shape)}; pass one index for each sample, shape {shape[:1]}",
         )
-    indices = xp.reshape(starts, (-1, 1)) + xp.arange(written[along], dtype=xp.int64, device=device)
+    if mode == "circular" and shape[along]:
+        starts = xp.remainder(starts, shape[along])  # first: the sum below may exceed int64
+    indices = xp.reshape(starts, (-1, 1)) + xp.arange(written[along], dtype=starts.dtype, device=device)
     return core.scatter(op, past_cache, indices, update, along, 1, mode="wrap" if mode == "circular" else "raise")

@@ -3,8 +3,9 @@
 Array libraries are recognised without importing them: an array exists only if its library is already imported.
 """
 
+import sys
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module, metadata
 from typing import Any
 
@@ -27,7 +28,9 @@ ANY_NAMESPACE = "gatherscatter.backends.array_api"
 # The entry-point group for backends of other distributions (see backends/base.py).
 GROUP = "gatherscatter.backends"
 
-# Cache, filled by route(): types of (data, indices) or (data, indices, updates) that need no conversion.
+# Cache, filled by route(): types of (data, indices) or (data, indices, updates) that need no conversion. It holds only
+# classes that live as long as their module, and is emptied when it is full.
+_MAX_KNOWN = 1024
 known: dict[tuple[type, ...], Backend] = {(np.ndarray,) * n: NUMPY for n in (2, 3)}
 
 
@@ -51,8 +54,18 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
         if argument == "indices" and isinstance(value, values.TYPES):
             _check_index_list(op, value, array, arguments.get("data"))
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
-        known[tuple(map(type, arrays))] = backend
+        _remember(tuple(map(type, arrays)), backend)
     return backend, arrays
+
+
+def _remember(kinds: tuple[type, ...], backend: Backend) -> None:
+    for kind in kinds:  # a class that a program made in a function may be one of many
+        module = sys.modules.get(kind.__module__)
+        if module is None or vars(module).get(kind.__qualname__) is not kind:
+            return
+    if len(known) >= _MAX_KNOWN:
+        known.clear()
+    known[kinds] = backend
 
 
 def _owner(op: Operator, arguments: Mapping[str, Any]) -> tuple[Backend, tuple[str, Any] | None]:
@@ -128,7 +141,7 @@ def _load(module: str) -> Backend:
     return backend
 
 
-@cache
+@lru_cache(maxsize=256)  # a program may make modules
 def _plugin(package: str) -> Backend | None:
     for entry in metadata.entry_points(group=GROUP, name=package):
         backend: Backend = entry.load()

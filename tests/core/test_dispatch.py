@@ -1,9 +1,11 @@
 """Which backend takes a call, and what comes in beside arrays."""
 
+import gc
 import importlib
 import inspect
 import subprocess
 import sys
+import weakref
 
 import array_api_strict as xp
 import gatherscatter as gs
@@ -172,3 +174,34 @@ def test_a_kernel_without_memory_raises(monkeypatch):
     monkeypatch.setattr(scatter_kernels, "scatter", lambda *args: int(Status.NO_MEMORY))
     with pytest.raises(MemoryError, match=r"^scatter: no memory to note which destinations have updates"):
         gs.scatter(np.zeros((3, 2), ">f4"), [0], [[1, 2]], include_self=False, reduction="add")
+
+
+def test_dead_classes_are_collected():
+    def calls(n):
+        class Own(np.ndarray):
+            pass
+
+        data = np.arange(4.0).view(Own)
+        for _ in range(n):
+            gs.gather_nd(data, [[1]])
+            gs.gather_nd(data, np.array([[1]]))
+            gs.scatter_nd(data, np.array([[1]]), data[:1])
+        return weakref.ref(Own)
+
+    n_known = len(dispatch.known)
+    dead = calls(2)
+    gc.collect()
+    assert dead() is None
+    assert len(dispatch.known) == n_known
+
+
+def test_known_classes_are_bounded(monkeypatch):
+    module = sys.modules[__name__]
+    monkeypatch.setattr(dispatch, "_MAX_KNOWN", len(dispatch.known) + 4)
+    monkeypatch.setattr(module, "Own", None, raising=False)
+    for _ in range(8):  # as in a notebook, whose cell is run again
+        module.Own = type("Own", (np.ndarray,), {})
+        data = np.arange(4.0).view(module.Own)
+        assert gs.gather_nd(data, np.array([[1]])) == [1.0]
+        assert (module.Own, np.ndarray) in dispatch.known
+    assert len(dispatch.known) <= dispatch._MAX_KNOWN

@@ -6,7 +6,7 @@ without numbers (for meta and fake tensors) and their rules for `torch.func.vmap
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -62,7 +62,7 @@ def options_of(op: Operator, axis: int, batch_dims: int, mode: str) -> Options:
     return Options(op.kind, axis, batch_dims, mode, op.wrap_negative_indices, words)
 
 
-@cache
+@lru_cache(maxsize=256)  # few, unless a program calls the dispatcher's operators with words of its own
 def _operator(words: str, kind: int, scatters: bool, wrap_negative_indices: bool) -> Operator:
     name, data, indices, updates, negatives = words.split("\n")
     return Operator(name, kind, scatters, data, indices, updates, wrap_negative_indices, negatives)

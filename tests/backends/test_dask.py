@@ -9,7 +9,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from constants import FLOAT_REDUCTIONS, GATHERS, REDUCTIONS, SCATTERS
+from constants import FLOAT_REDUCTIONS, GATHERS, REDUCTIONS, SCATTERS, reduces
 from dask.core import flatten
 from gatherscatter.backends.dask import graphs
 from hypothesis import given
@@ -91,6 +91,63 @@ def test_scatters_are_numpys(function, waiting, monkeypatch):
             assert_same_bits(np.asarray(result.compute()), expected)
 
     check()
+
+
+@st.composite
+def tiny_calls(draw):
+    """(data, indices, updates, batch_dims): empty tuples, data and tables of rank 0, sizes 0 and 1."""
+    sizes = st.integers(0, 3)
+    tuples = tuple(draw(st.lists(sizes, max_size=3)))
+    b = draw(st.integers(0, min(len(tuples), 1)))
+    row = tuple(draw(st.lists(sizes, max_size=2)))
+    k = draw(st.sampled_from([0, 0, 0, 1, 2]))
+    indexed = tuple(draw(st.integers(0 if 0 in tuples else 1, 2)) for _ in range(k))
+    data = numbers(tuples[:b] + indexed + row, draw(st.sampled_from(REDUCTION_DTYPES)), draw(st.integers(0, 99)))
+    indices = np.zeros((*tuples, k), draw(st.sampled_from([np.int64, np.uint8])))
+    return data, indices, numbers(tuples + row, data.dtype, draw(st.integers(0, 99))), b
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("waiting", [0, graphs.WAITING])
+def test_tiny_calls_are_numpys(waiting, monkeypatch):
+    monkeypatch.setattr(graphs, "WAITING", waiting)
+
+    @examples(120)
+    @given(st.data())
+    def check(draw):
+        data, indices, updates, b = draw.draw(tiny_calls())
+        arrays = draw.draw(mixes([data, indices]))
+        expected = gs.gather_nd(data, indices, batch_dims=b)
+        result = gs.gather_nd(*arrays, batch_dims=b)
+        assert result.shape == expected.shape
+        assert_same_bits(np.asarray(result.compute()), expected)
+        options = {
+            "batch_dims": b,
+            "reduction": draw.draw(st.sampled_from([name for name in REDUCTIONS if reduces(name, data.dtype.name)])),
+            "include_self": draw.draw(st.booleans()),
+        }
+        arrays = draw.draw(mixes([data, indices, updates]))
+        with np.errstate(all="ignore"):
+            expected = gs.scatter_nd(data, indices, updates, **options)
+            assert_same_bits(np.asarray(gs.scatter_nd(*arrays, **options).compute()), expected)
+
+    check()
+
+
+def test_a_mean_of_empty_tuples_in_steps():
+    data, indices, updates = np.array([2, 3, 4], "u1"), np.zeros((2, 2, 0), int), np.ones((2, 2, 3), "u1")
+    lazy = da.from_array(indices, chunks=(1, 1, 1)), da.from_array(updates, chunks=(1, 1, 2))
+    result = gs.scatter_nd(da.from_array(data), *lazy, reduction="mean")
+    assert_same_bits(result.compute(), gs.scatter_nd(data, indices, updates, reduction="mean"))
+
+
+def test_sizes_of_0_in_several_chunks():
+    """Dask's rechunk leaves an array alone whose sizes are all 0."""
+    data, updates = da.zeros((0,), chunks=((0, 0),)), da.ones((0,), chunks=((0,),))
+    for indices in (np.zeros((0,), int), da.zeros((0,), dtype=int)):
+        assert gs.scatter_nd(data, indices, updates).compute().shape == (0,)
+    data, indices = da.zeros((0, 2), chunks=((0, 0), 1)), da.zeros((0, 0), dtype=int, chunks=((0,), (0, 0)))
+    assert gs.gather_nd(data, indices, batch_dims=1).compute().shape == (0, 2)
 
 
 def test_what_stands_beside_a_dask_array():

@@ -91,17 +91,28 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
     leading = tuple(data.chunks[axis] for axis in axes.leading)
     layout = Layout(Cuts(plan, axes, leading, positions, sequenced), data.chunks)
     if isinstance(indices, da.Array):
-        indices = indices.rechunk((*positions, *((plan.depth,),) * (indices.ndim - axes.n_position_axes)))  # pyright: ignore[reportArgumentType]
+        indices = _rechunked(indices, (*positions, *((plan.depth,),) * (indices.ndim - axes.n_position_axes)))
     if theirs is not None:
         wanted = list(layout.result)
         for axis, sizes in zip(at, theirs, strict=True):
             wanted[axis] = wanted[axis] if is_known(sizes) and is_known(wanted[axis]) else sizes
-        updates = updates.rechunk(tuple(wanted))  # pyright: ignore[reportArgumentType, reportOptionalMemberAccess]
+        updates = _rechunked(updates, tuple(wanted))
     elif updates is not None:
         if not all(map(is_known, positions)):
             raise errors.unknown_size(plan.operator, "indices", [is_known(sizes) for sizes in positions].index(False))
         updates = da.from_array(updates, chunks=layout.result)  # pyright: ignore[reportArgumentType]
     return layout, indices, updates
+
+
+def _rechunked(array: Any, chunks: Chunks) -> Any:
+    if array.ndim == 0 or any(n != 0 for n in array.shape):
+        return array.rechunk(chunks)
+    # Dask leaves an array alone whose sizes are all 0. All its chunks are the same.
+    name = f"rechunk-{tokenize(array, chunks)}"
+    blocks = itertools.product(*(range(len(sizes)) for sizes in chunks))
+    one = (array.name, *(0,) * array.ndim)
+    graph = HighLevelGraph.from_collections(name, {(name, *block): one for block in blocks}, [array])
+    return da.Array(graph, name, chunks, meta=array._meta)  # pyright: ignore[reportCallIssue]
 
 
 def _common_chunks(plan: Plan, axis: int, own: Any, theirs: Any, shared: Any) -> tuple[int, ...]:

@@ -394,7 +394,7 @@ class Apply:
             return state.chunk
         table = permuted(state.chunk, self.order).copy()
         assert state.named is not None
-        where = np.nonzero(state.named)
+        where = state.named > 0  # a mask: numpy.nonzero refuses rank 0
         count = state.named[where] + int(self.include_self)
         table[where] = means.quotient(table[where], count.reshape(-1, *(1,) * (table.ndim - state.named.ndim)))
         return permuted(table, inverse(self.order))

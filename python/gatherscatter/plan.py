@@ -167,11 +167,17 @@ def _plan_elements(operator: Operator, data: Shape, indices: Shape, axis: int, b
 _PLANNERS = {ND: _plan_nd, AXIS: _plan_axis, ELEMENTS: _plan_elements}
 
 
+# Whether a library traces this module too, which makes plans without the cache. A backend sets it.
+is_tracing: Callable[[], bool] | None = None
+
+
 def _cached(make: Callable[..., Plan]) -> Callable[..., Plan]:
     cached = lru_cache(maxsize=4096)(make)
 
-    @wraps(make)  # torch.compile accepts a substitute for a function, but not for an lru_cache object
+    @wraps(make)
     def plan(*arguments: Any) -> Plan:
+        if is_tracing is not None and is_tracing():
+            return make(*arguments)
         try:
             return cached(*arguments)
         except TypeError:  # sizes that are symbols, as in torch.export, cannot be hashed

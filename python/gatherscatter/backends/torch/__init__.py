@@ -7,7 +7,6 @@ keep them, and have gradients (``autograd.py``). This module checks the argument
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import array_api_compat.torch as xp
@@ -223,6 +222,6 @@ def _check_gradients(plan: Plan, out: Tensor, **tensors: Tensor) -> None:
 
 BACKEND = TorchBackend()
 
-# torch.compile traces the functions that make plans, without the lru_cache around them.
-torch.compiler.substitute_in_graph(plans.gather)(inspect.unwrap(plans.gather))
-torch.compiler.substitute_in_graph(plans.scatter)(inspect.unwrap(plans.scatter))
+# torch.compile traces the functions that make plans, without the lru_cache around them. (Substitutes for them, by
+# torch.compiler.substitute_in_graph, would import torch._dynamo, which a call outside of torch.compile does not need.)
+plans.is_tracing = torch.compiler.is_compiling

@@ -34,7 +34,7 @@ RESULT_PASSES = {
     1 << 18: "the result passes 256 KiB: from there its memory is kept for the next",
     1 << 20: "the result passes 1 MiB: the short way of small calls ends",
     4 << 20: "the result passes 4 MiB: from there its pages are huge",
-    memory.limit << 20: f"the result passes {memory.limit} MiB: no more is kept, each call's pages are new",
+    memory.limit: f"the result passes {memory.limit >> 20} MiB: no more is kept, each call's pages are new",
 }
 ZIPF = (1.1, 1.5, 2.0, 3.0)
 

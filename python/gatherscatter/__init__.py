@@ -10,7 +10,8 @@ The functions take arrays of one library and return an array of the same library
 
 ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` have them with the names and versions of those systems.
 ``gs.set_num_threads`` limits the threads of the CPU kernels; ``gs.use_deterministic_algorithms`` makes float sums on
-GPUs reproducible. ``gs.show_config`` shows how the kernels were built.
+GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` are for the memory that is kept for the next results.
+``gs.show_config`` shows how the kernels were built.
 """
 
 from gatherscatter import onnx, openvino, tensorflow
@@ -18,21 +19,25 @@ from gatherscatter._version import __version__
 from gatherscatter.config import show_config
 from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from gatherscatter.gathers import gather, gather_elements, gather_nd
+from gatherscatter.memory import empty_cache, get_cache_limit, set_cache_limit
 from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
 from gatherscatter.threads import get_num_threads, set_num_threads
 
 __all__ = [
     "__version__",
     "are_deterministic_algorithms_enabled",
+    "empty_cache",
     "gather",
     "gather_elements",
     "gather_nd",
+    "get_cache_limit",
     "get_num_threads",
     "onnx",
     "openvino",
     "scatter",
     "scatter_elements",
     "scatter_nd",
+    "set_cache_limit",
     "set_num_threads",
     "show_config",
     "tensorflow",

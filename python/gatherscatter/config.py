@@ -72,7 +72,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
         "compiler": _kernel.compiler,
         "openmp": _kernel.openmp_version or "none (serial build)",
         "threads": threads.get_num_threads(),
-        "kept memory": f"{memory.limit} MiB at most",
+        "kept memory": f"{memory.limit / 2**20:.6g} MiB at most",
         "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "array libraries": libraries,
     }

@@ -1,6 +1,7 @@
-"""The free list of memory for large results, and its limit (src/common/memory.pyx)."""
+"""The memory of freed results that is kept for the next ones, and its limit (src/common/memory.pyx)."""
 
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,46 +10,122 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter._kernels import memory as _kernel
+from gatherscatter._typing import IntLike
 
-__all__ = ["empty", "keep", "keep_less", "kept"]
+__all__ = ["empty_cache", "get_cache_limit", "set_cache_limit"]
 
-_DEFAULT = 512
+_DEFAULT_MIB = 512
 _VARIABLE = "GATHERSCATTER_KEEP_MIB"
 
 empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]] = _kernel.empty
+kept: Callable[[], int] = _kernel.kept_bytes  # bytes that are kept now
 
 
-def keep(mebibytes: int) -> None:
-    """Set the limit in MiB, for the whole process; 0 keeps nothing."""
-    _kernel.set_limit(mebibytes << 20)
+def empty_cache() -> None:
+    """Return the memory of freed results that is kept for the next ones to the system.
+
+    The limit stays as it is: results that are freed later are kept again.
+
+    See Also
+    --------
+    set_cache_limit : For a limit, or to keep nothing.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> gs.empty_cache()
+    """
+    _kernel.empty_cache()
+
+
+def set_cache_limit(n_bytes: IntLike) -> None:
+    """Set how many bytes of memory of freed results are kept for the next ones, in the whole process.
+
+    What is kept beyond the new limit is returned to the system now. Only results of 256 KiB or more are kept, on Linux;
+    of results of less than 4 MiB, at most 32 MiB are. Other systems keep nothing.
+
+    Parameters
+    ----------
+    n_bytes : int
+        At least 0, which keeps nothing. The initial limit is 512 MiB, or the ``GATHERSCATTER_KEEP_MIB`` of the
+        environment.
+
+    Raises
+    ------
+    TypeError
+        If `n_bytes` is not an integer.
+    ValueError
+        If `n_bytes` is negative, or more than ``sys.maxsize``.
+
+    See Also
+    --------
+    empty_cache : Return what is kept now.
+    get_cache_limit : The limit.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> before = gs.get_cache_limit()
+    >>> gs.set_cache_limit(64 << 20)
+    >>> gs.set_cache_limit(before)
+    """
+    global _is_chosen
+    try:
+        number = n_bytes.__index__()
+    except AttributeError:
+        raise TypeError(
+            f"set_cache_limit: n_bytes={n_bytes!r} is not an integer; pass a number of bytes, 0 to keep nothing"
+        ) from None
+    if not 0 <= number <= sys.maxsize:
+        raise ValueError(f"set_cache_limit: n_bytes={number} is not in [0, {sys.maxsize}]; pass 0 to keep nothing")
+    _is_chosen = True
+    _keep(number)
+
+
+def get_cache_limit() -> int:
+    """Return how many bytes of memory of freed results are kept for the next ones, at most.
+
+    Returns
+    -------
+    int
+        The limit. 0: nothing is kept, as on other systems than Linux.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> gs.get_cache_limit() >= 0
+    True
+    """
+    return limit
 
 
 def keep_less() -> None:
     """Keep nothing from now on, unless the user set a limit."""
+    if not _is_chosen:
+        _keep(0)
+
+
+def _keep(n_bytes: int) -> None:
     global limit
-    if _VARIABLE not in os.environ:
-        limit = 0
-        keep(0)
-
-
-def kept() -> int:
-    """Bytes on the free list now."""
-    return _kernel.kept_bytes()
+    if _kernel.keeps:
+        limit = n_bytes
+        _kernel.set_limit(n_bytes)
 
 
 def _initial_limit() -> int:
-    given = os.environ.get(_VARIABLE)
-    if given is None:
-        return _DEFAULT
-    if given.isascii() and given.isdigit():
-        return int(given)
-    warnings.warn(
-        f"gatherscatter: {_VARIABLE}={given!r} is not a whole number of mebibytes; {_DEFAULT} are kept",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-    return _DEFAULT
+    """The environment's number of mebibytes, in bytes. No value of it stops the import."""
+    given = os.environ.get(_VARIABLE, "")
+    if given.isascii() and given.isdigit() and len(given) <= 1000:  # int() refuses thousands of digits
+        return min(int(given) << 20, sys.maxsize)
+    if given:
+        warnings.warn(
+            f"gatherscatter: {_VARIABLE}={given[:60]!r} is not a whole number of mebibytes; {_DEFAULT_MIB} are kept",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return _DEFAULT_MIB << 20
 
 
-limit: int = _initial_limit() if _kernel.keeps else 0
-keep(limit)
+limit: int = 0  # in bytes
+_is_chosen = bool(os.environ.get(_VARIABLE))
+_keep(_initial_limit())

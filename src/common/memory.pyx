@@ -5,10 +5,12 @@ The first touch of a new page costs more than the gather that fills it: a page f
 So the memory of a freed result is kept for the next one, up to a limit. Results are allocated through NumPy's allocator
 hook (NEP 49), with which each array holds the handler that frees it.
 
-Large results, of 4 MiB or more, get huge pages. When freed, these are marked with MADV_FREE: the system may reclaim
+Both lists together keep at most so many bytes as the user allows. Large results, of 4 MiB or more, get huge pages. When freed, these are marked with MADV_FREE: the system may reclaim
 them under memory pressure, and until then their next use causes no page fault. Small results, of 256 KiB or more, get
 ordinary pages, at most 32 MiB of which are kept and not marked, since marking them takes longer than writing them. (The
 C library keeps memory of this size too, but returns it whenever two results are freed after each other.)
+
+A fork waits until no thread holds the lock, which nobody would release in the child.
 
 Linux only; other systems use NumPy's default allocator.
 """
@@ -26,6 +28,8 @@ cnp.import_array()
 cdef extern from *:
     """
     #if defined(__linux__)
+      #include <malloc.h>
+      #include <pthread.h>
       #include <stdlib.h>
       #include <sys/mman.h>
       #define GS_KEEPS 1
@@ -36,6 +40,13 @@ cdef extern from *:
           return memory;
       }
       static void gs_unmap(void* memory) { free(memory); }
+      /* The C library may keep what was freed. */
+      static void gs_trim(void) {
+      #ifdef __GLIBC__
+          malloc_trim(0);
+      #endif
+      }
+      static void gs_at_fork(void (*prepare)(void), void (*after)(void)) { pthread_atfork(prepare, after, after); }
       static void gs_mark_free(void* memory, size_t size) {
       #ifdef MADV_FREE
           madvise(memory, size, MADV_FREE);
@@ -45,12 +56,16 @@ cdef extern from *:
       #define GS_KEEPS 0
       static void* gs_map(size_t size, size_t alignment, int huge) { return NULL; }
       static void gs_unmap(void* memory) {}
+      static void gs_trim(void) {}
+      static void gs_at_fork(void (*prepare)(void), void (*after)(void)) {}
       static void gs_mark_free(void* memory, size_t size) {}
     #endif
     """
     bint KEEPS "GS_KEEPS"
     void* map_pages "gs_map"(size_t size, size_t alignment, bint huge) noexcept nogil
     void unmap_pages "gs_unmap"(void* memory) noexcept nogil
+    void trim "gs_trim"() noexcept nogil
+    void at_fork "gs_at_fork"(void (*prepare)() noexcept nogil, void (*after)() noexcept nogil) noexcept nogil
     void mark_free "gs_mark_free"(void* memory, size_t size) noexcept nogil  # allow the system to reclaim it
 
 cdef extern from "numpy/arrayobject.h":
@@ -85,10 +100,11 @@ cdef struct Kept:
     Block blocks[MAX_BLOCKS]  # the oldest first
     int n_blocks
     size_t bytes
-    size_t limit
+    size_t limit  # of this list
 
 cdef Kept kept_small
 cdef Kept kept_large
+cdef size_t limit = 0  # of both lists together
 cdef PyThread_type_lock lock = PyThread_allocate_lock()
 cdef PyDataMem_Handler handler
 memset(&kept_small, 0, sizeof(Kept))
@@ -98,6 +114,17 @@ memset(&kept_large, 0, sizeof(Kept))
 cdef inline size_t* capacity_of(void* memory) noexcept nogil:
     """The size of the allocation, header included."""
     return <size_t*>(<char*>memory - HEADER)
+
+
+cdef void lock_for_fork() noexcept nogil:
+    PyThread_acquire_lock(lock, 1)
+
+
+cdef void unlock_after_fork() noexcept nogil:
+    PyThread_release_lock(lock)
+
+
+at_fork(lock_for_fork, unlock_after_fork)
 
 
 cdef inline Kept* list_of(size_t capacity) noexcept nogil:
@@ -144,7 +171,7 @@ cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
     cdef size_t capacity
     cdef Kept* kept
     cdef char* base
-    cdef char* dropped[MAX_BLOCKS]
+    cdef char* dropped[2 * MAX_BLOCKS]
     cdef int i, n_dropped = 0
     if memory == NULL:
         return
@@ -158,8 +185,13 @@ cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
         PyThread_release_lock(lock)
         unmap_pages(base)
         return
-    while kept.n_blocks == MAX_BLOCKS or kept.bytes + capacity > kept.limit:
-        dropped[n_dropped] = remove(kept, 0)
+    while (
+        kept.n_blocks == MAX_BLOCKS
+        or kept.bytes + capacity > kept.limit
+        or kept_small.bytes + kept_large.bytes + capacity > limit
+    ):
+        # The oldest of its own list, if there is one.
+        dropped[n_dropped] = remove(kept if kept.n_blocks else &kept_large if kept_large.n_blocks else &kept_small, 0)
         n_dropped += 1
     kept.blocks[kept.n_blocks].memory = base
     kept.blocks[kept.n_blocks].capacity = capacity
@@ -231,20 +263,38 @@ def kept_bytes():
     return kept_small.bytes + kept_large.bytes
 
 
-cdef void set_limit_of(Kept* kept, size_t limit) noexcept nogil:
-    cdef char* dropped[MAX_BLOCKS]
+cdef void shrink(size_t n_bytes) noexcept nogil:
+    """Set the limit of both lists, and give the excess back: large blocks first, the oldest first."""
+    global limit
+    cdef char* dropped[2 * MAX_BLOCKS]
     cdef int i, n_dropped = 0
     PyThread_acquire_lock(lock, 1)
-    kept.limit = limit
-    while kept.bytes > limit:
-        dropped[n_dropped] = remove(kept, 0)
+    limit = n_bytes
+    kept_large.limit = n_bytes
+    kept_small.limit = min(n_bytes, <size_t>SMALL_LIMIT)
+    while kept_small.bytes + kept_large.bytes > limit:
+        dropped[n_dropped] = remove(&kept_large if kept_large.n_blocks else &kept_small, 0)
         n_dropped += 1
     PyThread_release_lock(lock)
     for i in range(n_dropped):
         unmap_pages(dropped[i])
 
 
-def set_limit(size_t limit):
-    """Keep at most `limit` bytes of large results, and return the excess to the system now. 0: keep nothing."""
-    set_limit_of(&kept_large, limit)
-    set_limit_of(&kept_small, min(limit, <size_t>SMALL_LIMIT))
+def set_limit(size_t n_bytes):
+    """Keep at most so many bytes, and return the excess to the system now. 0: keep nothing."""
+    shrink(n_bytes)
+
+
+def empty_cache():
+    """Return all kept memory to the system now."""
+    cdef char* dropped[2 * MAX_BLOCKS]
+    cdef int i, n_dropped = 0
+    with nogil:
+        PyThread_acquire_lock(lock, 1)
+        while kept_small.n_blocks + kept_large.n_blocks:
+            dropped[n_dropped] = remove(&kept_large if kept_large.n_blocks else &kept_small, 0)
+            n_dropped += 1
+        PyThread_release_lock(lock)
+        for i in range(n_dropped):
+            unmap_pages(dropped[i])
+        trim()

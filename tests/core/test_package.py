@@ -33,7 +33,8 @@ def test_docstring_examples_run(name):
 
 # Functions that only set a value or only return it.
 SETTINGS = (
-    "get_num_threads", "set_num_threads", "are_deterministic_algorithms_enabled", "use_deterministic_algorithms",
+    "get_num_threads", "set_num_threads", "empty_cache", "get_cache_limit", "set_cache_limit",
+    "are_deterministic_algorithms_enabled", "use_deterministic_algorithms",
 )  # fmt: skip
 
 

@@ -18,14 +18,19 @@ pytestmark = needs(kernel.keeps, "memory is kept on Linux alone")
 MIB = 1 << 20
 
 
+def keep(mebibytes):
+    gs.set_cache_limit(mebibytes * MIB)
+
+
 @pytest.fixture(autouse=True)
 def _nothing_kept():
     gc.collect()
-    memory.keep(0)
-    memory.keep(64)
+    before = gs.get_cache_limit()
+    gs.empty_cache()
+    keep(64)
     yield
-    memory.keep(0)
-    memory.keep(memory.limit)
+    gs.empty_cache()
+    gs.set_cache_limit(before)
 
 
 def large(n=8 * MIB):
@@ -59,8 +64,7 @@ def test_all_operators_use_it():
     data, indices = np.zeros((4 * MIB, 1), np.float32), np.zeros((2 * MIB, 1), np.int64)
     gs.gather_nd(data, indices)
     assert memory.kept() > 8 * MIB
-    memory.keep(0)
-    memory.keep(64)
+    gs.empty_cache()
     gs.scatter_nd(data, indices, 1.0, reduction="add")
     assert memory.kept() > 16 * MIB
 
@@ -71,17 +75,52 @@ def test_it_is_bounded():
     assert memory.kept() <= 64 * MIB
     large(100 * MIB)
     assert memory.kept() <= 64 * MIB
-    memory.keep(30)
+    keep(30)
     assert memory.kept() <= 30 * MIB
-    memory.keep(0)
+    keep(0)
     assert memory.kept() == 0
     large()
     assert memory.kept() == 0
 
 
+def test_both_lists_together_are_bounded():
+    keep(40)
+    blocks = [large(size) for size in [MIB] * 12 + [9 * MIB] * 3 + [2 * MIB] * 12]
+    for block in blocks:
+        assert memory.kept() <= 40 * MIB
+        del block
+    while blocks:
+        blocks.pop()
+        assert memory.kept() <= 40 * MIB
+    assert memory.kept() > 20 * MIB
+    for limit in (35, 20, 3, 0):
+        keep(limit)
+        assert memory.kept() <= limit * MIB
+    assert gs.get_cache_limit() == 0
+
+
+def test_all_is_returned_to_the_system():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    blocks = [large(size) for size in [MIB] * 16 + [8 * MIB] * 4]
+    for block in blocks:
+        block[...] = 1
+    del block, blocks
+    assert memory.kept() > 40 * MIB
+    before = resident()
+    gs.empty_cache()
+    assert memory.kept() == 0
+    assert resident() < before - 40 * MIB
+    assert gs.get_cache_limit() == 64 * MIB
+    large()
+    assert memory.kept() > 0
+
+
 def test_many_blocks():
     blocks = [large(5 * MIB) for _ in range(40)]
-    memory.keep(1000)
+    keep(1000)
     del blocks
     assert 0 < memory.kept() <= 16 * 8 * MIB
 
@@ -142,23 +181,103 @@ def test_threads():
     assert memory.kept() <= 64 * MIB
 
 
+ENVIRONMENT = """
+import importlib, os, warnings
+import gatherscatter as gs
+from gatherscatter import memory
+for value in {values!r}:
+    os.environ["GATHERSCATTER_KEEP_MIB"] = value
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        importlib.reload(memory)
+    gs.gather([0], [0] * (1 << 20))
+    print(memory.get_cache_limit(), memory.kept() > 0, *(str(warning.message) for warning in caught))
+"""
+
+
 def test_the_environment_says_how_much():
-    code = (
-        "import numpy as np\n"
-        "from gatherscatter import memory\n"
-        "memory.empty((1 << 23,), np.dtype('u1'))\n"
-        "print(memory.kept())\n"
-    )
+    most = str(sys.maxsize)
+    expected = {
+        "20": f"{20 * MIB} True",
+        "0": "0 False",
+        "": f"{512 * MIB} True",
+        "17592186044416": f"{most} True",  # 2**64 bytes
+        "9" * 30: f"{most} True",
+    }
+    for value in ("some", "-1", "1.5", "²", "9" * 5000):
+        shown = repr(value[:60])
+        why = f"gatherscatter: GATHERSCATTER_KEEP_MIB={shown} is not a whole number of mebibytes; 512 are kept"
+        expected[value] = f"{512 * MIB} True {why}"
+    code = ENVIRONMENT.format(values=list(expected))
+    environment = os.environ | {"GATHERSCATTER_KEEP_MIB": "17592186044416"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert run.stdout.splitlines() == list(expected.values()), run.stderr
 
-    def run(value):
-        environment = os.environ | {"GATHERSCATTER_KEEP_MIB": value}
-        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
 
-    assert run("0").stdout == "0\n"
-    assert int(run("20").stdout) > 0
-    odd = run("some")
-    assert int(odd.stdout) > 0
-    assert "GATHERSCATTER_KEEP_MIB='some' is not a whole number of mebibytes; 512 are kept" in odd.stderr
+@pytest.mark.parametrize(
+    ("n_bytes", "kind", "message"),
+    [
+        (1.0, TypeError, "n_bytes=1.0 is not an integer; pass a number of bytes, 0 to keep nothing"),
+        ("1", TypeError, "n_bytes='1' is not an integer; pass a number of bytes, 0 to keep nothing"),
+        (None, TypeError, "n_bytes=None is not an integer; pass a number of bytes, 0 to keep nothing"),
+        (-1, ValueError, f"n_bytes=-1 is not in [0, {sys.maxsize}]; pass 0 to keep nothing"),
+        (2**64, ValueError, f"n_bytes={2**64} is not in [0, {sys.maxsize}]; pass 0 to keep nothing"),
+    ],
+)
+def test_limits_that_are_refused(n_bytes, kind, message):
+    with pytest.raises(kind) as caught:
+        gs.set_cache_limit(n_bytes)
+    assert str(caught.value) == f"set_cache_limit: {message}"
+    assert gs.get_cache_limit() == 64 * MIB
+
+
+FORKS = """
+import ctypes, os, signal, sys, threading
+import numpy as np
+from gatherscatter import memory
+
+# The allocator's functions, which ctypes calls without the GIL: a thread is inside of them when the process is forked.
+# An array has its handler at its end: a capsule with the functions, behind 128 bytes of name and version.
+array = memory.empty((1 << 19,), np.dtype("u1"))
+capsule = ctypes.py_object.from_address(id(array) + np.ndarray.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)).value
+ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
+ctypes.pythonapi.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+handler = ctypes.pythonapi.PyCapsule_GetPointer(capsule, b"mem_handler")
+assert ctypes.string_at(handler) == b"gatherscatter"
+_, malloc, _, _, free = (ctypes.c_void_p * 5).from_address(handler + 128)
+malloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(malloc)
+free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(free)
+
+def work():
+    while not ended:
+        free(None, malloc(None, 1 << 19), 1 << 19)
+
+ended = []
+sys.setswitchinterval(1e-5)
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+n_hanging = 0
+for _ in range(N):
+    child = os.fork()
+    if not child:
+        signal.alarm(2)
+        memory.empty((1 << 19,), np.dtype("u1"))
+        os._exit(0)
+    n_hanging += os.waitpid(child, 0)[1] != 0
+ended.append(True)
+for thread in threads:
+    thread.join()
+print(n_hanging)
+"""
+
+
+@pytest.mark.slow
+def test_forks_while_threads_allocate():
+    code = FORKS.replace("N)", "200)")
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert run.stdout == "0\n", run.stderr
 
 
 def test_an_allocator_of_the_users_is_left_alone():
@@ -175,8 +294,7 @@ def test_an_allocator_of_the_users_is_left_alone():
     name = np._core.multiarray.get_handler_name
 
     assert name(large()) == "gatherscatter"
-    memory.keep(0)
-    memory.keep(64)
+    gs.empty_cache()
     own = ctypes.create_string_buffer(ctypes.string_at(capi.PyCapsule_GetPointer(get_handler(), b"mem_handler"), 168))
     own[:5] = b"users"
     before = set_handler(capi.PyCapsule_New(ctypes.addressof(own), b"mem_handler", None))

@@ -108,5 +108,6 @@ def options(f8: F8, i8: I8, t: torch.Tensor, mode: str) -> None:
     gs.tensorflow.gather_nd(f8, i8, bad_indices_policy="IGNROE")  # type: ignore[call-overload]
     gs.set_num_threads("2")  # type: ignore[arg-type]
     gs.set_num_threads(1.5)  # type: ignore[arg-type]
+    gs.set_cache_limit(1e9)  # type: ignore[arg-type]
     gs.use_deterministic_algorithms("yes")  # type: ignore[arg-type]
     gs.show_config("dict")  # type: ignore[call-overload]

@@ -72,7 +72,7 @@ def set_cache_limit(n_bytes: IntLike) -> None:
     global _is_chosen
     try:
         number = n_bytes.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):  # arrays have the method, but raise unless they are one integer
         raise TypeError(
             f"set_cache_limit: n_bytes={n_bytes!r} is not an integer; pass a number of bytes, 0 to keep nothing"
         ) from None

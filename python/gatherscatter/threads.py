@@ -10,6 +10,9 @@ __all__ = ["get_num_threads", "set_num_threads"]
 
 # The maximum number of threads, passed to the kernels; 0: OpenMP's choice at each call (src/common/threads.pxd).
 limit: int = 0
+# OpenMP's choice when the limit was set: a lower one at a call lowers the limit.
+_choice: int = 0
+_MOST = 1024  # MAX_TASKS in src/common/threads.pxd
 _forked = False
 
 
@@ -22,7 +25,7 @@ def set_num_threads(n: IntLike | None) -> None:
     Parameters
     ----------
     n : int or None
-        At least 1. None, the initial setting, leaves the choice to OpenMP: ``OMP_NUM_THREADS`` if set, else the
+        From 1 to 1024. None, the initial setting, leaves the choice to OpenMP: ``OMP_NUM_THREADS`` if set, else the
         number of CPUs that the process may run on.
 
     Raises
@@ -30,13 +33,18 @@ def set_num_threads(n: IntLike | None) -> None:
     TypeError
         If `n` is neither an integer nor None.
     ValueError
-        If `n` is less than 1.
+        If `n` is less than 1 or more than 1024.
 
     Warns
     -----
     RuntimeWarning
         In a forked child process, where the kernels always use one thread: OpenMP's threads do not survive a fork,
         and waiting for them would hang. Start workers with "spawn" or "forkserver" instead.
+
+    Notes
+    -----
+    `n` overrides ``OMP_NUM_THREADS``, and what OpenMP was told before. If OpenMP's choice is lowered later, as by
+    ``threadpoolctl.threadpool_limits``, the smaller of the two holds.
 
     Examples
     --------
@@ -46,14 +54,14 @@ def set_num_threads(n: IntLike | None) -> None:
     1
     >>> gs.set_num_threads(None)
     """
-    global limit
+    global limit, _choice
     if n is not None:
         try:
             n = n.__index__()
-        except AttributeError:
+        except (AttributeError, TypeError):  # arrays have the method, but raise unless they are one integer
             raise TypeError(f"set_num_threads: n={n!r} is not an integer; pass 1 or more, or None") from None
-        if n < 1:
-            raise ValueError(f"set_num_threads: n={n} is less than 1; pass 1 or more, or None")
+        if not 1 <= n <= _MOST:
+            raise ValueError(f"set_num_threads: n={n} is not in [1, {_MOST}]; pass one of these, or None")
     if _forked and n != 1 and _kernel.openmp_version:
         warnings.warn(
             "set_num_threads: this process was forked, so its kernels stay on one thread;"
@@ -62,7 +70,7 @@ def set_num_threads(n: IntLike | None) -> None:
             stacklevel=2,
         )
     else:
-        limit = min(n or 0, 2**31 - 1)
+        limit, _choice = n or 0, _kernel.max_threads()
 
 
 def get_num_threads() -> int:
@@ -71,8 +79,8 @@ def get_num_threads() -> int:
     Returns
     -------
     int
-        The number set by :func:`set_num_threads`, else OpenMP's choice for the calling thread. 1 in a build
-        without OpenMP and in a forked child process.
+        The number set by :func:`set_num_threads`, or OpenMP's choice for the calling thread if that was lowered since.
+        If none was set, OpenMP's choice. 1 in a build without OpenMP and in a forked child process.
 
     Examples
     --------
@@ -82,7 +90,8 @@ def get_num_threads() -> int:
     """
     if _kernel.openmp_version == 0:
         return 1
-    return limit or _kernel.max_threads()
+    now = _kernel.max_threads()
+    return min(limit, now) if limit and now < _choice else limit or now
 
 
 def _after_fork_in_child() -> None:

@@ -7,6 +7,7 @@ import sysconfig
 import time
 
 import gatherscatter as gs
+import numpy as np
 import pytest
 from gatherscatter._kernels import threads as kernel
 from libraries import needs
@@ -18,6 +19,79 @@ def test_set_and_get():
     assert gs.get_num_threads() == (5 if kernel.openmp_version else 1)
     gs.set_num_threads(None)
     assert gs.get_num_threads() == kernel.max_threads()
+
+
+@pytest.mark.parametrize(
+    ("n", "kind", "message"),
+    [
+        (0, ValueError, "n=0 is not in [1, 1024]; pass one of these, or None"),
+        (-3, ValueError, "n=-3 is not in [1, 1024]; pass one of these, or None"),
+        (1025, ValueError, "n=1025 is not in [1, 1024]; pass one of these, or None"),
+        (10**12, ValueError, "n=1000000000000 is not in [1, 1024]; pass one of these, or None"),
+        (2.0, TypeError, "n=2.0 is not an integer; pass 1 or more, or None"),
+        (np.arange(2), TypeError, "n=array([0, 1]) is not an integer; pass 1 or more, or None"),
+    ],
+)
+def test_numbers_that_are_refused(n, kind, message):
+    gs.set_num_threads(3)
+    with pytest.raises(kind) as caught:
+        gs.set_num_threads(n)
+    assert str(caught.value) == f"set_num_threads: {message}"
+    assert gs.get_num_threads() == (3 if kernel.openmp_version else 1)
+    gs.set_num_threads(1024)
+    assert gs.get_num_threads() == (1024 if kernel.openmp_version else 1)
+
+
+# What threadpoolctl does: it calls omp_set_num_threads of the OpenMP library that the process has loaded.
+LOWERED = """
+import ctypes, os
+import numpy as np
+import gatherscatter as gs
+
+with open("/proc/self/maps") as file:
+    (library,) = {line.split()[-1] for line in file if "omp" in line.rpartition("/")[2]}
+omp = ctypes.CDLL(library)
+
+def n_threads():  # the threads of a team stay
+    gs.gather(data, indices)
+    return gs.get_num_threads(), len(os.listdir("/proc/self/task"))
+
+data, indices = np.arange(1_000_000.0), np.arange(4_000_000) % 1_000_000
+omp.omp_set_num_threads(2)
+gs.set_num_threads(4)
+omp.omp_set_num_threads(1)
+print(*n_threads())
+omp.omp_set_num_threads(2)
+print(*n_threads())
+omp.omp_set_num_threads(1)
+gs.set_num_threads(3)  # later, so it holds
+print(*n_threads())
+gs.set_num_threads(None)
+print(*n_threads())
+"""
+
+
+def lowered():
+    """The numbers that are reported, and the threads of the process, which the team of a call leaves."""
+    # OMP_DYNAMIC=false: however many CPUs there are, and however busy.
+    environment = {**os.environ, "OMP_DYNAMIC": "false", "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.run([sys.executable, "-c", LOWERED], capture_output=True, text=True, check=True, env=environment)
+    return list(zip(*(map(int, line.split()) for line in run.stdout.splitlines()), strict=True))
+
+
+on_linux = needs(sys.platform == "linux" and kernel.openmp_version, "OpenMP's library is looked up on Linux")
+
+
+@on_linux
+def test_openmps_choice_may_be_lowered_after_a_limit_was_set():
+    assert lowered()[0] == (1, 4, 3, 1)
+
+
+# Until team_size (src/common/threads.pxd) knows OpenMP's choice at the time when the limit was set.
+@pytest.mark.xfail(reason="the kernels use the limit alone", strict=True)
+@on_linux
+def test_kernels_hear_that_openmps_choice_was_lowered():
+    assert lowered()[1] == (1, 4, 3, 1)
 
 
 def test_the_environment_is_heard():
@@ -76,8 +150,6 @@ def test_far_more_threads_than_the_tables_were_made_for():
 
 def test_many_python_threads_at_once():
     from concurrent.futures import ThreadPoolExecutor
-
-    import numpy as np
 
     rng = np.random.default_rng(0)
     data = rng.random((1000, 50))

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -57,5 +58,17 @@ def _bar(checks: Sequence[Any], name: str) -> Any:
     return tqdm(checks, desc=name, leave=False)
 
 
+def _main() -> int:
+    """`main`, which ends quietly when the reader of the output is gone, as `head` is after its lines."""
+    try:
+        status = main()
+        sys.stdout.flush()  # here, where the error is caught
+    except BrokenPipeError:
+        # What is left in the buffer goes nowhere when Python flushes it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

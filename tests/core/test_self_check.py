@@ -127,5 +127,19 @@ def test_the_configuration_is_that_of_show_config():
     assert "self-check" not in text
 
 
+@pytest.mark.parametrize("unbuffered", ["1", ""])
+def test_a_reader_that_is_gone_is_no_error(unbuffered):
+    """As in `python -m gatherscatter --no-check | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    command = [sys.executable, "-m", "gatherscatter", "--no-check"]
+    try:
+        run = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    finally:
+        os.close(writing)
+    assert (run.returncode, run.stderr) == (1, "")
+
+
 def test_no_bar_where_nobody_looks(capsys):
     assert command._bar([1, 2], "name") == [1, 2]

@@ -6,6 +6,8 @@ arguments are as the user passed them.
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 from gatherscatter import dispatch, errors
@@ -13,6 +15,9 @@ from gatherscatter import plan as plans
 from gatherscatter.backends.base import Backend
 from gatherscatter.operators import Operator
 from gatherscatter.values import TYPES
+
+# What libraries raise for an array that is too large.
+_RAISED = (ValueError, MemoryError, RuntimeError)
 
 # Cache: backends by the types of (data, indices) or (data, indices, updates), if no argument needs a conversion.
 _known = dispatch.known
@@ -34,9 +39,12 @@ def gather(
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    result = backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
-    if result is not None:
-        return result
+    try:
+        result = backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
+        if result is not None:
+            return result
+    except (ValueError, MemoryError):  # a result too large, which is explained below
+        pass
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:
@@ -48,7 +56,13 @@ def gather(
     except ValueError:  # a boolean mask has a wrong shape too, but its dtype is the better explanation
         dispatch.check_index_dtype(op, data, indices)
         raise
-    return backend.gather(data, indices, plan, fill_value, out)
+    try:
+        return backend.gather(data, indices, plan, fill_value, out)
+    except _RAISED as error:
+        explained = _too_large(error, plan, data, "", plan.shape)
+        if explained is None:
+            raise
+        raise explained from None
 
 
 def scatter(
@@ -71,9 +85,12 @@ def scatter(
     if op.source:
         check_source(op, backend, data=data, indices=indices)
     options = axis, batch_dims, reduction, mode, include_self
-    result = backend.try_scatter(op, data, indices, updates, options, out)
-    if result is not None:
-        return result
+    try:
+        result = backend.try_scatter(op, data, indices, updates, options, out)
+        if result is not None:
+            return result
+    except (ValueError, MemoryError):
+        pass
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:
@@ -89,7 +106,27 @@ def scatter(
     except ValueError:
         dispatch.check_index_dtype(op, data, indices)
         raise
-    return backend.scatter(data, indices, updates, plan, out)
+    try:
+        return backend.scatter(data, indices, updates, plan, out)
+    except _RAISED as error:
+        explained = _too_large(error, plan, data, *max(("", plan.data), ("updates", plan.shape), key=_n_elements))
+        if explained is None:
+            raise
+        raise explained from None
+
+
+def _n_elements(named: tuple[str, plans.Shape]) -> int:
+    return math.prod(n or 1 for n in named[1])  # as NumPy counts them
+
+
+def _too_large(error: Exception, plan: plans.Plan, data: Any, argument: str, shape: plans.Shape) -> Exception | None:
+    """Our error for an array that a library could not make; None if its error is another."""
+    if str(error).startswith(f"{plan.operator.name}: "):
+        return None
+    n_bytes = _n_elements((argument, shape)) * int(getattr(data.dtype, "itemsize", 1))
+    if n_bytes <= sys.maxsize and not isinstance(error, MemoryError):
+        return None
+    return errors.too_large(plan.operator, argument, shape, n_bytes)
 
 
 # For dialects

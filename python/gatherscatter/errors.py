@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Sequence
 
 from gatherscatter.operators import ELEMENTS, ND, Operator
@@ -52,7 +53,8 @@ def _listed(words: Iterable[str]) -> str:
 
 def _shown(value: object) -> str:
     """The repr of a value on one line, shortened."""
-    text = " ".join(repr(value).split())
+    is_long = isinstance(value, int) and value.bit_length() > 10_000  # Python refuses to show it
+    text = "<int>" if is_long else " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -103,6 +105,22 @@ def no_memory(op: Operator) -> MemoryError:
     return MemoryError(
         f"{op.name}: no memory to note which destinations have updates; pass fewer rows of data at a time"
     )
+
+
+def too_large(op: Operator, argument: str, shape: Sequence[int], n_bytes: int) -> Exception:
+    """For more bytes than a size has, and for more than the system gives."""
+    what = f"{op.argument(argument) if argument else 'a result'} of shape {tuple(shape)}"
+    if n_bytes > sys.maxsize:
+        return ValueError(
+            f"{op.name}: {what} would be {n_bytes} bytes, more than an array can have; pass fewer indices"
+        )
+    return MemoryError(f"{op.name}: no memory for {what}, {n_bytes} bytes; pass fewer indices at a time")
+
+
+def many_axes(op: Operator, argument: str, n: int, most: int) -> ValueError:
+    name = op.argument(argument) if argument else op.indices
+    what = name if argument else "the result"
+    return ValueError(f"{op.name}: {what} has {n} axes, but at most {most} are possible; pass {name} with fewer axes")
 
 
 # Synonyms of the words that options accept, from other libraries.
@@ -217,7 +235,7 @@ def no_tuples(op: Operator) -> ValueError:
 def axis_range(op: Operator, axis: int, data: Sequence[int]) -> ValueError:
     r = len(data)
     return ValueError(
-        f"{op.name}: axis={axis} is not in [{-r}, {r - 1}] for {op.data} of shape {tuple(data)}; "
+        f"{op.name}: axis={_shown(axis)} is not in [{-r}, {r - 1}] for {op.data} of shape {tuple(data)}; "
         "pass 0 for its first axis, -1 for its last"
     )
 
@@ -236,7 +254,9 @@ def batch_range(
     else:
         in_front = " in front of its tuples" if axis is None else ""
         reason = f"{op.indices} of shape {tuple(indices)} has {_axes(highest)}{in_front}"
-    return ValueError(f"{op.name}: batch_dims={batch_dims} is not in [0, {highest}], since {reason}; pass {fix}")
+    return ValueError(
+        f"{op.name}: batch_dims={_shown(batch_dims)} is not in [0, {highest}], since {reason}; pass {fix}"
+    )
 
 
 def batch_sizes(op: Operator, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
@@ -437,6 +457,11 @@ def storage(op: Operator, argument: str, shape: Sequence[int], n_bytes: int) -> 
 def not_scalar(op: Operator, argument: str, shape: Sequence[int]) -> ValueError:
     argument = op.argument(argument)
     return ValueError(f"{op.name}: {argument} has shape {tuple(shape)}; pass a scalar")
+
+
+def not_readable(op: Operator, argument: str, value: object) -> TypeError:
+    argument = op.argument(argument)
+    return TypeError(f"{op.name}: {argument}={_shown(value)} has no value at the call; pass a Python number")
 
 
 def value_dtype(op: Operator, argument: str, value: object, dtype: object, without: str = "") -> TypeError:

@@ -409,7 +409,10 @@ def _axis(op: Operator, axis: Any) -> int:
     if (isinstance(axis, (list, tuple)) and len(axis) == 1) or tuple(getattr(axis, "shape", ())) == (1,):
         one = axis[0]
     if not isinstance(one, int) and hasattr(one, "item"):  # arrays of some libraries have no __index__
-        one = one.item()
+        try:
+            one = one.item()
+        except (ValueError, TypeError, RuntimeError):  # several elements, or none that is known
+            raise errors.not_integer(op, "axis", axis) from None
     return plans.integer(op, "axis", one)
 
 

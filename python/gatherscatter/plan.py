@@ -65,7 +65,7 @@ class Plan(NamedTuple):
 def integer(operator: Operator, option: str, value: object) -> int:
     try:
         return value.__index__()  # type: ignore[attr-defined,no-any-return]
-    except (AttributeError, TypeError):  # arrays have the method, but raise unless they are a single integer
+    except (AttributeError, TypeError, RuntimeError):  # arrays have the method, but raise unless they are one integer
         raise errors.not_integer(operator, option, value) from None
 
 
@@ -167,6 +167,19 @@ def _plan_elements(operator: Operator, data: Shape, indices: Shape, axis: int, b
 _PLANNERS = {ND: _plan_nd, AXIS: _plan_axis, ELEMENTS: _plan_elements}
 
 
+# NumPy's limit, which the kernels have for the arrays of other libraries too.
+_MOST_AXES = 64
+
+
+def _check_ranks(plan: Plan, indices: Shape) -> Plan:
+    last = "updates" if plan.operator.scatters else ""
+    ranks = {"data": len(plan.data), "indices": len(indices), last: len(plan.shape)}
+    for argument, n in ranks.items():
+        if n > _MOST_AXES:
+            raise errors.many_axes(plan.operator, argument, n, _MOST_AXES)
+    return plan
+
+
 # Whether a library traces this module too, which makes plans without the cache. A backend sets it.
 is_tracing: Callable[[], bool] | None = None
 
@@ -191,7 +204,9 @@ def gather(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dim
     """The plan of a gather. `axis` is ignored for ND, `batch_dims` for ELEMENTS."""
     _check_mode(operator, mode)
     # Shapes become tuples, since some libraries have a custom class for them.
-    return _PLANNERS[operator.kind](operator, tuple(data), tuple(indices), axis, batch_dims, mode)
+    return _check_ranks(
+        _PLANNERS[operator.kind](operator, tuple(data), tuple(indices), axis, batch_dims, mode), indices
+    )
 
 
 @_cached
@@ -208,6 +223,7 @@ def scatter(
     """The plan of a scatter; arguments are as in `gather`."""
     _check_mode(operator, mode)
     plan = _PLANNERS[operator.kind](operator, tuple(data), tuple(indices), axis, batch_dims, mode)
+    _check_ranks(plan, indices)
     if reduction not in REDUCTIONS:
         raise errors.unknown_word(operator, "reduction", reduction, tuple(REDUCTIONS))
     return plan._replace(reduction=reduction, include_self=include_self)

@@ -23,7 +23,7 @@ def as_array(op: Operator, argument: str, value: Any) -> Array:
     """A list or scalar as a NumPy array."""
     try:
         return np.asarray(value)
-    except ValueError as reason:  # a ragged list
+    except (ValueError, TypeError, RuntimeError) as reason:  # a ragged list, or one of traced numbers
         raise errors.not_convertible(op, argument, reason) from None
 
 
@@ -99,7 +99,10 @@ def element(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> Ar
     if dtype.kind == "O":
         element[()] = given
         return element
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except (ValueError, TypeError, RuntimeError):  # a traced array, a ragged list, a tensor that keeps a gradient
+        raise errors.not_readable(op, argument, given) from None
     if array.ndim != 0:
         raise errors.not_scalar(op, argument, array.shape)
     try:

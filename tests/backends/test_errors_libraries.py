@@ -281,7 +281,7 @@ WRONG = {
     "PyTorch: sparse": (
         lambda: gs.gather(TORCH.to_sparse(), [0]),
         NotImplementedError,
-        "gather: the PyTorch backend cannot do a tensor of layout torch.sparse_coo: pass tensor.to_dense()",
+        "gather: the PyTorch backend cannot do data of layout torch.sparse_coo: pass data.to_dense()",
     ),
 }
 

@@ -191,7 +191,7 @@ def test_lists_and_scalars(device):
         (
             lambda x: gs.gather(x.to_sparse(), torch.tensor([0])),
             NotImplementedError,
-            "gather: the PyTorch backend cannot do a tensor of layout torch.sparse_coo: pass tensor.to_dense()",
+            "gather: the PyTorch backend cannot do data of layout torch.sparse_coo: pass data.to_dense()",
         ),
         (
             lambda x: gs.scatter(x.to(torch.float8_e5m2), torch.tensor([0]), 1, reduction="add"),

@@ -422,7 +422,7 @@ WRONG = {
     "no threads": (
         lambda: gs.set_num_threads(0),
         ValueError,
-        "set_num_threads: n=0 is less than 1; pass 1 or more, or None",
+        "set_num_threads: n=0 is not in [1, 1024]; pass one of these, or None",
     ),
     "threads no integer": (
         lambda: gs.set_num_threads(1.5),

@@ -62,6 +62,8 @@ class TorchBackend(Backend):
 
     def element(self, plan: Plan, argument: str, value: Any, data: Any) -> Any:
         """In torch.compile, which cannot trace NumPy's conversion, without NumPy."""
+        if torch.compiler.is_compiling() and isinstance(value, Tensor):
+            raise errors.not_readable(plan.operator, argument, "a traced tensor")  # whose repr cannot be traced
         if not torch.compiler.is_compiling() or type(value) not in (bool, int, float, complex):
             return super().element(plan, argument, value, data)
         if not _holds(data.dtype, value):
@@ -78,6 +80,7 @@ class TorchBackend(Backend):
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Tensor | None:
         arrays = small.arrays(data, indices, out, None)
         if arrays is None:
+            _check_layout(op, data=data, indices=indices, out=out)
             return None
         source, index, target, _ = arrays
         wants = data.requires_grad and memory.is_recording()
@@ -96,6 +99,7 @@ class TorchBackend(Backend):
     ) -> Tensor | None:
         arrays = small.arrays(data, indices, out, updates)
         if arrays is None:
+            _check_layout(op, data=data, indices=indices, updates=updates, out=out)
             return None
         source, index, target, update = arrays
         is_tensor = update is not updates
@@ -117,7 +121,6 @@ class TorchBackend(Backend):
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
         self._check_indices(plan, data, indices)
-        _check_layout(plan, data, indices)
         fill = self.element(plan, "fill_value", fill_value, data) if plan.mode == "fill" else None
         options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode)
         if out is None:
@@ -138,7 +141,6 @@ class TorchBackend(Backend):
         data, updates = _autocast(data, updates)
         self.check_updates(plan, updates, data)
         self.check_devices(plan, data, updates=updates)
-        _check_layout(plan, data, indices, updates)
         options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode)
         if out is None:
             return autograd.scatter(data, indices, updates, plan.reduction, plan.include_self, options, plan)
@@ -201,11 +203,20 @@ def _autocast(data: Tensor, updates: Tensor) -> tuple[Tensor, Tensor]:
     return data.to(wide), updates.to(wide)
 
 
-def _check_layout(plan: Plan, *tensors: Tensor) -> None:
-    for tensor in tensors:
+def _check_layout(op: Operator, **arguments: Any) -> None:
+    """Check that the tensors have elements at strides. The shape of a nested tensor may be an error to ask for."""
+    for argument, tensor in arguments.items():
+        if not isinstance(tensor, Tensor):
+            continue
+        name = op.argument(argument)
+        if tensor.is_nested:
+            reason = f"pass torch.nested.to_padded_tensor({name}, 0)"
+            raise errors.cannot("PyTorch", op, f"nested {name}", reason)
+        if tensor.is_quantized:
+            raise errors.cannot("PyTorch", op, f"quantized {name}", f"pass {name}.dequantize()")
         if tensor.layout is not torch.strided:
-            reason = "pass tensor.to_dense()"
-            raise errors.cannot("PyTorch", plan.operator, f"a tensor of layout {tensor.layout}", reason)
+            reason = f"pass {name}.to_dense()"
+            raise errors.cannot("PyTorch", op, f"{name} of layout {tensor.layout}", reason)
 
 
 def _check_gradients(plan: Plan, out: Tensor, **tensors: Tensor) -> None:

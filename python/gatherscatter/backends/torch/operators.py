@@ -106,10 +106,15 @@ def scattered(data: Tensor, indices: Tensor, updates: Tensor, plan: Plan) -> Ten
     return memory.from_numpy(NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, None), data.dtype)
 
 
-def _by_primitives(call: Any, *arguments: Any) -> Tensor:
+def _by_primitives(call: Any, data: Tensor, first: Any, second: Any, plan: Plan) -> Tensor:
     """Without gradients of the primitives, since ours are recorded later; the result is no view of anything."""
-    with torch.no_grad():
-        result: Tensor = call(*arguments)
+    try:
+        with torch.no_grad():
+            result: Tensor = call(data, first, second, plan)
+    except NotImplementedError:
+        what = f"dtype {data.dtype} on the device {data.device}"
+        reason = f"its primitives lack it; pass {plan.operator.data}.view(torch.uint8)"
+        raise errors.cannot("PyTorch", plan.operator, what, reason) from None
     return result.detach()
 
 

@@ -55,7 +55,7 @@ def arrays(data: Any, indices: Any, out: Any, updates: Any) -> tuple[Any, Any, A
         if is_tensor:
             updates = updates.detach().numpy() if updates.requires_grad else updates.numpy()
         return source, indices.numpy(), target, updates
-    except (RuntimeError, TypeError, NotImplementedError):
+    except (RuntimeError, TypeError, ValueError):  # ValueError: more axes than NumPy has
         return None
 
 

@@ -3,6 +3,8 @@
 import os
 import warnings
 
+from gatherscatter._kernels import gather as _gather
+from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import threads as _kernel
 from gatherscatter._typing import IntLike
 
@@ -10,8 +12,6 @@ __all__ = ["get_num_threads", "set_num_threads"]
 
 # The maximum number of threads, passed to the kernels; 0: OpenMP's choice at each call (src/common/threads.pxd).
 limit: int = 0
-# OpenMP's choice when the limit was set: a lower one at a call lowers the limit.
-_choice: int = 0
 _MOST = 1024  # MAX_TASKS in src/common/threads.pxd
 _forked = False
 
@@ -54,7 +54,7 @@ def set_num_threads(n: IntLike | None) -> None:
     1
     >>> gs.set_num_threads(None)
     """
-    global limit, _choice
+    global limit
     if n is not None:
         try:
             n = n.__index__()
@@ -70,7 +70,9 @@ def set_num_threads(n: IntLike | None) -> None:
             stacklevel=2,
         )
     else:
-        limit, _choice = n or 0, _kernel.max_threads()
+        limit = n or 0
+        for kernel in (_gather, _scatter, _kernel):  # OpenMP's choice may be lowered later
+            kernel.limit_is_set()
 
 
 def get_num_threads() -> int:
@@ -90,8 +92,7 @@ def get_num_threads() -> int:
     """
     if _kernel.openmp_version == 0:
         return 1
-    now = _kernel.max_threads()
-    return min(limit, now) if limit and now < _choice else limit or now
+    return _kernel.max_threads_within(limit) if limit else _kernel.max_threads()
 
 
 def _after_fork_in_child() -> None:

@@ -5,10 +5,11 @@ The first touch of a new page costs more than the gather that fills it: a page f
 So the memory of a freed result is kept for the next one, up to a limit. Results are allocated through NumPy's allocator
 hook (NEP 49), with which each array holds the handler that frees it.
 
-Both lists together keep at most so many bytes as the user allows. Large results, of 4 MiB or more, get huge pages. When freed, these are marked with MADV_FREE: the system may reclaim
-them under memory pressure, and until then their next use causes no page fault. Small results, of 256 KiB or more, get
-ordinary pages, at most 32 MiB of which are kept and not marked, since marking them takes longer than writing them. (The
-C library keeps memory of this size too, but returns it whenever two results are freed after each other.)
+There are two lists, with one limit for both. Large results, of 4 MiB or more, get huge pages. When freed, these are
+marked with MADV_FREE: the system may reclaim them under memory pressure, and until then their next use causes no page
+fault. Small results, of 256 KiB or more, get ordinary pages, at most 32 MiB of which are kept and not marked, since
+marking them takes longer than writing them. (The C library keeps memory of this size too, but returns it whenever two
+results are freed after each other.)
 
 A fork waits until no thread holds the lock, which nobody would release in the child.
 

@@ -221,12 +221,12 @@ cdef extern from *:
       static int gs_possible_threads(int team) { return team; }
     #endif
 
-    /* OpenMP's choice when the module was imported. A lower one was set since, as by threadpoolctl. */
-    static int gs_first_max_threads = 0;
-    static void gs_remember_max_threads(void) { gs_first_max_threads = gs_max_threads(); }
+    /* OpenMP's choice when the user's limit was set. A lower one that is set later, as by threadpoolctl, holds too. */
+    static int gs_choice = 0;
+    static void gs_remember_choice(void) { gs_choice = gs_max_threads(); }
     static int gs_lowered(int limit) {
         int now = gs_max_threads();
-        return now < limit && now < gs_first_max_threads ? now : limit;
+        return now < limit && now < gs_choice ? now : limit;
     }
     """
     enum:
@@ -234,7 +234,7 @@ cdef extern from *:
     int omp_max_threads "gs_max_threads" () nogil
     int free_cpus "gs_free_cpus" (int team) nogil
     int possible_threads "gs_possible_threads" (int team) nogil
-    void remember_max_threads "gs_remember_max_threads" () nogil
+    void remember_choice "gs_remember_choice" () nogil
     int lowered "gs_lowered" (int limit) nogil
 
 cdef enum:

@@ -1,6 +1,6 @@
 # cython: language_level=3, freethreading_compatible=True
 """The build: the version of OpenMP and the compiler."""
-from common.threads cimport OPENMP_VERSION, free_cpus, lowered, omp_max_threads, remember_max_threads
+from common.threads cimport OPENMP_VERSION, free_cpus, lowered, omp_max_threads, remember_choice
 
 cdef extern from *:
     """
@@ -19,7 +19,6 @@ cdef extern from *:
     const char* COMPILER "GS_COMPILER"
 
 openmp_version = OPENMP_VERSION
-remember_max_threads()
 compiler = COMPILER.decode("ascii", "replace").strip()
 
 
@@ -28,8 +27,13 @@ def max_threads():
     return omp_max_threads()
 
 
+def limit_is_set():
+    """Remember OpenMP's choice of now, at which the user's limit was set."""
+    remember_choice()
+
+
 def max_threads_within(int limit):
-    """The number of threads for a limit that was set: a lower one of OpenMP's, set since the import, holds too."""
+    """The limit, or OpenMP's choice if that was lowered since the limit was set."""
     return lowered(limit)
 
 

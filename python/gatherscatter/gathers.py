@@ -14,9 +14,6 @@ from gatherscatter.operators import AXIS, ELEMENTS, GATHER, GATHER_ELEMENTS, GAT
 
 __all__ = ["gather", "gather_elements", "gather_nd"]
 
-# NumPy's errors for a result that cannot be allocated: `core` explains them.
-_TOO_LARGE = (ValueError, MemoryError)
-
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
 # The kernel returns None if the call breaks a rule or needs a plan.
 
@@ -97,10 +94,7 @@ def gather(
            [4, 4]])
     """
     if type(data) is ndarray:
-        try:
-            result = try_gather(AXIS, True, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit)
-        except _TOO_LARGE:
-            result = None
+        result = try_gather(AXIS, True, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit)
         if result is not None:
             return result
     return core.gather(GATHER, data, indices, axis, batch_dims, mode, fill_value, out)
@@ -185,10 +179,7 @@ def gather_nd(
     array([-9,  3])
     """
     if type(data) is ndarray:
-        try:
-            result = try_gather(ND, True, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit)
-        except _TOO_LARGE:
-            result = None
+        result = try_gather(ND, True, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit)
         if result is not None:
             return result
     return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, out)
@@ -257,10 +248,7 @@ def gather_elements(
            [4]])
     """
     if type(data) is ndarray:
-        try:
-            result = try_gather(ELEMENTS, True, data, indices, axis, 0, mode, fill_value, out, threads.limit)
-        except _TOO_LARGE:
-            result = None
+        result = try_gather(ELEMENTS, True, data, indices, axis, 0, mode, fill_value, out, threads.limit)
         if result is not None:
             return result
     return core.gather(GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, out)

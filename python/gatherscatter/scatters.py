@@ -15,9 +15,6 @@ from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, SCATTER_ELEMENT
 
 __all__ = ["scatter", "scatter_elements", "scatter_nd"]
 
-# NumPy's errors for a result that cannot be allocated: `core` explains them.
-_TOO_LARGE = (ValueError, MemoryError)
-
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
 # The kernel returns None if the call breaks a rule or needs a plan.
 
@@ -101,12 +98,9 @@ def scatter(
     array([0, 9, 2, 9])
     """
     if type(data) is ndarray:
-        try:
-            result = try_scatter(
-                AXIS, True, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out, threads.limit
-            )
-        except _TOO_LARGE:
-            result = None
+        result = try_scatter(
+            AXIS, True, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out, threads.limit
+        )
         if result is not None:
             return result
     return core.scatter(SCATTER, data, indices, updates, axis, batch_dims, reduction, include_self, mode, out)
@@ -207,12 +201,9 @@ def scatter_nd(
     array([5., 0., 2.])
     """
     if type(data) is ndarray:
-        try:
-            result = try_scatter(
-                ND, True, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out, threads.limit
-            )
-        except _TOO_LARGE:
-            result = None
+        result = try_scatter(
+            ND, True, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out, threads.limit
+        )
         if result is not None:
             return result
     return core.scatter(SCATTER_ND, data, indices, updates, 0, batch_dims, reduction, include_self, mode, out)
@@ -295,12 +286,9 @@ def scatter_elements(
     array([1, 9, 3])
     """
     if type(data) is ndarray:
-        try:
-            result = try_scatter(
-                ELEMENTS, True, data, indices, updates, axis, 0, reduction, mode, include_self, out, threads.limit
-            )
-        except _TOO_LARGE:
-            result = None
+        result = try_scatter(
+            ELEMENTS, True, data, indices, updates, axis, 0, reduction, mode, include_self, out, threads.limit
+        )
         if result is not None:
             return result
     return core.scatter(SCATTER_ELEMENTS, data, indices, updates, axis, 0, reduction, include_self, mode, out)

@@ -7,6 +7,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 
 from libc.math cimport isinf
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from common.codes cimport (
@@ -125,10 +126,14 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
     cdef cnp.dtype dtype = like.descr
     cdef Py_ssize_t size = dtype.itemsize
     cdef int d
-    for d in range(n_dims):
-        size *= shape[d]
     if PyDataType_REFCHK(dtype) or size >= SMALL_BYTES:
         return None
+    for d in range(n_dims):
+        if shape[d] >= SMALL_BYTES:  # even if another axis is empty: the product may be too large for NumPy
+            return None
+        size *= shape[d]
+        if size >= SMALL_BYTES:
+            return None
     if size >= KEPT_BYTES:
         from gatherscatter._kernels.memory import empty
         return empty(tuple([shape[d] for d in range(n_dims)]), dtype)
@@ -246,9 +251,15 @@ cdef inline bint write_element(cnp.ndarray like, value, char* element):
 
 
 cdef inline cnp.ndarray repeated(cnp.ndarray like, char* element, int n_dims, const Py_ssize_t* shape):
-    """An array of that shape in which each element is the one at `element`, which it does not own."""
+    """An array of that shape in which each element is the one at `element`, which it does not own. None: too large."""
     cdef Py_ssize_t strides[2 * MAX_DIMS]
     cdef cnp.dtype dtype = like.descr
+    cdef double size = dtype.itemsize
+    cdef int d
+    for d in range(n_dims):
+        size *= max(shape[d], <Py_ssize_t>1)
+    if size >= <double>((<int64_t>1) << 62):
+        return None
     memset(strides, 0, sizeof(strides))
     Py_INCREF(dtype)
     return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, strides, element, 0, NULL)

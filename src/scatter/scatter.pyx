@@ -350,6 +350,8 @@ def try_scatter(int kind, bint wrap_negative, data, indices, updates, axis, batc
         if not write_element(source, updates, element):
             return None
         update = repeated(source, element, call.n_dims, call.shape)
+        if update is None:
+            return None
     if out is None:
         result = None
         if cnp.PyArray_IS_C_CONTIGUOUS(source):

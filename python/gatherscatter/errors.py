@@ -91,14 +91,8 @@ def out_of_bounds(
     )
 
 
-def changed_meanwhile(op: Operator) -> RuntimeError:
-    return RuntimeError(f"{op.name}: {op.indices} changed while they were read; do not write to them during the call")
-
-
-def array_changed(op: Operator) -> RuntimeError:
-    return RuntimeError(
-        f"{op.name}: an array's shape, dtype or flags changed during the call; do not change them before it returns"
-    )
+def changed_meanwhile(op: Operator, what: str = "") -> RuntimeError:
+    return RuntimeError(f"{op.name}: {what or op.indices} changed during the call; do not change them before it returns")
 
 
 def no_memory(op: Operator) -> MemoryError:

@@ -166,7 +166,7 @@ def test_a_writer_in_another_thread_is_noticed(monkeypatch):
     for module in (gathers, numpy_backend):
         monkeypatch.setattr(module, "try_gather", lambda *args: None)
     monkeypatch.setattr(kernels, "gather", lambda *args: 1)
-    with pytest.raises(RuntimeError, match="indices changed while they were read"):
+    with pytest.raises(RuntimeError, match="indices changed during the call"):
         gs.gather_nd(np.zeros(3), np.zeros((2, 1), int), mode="promise_in_bounds")
 
 
@@ -200,8 +200,7 @@ def test_known_classes_are_bounded(monkeypatch):
     monkeypatch.setattr(dispatch, "_MAX_KNOWN", len(dispatch.known) + 4)
     monkeypatch.setattr(module, "Own", None, raising=False)
     for _ in range(8):  # as in a notebook, whose cell is run again
-        module.Own = type("Own", (np.ndarray,), {})
-        data = np.arange(4.0).view(module.Own)
-        assert gs.gather_nd(data, np.array([[1]])) == [1.0]
+        module.Own = type("Own", (), {})
+        dispatch._remember((module.Own, np.ndarray), numpy_backend.BACKEND)
         assert (module.Own, np.ndarray) in dispatch.known
     assert len(dispatch.known) <= dispatch._MAX_KNOWN

@@ -119,7 +119,7 @@ def check(status: int, indices: Array, plan: Plan) -> None:
     if status == NO_MEMORY:
         raise errors.no_memory(plan.operator)
     if status == INCONSISTENT:
-        raise errors.array_changed(plan.operator)
+        raise errors.changed_meanwhile(plan.operator, "the shape, dtype or flags of an array")
     if plan.depth == 0:
         raise errors.changed_meanwhile(plan.operator)
     position = unravel(status // plan.depth, plan.tuples)

@@ -1,0 +1,47 @@
+"""For test_threads_limits.py, in a process of its own: every recipe at once, against one thread.
+
+Arguments: how many threads ("auto": as the library chooses), how many of them can be created ("all"), how many items,
+and the number of the first call.
+"""
+
+import json
+import sys
+
+import fault_calls
+from fault_hook import Hook
+
+
+def main(threads, creatable, n, first):
+    count = 0 if threads == "auto" else int(threads)
+    chosen = [
+        call
+        for function, strategy in fault_calls.RECIPES
+        for call in fault_calls.calls(
+            function,
+            strategy,
+            sizes=(int(n),),
+            outs=("new", "in place"),
+            threads=(count,),
+            reduced=fault_calls.SOME_REDUCED,
+        )  # fmt: skip
+    ]
+    if creatable != "all":
+        Hook().allow_threads(int(creatable))
+    for number, call in enumerate(chosen):
+        if number < int(first):
+            continue
+        expected, arrays = call.expected(), call.arrays()
+        other = "serial" if call.strategy == "private" else None  # if it got one thread only
+        print(json.dumps({"case": number, "what": str(call), "trial": 0}), flush=True)
+        result = call.run(arrays)
+        fault = None
+        if not fault_calls.same(result, expected) or not arrays.are_guarded():
+            fault = f"{call}: gives a wrong result"
+        elif count and call.is_forced and call.last_strategy() not in (call.strategy, other):
+            fault = f"{call}: ran {call.last_strategy()}"
+        if fault:
+            print(json.dumps({"fault": fault}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

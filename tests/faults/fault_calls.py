@@ -1,0 +1,266 @@
+"""The calls that tests/faults makes fail: every function, strategy and reduction, into every kind of `out`."""
+
+import contextlib
+from dataclasses import dataclass
+
+import gatherscatter as gs
+import numpy as np
+from constants import GATHERS
+from gatherscatter._kernels import gather as gather_kernel
+from gatherscatter._kernels import scatter as scatter_kernel
+from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
+from gatherscatter.backends import kernels
+
+GUARD = 4096  # bytes
+PATTERN = 0xA5
+# Function and strategy, and the axis: how to make a strategy run.
+GATHER_RECIPES = {
+    ("gather", "blocks"): 0,
+    ("gather_nd", "blocks"): 0,
+    ("gather_nd", "runs"): 0,
+    ("gather_elements", "runs"): 1,
+    ("gather_elements", "columns"): 0,
+    ("gather", "runs"): 0,
+}
+SCATTER_RECIPES = {
+    ("scatter", "serial"): 0,
+    ("scatter_nd", "serial"): 0,
+    ("scatter_elements", "units"): 1,
+    ("scatter_nd", "rows"): 0,
+    ("scatter", "rows"): 0,
+    ("scatter", "row_pieces"): 0,
+    ("scatter_nd", "private"): 0,
+    ("scatter", "partition"): 0,
+    ("scatter_elements", "partition"): 0,
+    ("scatter_elements", "column_tiles"): 0,
+}
+RECIPES = GATHER_RECIPES | SCATTER_RECIPES
+REDUCED = [("none", True)] + [(name, own) for name in ("add", "mul", "max", "min", "mean") for own in (True, False)]
+# Of these, a selection that runs every path of marks, counts and scratch.
+SOME_REDUCED = [("none", True), ("add", False), ("max", True), ("mean", True), ("mean", False)]
+OUTS = ("new", "other", "in place", "strided", "overlapping")
+ROW = {"blocks": 24, "rows": 24, "row_pieces": 1536}  # items
+
+
+@dataclass(frozen=True)
+class Arrays:
+    data: np.ndarray
+    indices: np.ndarray
+    updates: np.ndarray | None
+    out: np.ndarray | None
+    memory: tuple[np.ndarray, ...]  # bytes with the guards, of each of the above
+
+    def are_guarded(self):
+        return all((m[:GUARD] == PATTERN).all() and (m[-GUARD:] == PATTERN).all() for m in self.memory)
+
+    def named(self):
+        arrays = {"data": self.data, "indices": self.indices, "updates": self.updates, "out": self.out}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def inputs(self):
+        return {name: array for name, array in self.named().items() if name != "out" and array is not self.out}
+
+
+def guarded(array, n_bytes=0):
+    """A copy of the array between guards, and the bytes of both; n_bytes: room for the array, if more than its own."""
+    room = max(array.nbytes, n_bytes)
+    memory = np.full(room + 2 * GUARD, PATTERN, np.uint8)
+    copy = memory[GUARD : GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy, memory
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call. n: about how many items it moves."""
+
+    function: str
+    strategy: str
+    reduction: str = "none"
+    include_self: bool = True
+    out: str = "new"
+    n: int = 3000
+    threads: int = 2
+    dtype: str = "f4"
+    mode: str = "raise"
+
+    def __str__(self):
+        own = "" if self.include_self else ", include_self=False"
+        return (
+            f"{self.function} by {self.strategy}, {self.reduction}{own}, out: {self.out}, {self.dtype}, n={self.n}, "
+            f"{self.mode}, {self.threads} threads"
+        )
+
+    @property
+    def is_gather(self):
+        return self.function in GATHERS
+
+    @property
+    def is_possible(self):
+        if self.is_gather:
+            return self.reduction == "none" and self.out != "in place" and self.mode != "drop"
+        if self.mode == "fill" or (self.dtype in ("O", "T") and self.reduction != "none"):
+            return False
+        if self.strategy == "private":
+            return self.threads > 1 and self.reduction != "none" and self.out != "strided"
+        return self.strategy != "rows" or self.out not in ("in place", "strided")
+
+    @property
+    def is_forced(self):
+        """Whether its strategy runs it. If not, it is one that has no such strategy by its strides or its mode."""
+        return self.out != "strided" and (self.mode == "raise" or self.strategy != "runs")
+
+    def arrays(self, seed=0):
+        """Data, indices, updates and out, of values that show which of them were written."""
+        rng = np.random.default_rng(seed)
+        axis, row = RECIPES[self.function, self.strategy], ROW.get(self.strategy)
+        by_element = self.function.endswith("elements")
+        if self.strategy == "private":
+            shape, n_tuples = (97,), self.n
+        elif row:
+            shape, n_tuples = (max(self.n // row, 3), row), max(self.n // row, 5)
+        elif by_element:
+            shape = (max(self.n // 60, 2), 60) if axis == 0 or self.strategy == "units" else (7, max(self.n // 7, 9))
+            n_tuples = self.n
+        else:
+            shape, n_tuples = (self.n,), self.n
+        size = shape[axis]
+        if by_element:
+            indices = rng.integers(-size, size, shape)
+        else:
+            indices = rng.integers(-size, size, (n_tuples, 1) if self.function.endswith("_nd") else n_tuples)
+        if self.mode in ("drop", "fill"):
+            indices.flat[::7] = size + 5
+        leading = indices.shape[:1]
+        result_shape = indices.shape if by_element else leading + shape[1:]
+        data = self._values(rng, shape)
+        if self.is_gather:
+            made = {"data": data, "indices": indices}
+        else:
+            made = {"data": data, "indices": indices, "updates": self._values(rng, result_shape)}
+            result_shape = shape
+        if self.dtype in ("O", "T"):
+            return Arrays(made["data"], indices, made.get("updates"), self._plain_out(made, result_shape), ())
+        made, memory = {name: guarded(array) for name, array in made.items()}, []
+        memory = [around for _, around in made.values()]
+        made = {name: array for name, (array, _) in made.items()}
+        out = self._guarded_out(made, result_shape, memory)
+        return Arrays(made["data"], made["indices"], made.get("updates"), out, tuple(memory))
+
+    def _values(self, rng, shape):
+        whole = rng.integers(1, 200, shape)
+        if self.dtype == "O":
+            return np.array([Thing(i) for i in range(whole.size)], object).reshape(shape)
+        if self.dtype == "T":
+            return np.array([f"{n} is too long for sixteen bytes" for n in whole.flat], self._dtype()).reshape(shape)
+        if self.reduction == "mul":
+            whole = whole % 3 + 1
+        return whole.astype(self.dtype)
+
+    def _dtype(self):
+        return np.dtypes.StringDType() if self.dtype == "T" else np.dtype(self.dtype)
+
+    def _plain_out(self, made, shape):
+        if self.out in ("new", "overlapping"):
+            return None
+        if self.out == "in place":
+            return made["data"]
+        out = np.full((*shape[:-1], 2 * shape[-1]), Thing(-1) if self.dtype == "O" else "-" * 40, self._dtype())
+        return out[..., ::2] if self.out == "strided" else out[..., : shape[-1]].copy()
+
+    def _guarded_out(self, made, shape, memory):
+        if self.out == "new":
+            return None
+        if self.out == "in place":
+            return made["data"]
+        if self.out == "overlapping":  # begins in the middle of what is read: updates of a scatter, data of a gather
+            name = "data" if self.is_gather else "updates"
+            read = made[name]
+            step = read.nbytes // 2 // read.itemsize * read.itemsize
+            n_bytes = int(np.prod(shape)) * read.itemsize
+            made[name], around = guarded(read, step + n_bytes)
+            around[GUARD + read.nbytes : -GUARD] = 0
+            memory.append(around)
+            return around[GUARD + step : GUARD + step + n_bytes].view(read.dtype).reshape(shape)
+        wide = np.full((*shape[:-1], 2 * shape[-1]), 77, self.dtype)
+        if self.out == "other":
+            wide = wide[..., : shape[-1]].copy()
+        out, around = guarded(wide)
+        memory.append(around)
+        return out[..., ::2] if self.out == "strided" else out
+
+    def arguments(self, arrays):
+        """The function, and what it is called with."""
+        options = {"mode": self.mode}
+        if self.mode == "fill":
+            options["fill_value"] = {"T": "filled", "O": None}.get(self.dtype, 55)
+        if arrays.out is not None:
+            options["out"] = arrays.out
+        axis = RECIPES[self.function, self.strategy]
+        if axis:
+            options["axis"] = axis
+        values = [arrays.data, arrays.indices]
+        if not self.is_gather:
+            values.append(arrays.updates)
+            options |= {"reduction": self.reduction, "include_self": self.include_self}
+        return getattr(gs, self.function), values, options
+
+    def run(self, arrays):
+        function, values, options = self.arguments(arrays)
+        with self.forced():
+            return function(*values, **options)
+
+    def forced(self):
+        return kernels.forced(self.threads, **{"gather" if self.is_gather else "scatter": self.strategy})
+
+    def expected(self, seed=0):
+        """The result on one thread, without a strategy, from arrays of its own."""
+        arrays = self.arrays(seed)
+        function, values, options = self.arguments(arrays)
+        options.pop("out", None)
+        gs.set_num_threads(1)
+        with kernels.forced(1), contextlib.ExitStack() as stack:
+            stack.callback(gs.set_num_threads, None)
+            return function(*values, **options)
+
+    def last_strategy(self):
+        if self.is_gather:
+            return GatherStrategy(gather_kernel.last_strategy()).name.lower()
+        return ScatterStrategy(scatter_kernel.last_strategy()).name.lower()
+
+
+class Thing:
+    """An object that is equal to others of its number."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return isinstance(other, Thing) and self.number == other.number
+
+    __hash__ = None
+
+
+def same(a, b):
+    """Whether two arrays of one dtype have the same bytes, or equal objects."""
+    if a.dtype.hasobject or a.dtype.kind == "T":
+        return a.shape == b.shape and a.tolist() == b.tolist()
+    return a.shape == b.shape and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+
+
+def calls(
+    function, strategy, *, sizes=(3000,), outs=OUTS, threads=(2,), modes=("raise",), dtypes=None, reduced=REDUCED
+):
+    """All calls of a recipe that its strategy can run."""
+    if dtypes is None:
+        dtypes = ("i4",) if strategy == "private" else ("f4",)
+    made = [
+        Call(function, strategy, reduction, include_self, out, n, count, dtype, mode)
+        for n in sizes
+        for dtype in dtypes
+        for reduction, include_self in reduced
+        for out in outs
+        for count in threads
+        for mode in modes
+    ]
+    return [call for call in made if call.is_possible]

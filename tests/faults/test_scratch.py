@@ -1,0 +1,42 @@
+"""What a call takes beyond its result: at most 64 MiB, and marks, however many updates (docs/semantics.md)."""
+
+import json
+import sys
+
+import fault_calls
+import pytest
+from fault_hook import how_it_ended, run_python
+from libraries import needs
+
+MIB = 1 << 20
+SCRATCH = 64 * MIB
+MILLIONS = 20  # items
+
+
+def allowed(call):
+    """What docs/semantics.md allows a call: scratch, and for each row of data a mark of 1 byte or a count of 4."""
+    if call.is_gather or (call.include_self and call.reduction != "mean"):
+        return SCRATCH
+    items = 97 if call.strategy == "private" else MILLIONS * 1_000_000
+    rows = items // fault_calls.ROW.get(call.strategy, 1)
+    return SCRATCH + rows * (4 if call.reduction == "mean" else 1)
+
+
+@needs(sys.platform == "linux", "the peak of a process's memory is read on Linux alone")
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "strategy"), fault_calls.RECIPES)
+def test_at_most_64_mib(function, strategy, record_property):
+    """Of 2e7 updates, as the system counts and as tracemalloc does."""
+    found = {}
+    for call in fault_calls.calls(function, strategy, outs=("new", "other", "in place")):
+        own = str(int(call.include_self))
+        run = run_python("measure_memory.py", function, strategy, call.reduction, own, call.out, str(MILLIONS))
+        assert how_it_ended(run) is None, call
+        found[call] = json.loads(run.stdout)
+    for call, sizes in found.items():
+        record_property(str(call), sizes)
+        print(f"{call}: {sizes['resident'] / MIB:.1f} MiB resident, {sizes['traced'] / MIB:.1f} MiB traced")
+    largest = {call: max(sizes["resident"], sizes["traced"]) for call, sizes in found.items()}
+    too_much = {f"{call}: {size / MIB:.1f} MiB" for call, size in largest.items() if size > allowed(call)}
+    assert not too_much
+    assert all(sizes["strategy"] == strategy for call, sizes in found.items() if call.is_forced)

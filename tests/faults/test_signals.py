@@ -1,0 +1,183 @@
+"""Signals whose handler raises, as Ctrl-C's does: a call ends soon, and `out` is as before or complete."""
+
+import contextlib
+import random
+import signal
+import time
+
+import fault_calls
+import numpy as np
+import pytest
+from fault_hook import how_it_ended, run_python
+from gatherscatter.backends import kernels
+from libraries import needs
+
+pytestmark = needs(hasattr(signal, "setitimer"), "there is no timer that sends signals")
+SOON = 0.5  # seconds from the signal to the exception
+
+
+class Interrupted(BaseException):
+    pass
+
+
+@pytest.fixture
+def timer():
+    """Run a function, and send a signal so many seconds after its start; whether it was interrupted."""
+    armed = False
+
+    def handle(*_):
+        if armed:
+            raise Interrupted
+
+    def run(seconds, function, *arguments):
+        nonlocal armed
+        try:
+            try:
+                armed = True
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                function(*arguments)
+            finally:
+                armed = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Interrupted:
+            return True
+        return False
+
+    before = signal.signal(signal.SIGALRM, handle)
+    yield run
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("out", ["other", "in place", "strided", "overlapping"])
+@pytest.mark.parametrize(("function", "strategy"), fault_calls.RECIPES)
+def test_out_is_as_before_or_complete(timer, function, strategy, out):
+    n_interrupted, rng = 0, random.Random(0)
+    for call in fault_calls.calls(function, strategy, sizes=(5_000_000,), outs=(out,)):
+        if (call.reduction, call.include_self) not in (("none", True), ("add", True), ("max", False), ("mean", True)):
+            continue
+        arrays, expected = call.arrays(), call.expected()
+        before = arrays.out.copy()
+        read = {name: array.copy() for name, array in arrays.inputs().items()}
+        started = time.perf_counter()
+        call.run(arrays)
+        took = time.perf_counter() - started
+        assert fault_calls.same(arrays.out, expected)
+        for _ in range(5):
+            arrays.out[...] = before
+            for name, array in arrays.inputs().items():
+                array[...] = read[name]
+            was_interrupted = timer(max(rng.random() * took, 1e-6), call.run, arrays)
+            n_interrupted += was_interrupted
+            is_complete = fault_calls.same(arrays.out, expected)
+            assert is_complete or (was_interrupted and fault_calls.same(arrays.out, before)), call
+            assert arrays.are_guarded(), call
+        call.run(arrays) if out != "overlapping" else None  # the next call
+    assert n_interrupted or not fault_calls.calls(function, strategy, outs=(out,))
+
+
+# Calls of minutes and more, that take little memory: name, and an expression.
+ENDLESS = {
+    "gather_nd of empty rows": "gs.gather_nd(np.empty((4, 0), 'u1'), np.broadcast_to(np.int8(0), (2**40, 2**22, 1)))",
+    "gather of empty rows": "gs.gather(np.empty((4, 0), 'u1'), np.broadcast_to(np.int64(0), (2**40,)))",
+    "gather_nd's check": "kernels.check_indices(*PLANNED)",
+    "scatter_nd of empty rows": "gs.scatter_nd(np.empty((4, 0), 'u1'), np.broadcast_to(np.int8(0), (2**40, 1)),"
+    " np.empty((2**40, 0), 'u1'))",
+} | {
+    f"scatter_nd by {strategy}, {reduction}{', out=data' if out else ''}": (
+        f"scatter_nd({strategy!r}, {reduction!r}, {out})"
+    )
+    for strategy, reduction, out in [
+        ("serial", "none", False),
+        ("serial", "none", True),
+        ("serial", "add", False),
+        ("serial", "mean", False),
+        ("serial", "mean", True),
+        ("partition", "add", False),
+        ("partition", "mean", True),
+        ("private", "add", False),
+        ("rows", "add", False),
+        ("row_pieces", "add", False),
+        ("row_pieces", "add", True),
+    ]
+}
+ENDLESS |= {
+    f"scatter_elements by {strategy}, {reduction}": f"scatter_elements({strategy!r}, {reduction!r})"
+    for strategy, reduction in [("column_tiles", "add"), ("units", "add"), ("units", "mean")]
+}
+LATENCY = """
+import signal, sys, time
+import numpy as np
+import gatherscatter as gs
+from gatherscatter import operators, plan
+from gatherscatter.backends import kernels
+
+PLANNED = (
+    plan.gather(operators.GATHER_ND, (4,), (2**40, 1), 0, 0, "raise"),
+    np.zeros(4), np.broadcast_to(np.int64(1), (2**40, 1)),
+)
+THREADS = {threads}
+
+def scatter_nd(strategy, reduction, in_place):
+    row = {{"rows": (64,), "row_pieces": (4096,)}}.get(strategy, ())
+    dtype = "i4" if strategy == "private" else "f4"
+    data = np.zeros((1000, *row), dtype)
+    indices = np.broadcast_to(np.int64(1), (2**36, 1))
+    updates = np.broadcast_to(np.ones((), dtype), (2**36, *row))
+    with kernels.forced(THREADS, scatter=strategy):
+        gs.scatter_nd(data, indices, updates, reduction=reduction, out=data if in_place else None)
+
+def scatter_elements(strategy, reduction):
+    axis = int(strategy == "units")
+    shape = (4, 2**36) if axis else (2**36, 64)
+    data = np.zeros((4, 1000) if axis else (1000, 64), "f4")
+    indices, updates = np.broadcast_to(np.int64(1), shape), np.broadcast_to(np.float32(1), shape)
+    with kernels.forced(THREADS, scatter=strategy):
+        gs.scatter_elements(data, indices, updates, axis=axis, reduction=reduction)
+
+def handle(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+started = time.perf_counter()
+try:
+    {call}
+    print("ended by itself")
+except KeyboardInterrupt:
+    print(time.perf_counter() - started - 0.3)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_endless_call_ends_soon(name, threads):
+    run = run_python("-c", LATENCY.format(call=ENDLESS[name], threads=threads), timeout=8)
+    assert how_it_ended(run) is None
+    assert float(run.stdout) < SOON
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["blocks", "runs", "columns"])
+def test_a_long_gather_ends_soon(timer, strategy):
+    """Seconds of random access, on one thread."""
+    rng = np.random.default_rng(0)
+    n = 40_000_000
+    data, indices = np.zeros(n, "f4"), rng.integers(0, n, n)
+    if strategy == "columns":
+        data, indices = data.reshape(-1, 4000), (indices % (n // 4000)).reshape(-1, 4000)
+    import gatherscatter as gs
+
+    function = gs.gather_elements if strategy == "columns" else gs.gather
+    with kernels.forced(1, gather=strategy), contextlib.suppress(Interrupted):
+        started = time.perf_counter()
+        function(data, indices)
+        took = time.perf_counter() - started
+        started = time.perf_counter()
+        after = took / 10
+        if timer(after, function, data, indices):
+            assert time.perf_counter() - started - after < min(SOON, 0.6 * took)
+        else:
+            pytest.fail("the call ended before the signal was seen")

@@ -23,7 +23,7 @@ def main(threads, creatable, n, first):
             outs=("new", "in place"),
             threads=(count,),
             reduced=fault_calls.SOME_REDUCED,
-        )  # fmt: skip
+        )
     ]
     if creatable != "all":
         Hook().allow_threads(int(creatable))

@@ -116,6 +116,13 @@ def fuzz(session):
 
 
 @nox.session
+def faults(session):
+    """Inject failures: of allocations and threads, signals, races, forks, arrays that lie; -s prints the figures."""
+    install(session, ".[test]")
+    session.run("pytest", "tests/faults", "-m", "slow or not slow", *session.posargs)
+
+
+@nox.session
 def distributed(session):
     """Run Dask's tests on clusters of worker processes; minutes."""
     install(session, ".[test]")

@@ -120,7 +120,10 @@ class Call:
         elif row:
             shape, n_tuples = (max(self.n // row, 3), row), max(self.n // row, 5)
         elif by_element:
-            shape = (max(self.n // 60, 2), 60) if axis == 0 or self.strategy == "units" else (7, max(self.n // 7, 9))
+            shape = (max(self.n // 60, 2), 60) if self.strategy == "units" else (7, max(self.n // 7, 9))
+            if axis == 0:  # of a size of which a tile fits a cache
+                size = min(max(self.n // 60, 2), 500)
+                shape = (size, max(self.n // size, 60))
             n_tuples = self.n
         else:
             shape, n_tuples = (self.n,), self.n

@@ -106,6 +106,7 @@ ENDLESS |= {
     f"scatter_elements by {strategy}, {reduction}": f"scatter_elements({strategy!r}, {reduction!r})"
     for strategy, reduction in [("column_tiles", "add"), ("units", "add"), ("units", "mean")]
 }
+IN_EVERY_RUN = "scatter_nd by partition, add"
 LATENCY = """
 import signal, sys, time
 import numpy as np
@@ -150,9 +151,14 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    [
+        pytest.param(name, threads, marks=() if (name, threads) == (IN_EVERY_RUN, 2) else pytest.mark.slow)
+        for name in ENDLESS
+        for threads in (1, 2, 8)
+    ],
+)
 def test_an_endless_call_ends_soon(name, threads):
     run = run_python("-c", LATENCY.format(call=ENDLESS[name], threads=threads), timeout=8)
     assert how_it_ended(run) is None

@@ -92,7 +92,7 @@ def out_of_bounds(
 
 
 def changed_meanwhile(op: Operator, what: str = "") -> RuntimeError:
-    return RuntimeError(f"{op.name}: {what or op.indices} changed during the call; do not change them before it returns")
+    return RuntimeError(f"{op.name}: {what or op.indices} changed during the call; change nothing before it returns")
 
 
 def no_memory(op: Operator) -> MemoryError:

@@ -60,7 +60,7 @@ class NumPyBackend(Backend):
             fill = values.element(plan.operator, "fill_value", fill_value, data.dtype)
         if out is None:
             return _gather(data, indices, plan, fill)
-        target = self.checked_out(plan, out, data, plan.shape)
+        target = self._checked_out(plan, out, data, plan.shape)
         if data.dtype.hasobject or _overlap(target, data) or _overlap(target, indices) or _may_overlap_itself(target):
             target[...] = _gather(data, indices, plan, fill)
             return out
@@ -81,7 +81,7 @@ class NumPyBackend(Backend):
             result = memory.empty(data.shape, data.dtype)
             _scatter(result, data, indices, updates, plan)
             return result
-        target = self.checked_out(plan, out, data, data.shape)
+        target = self._checked_out(plan, out, data, data.shape)
         in_place = _is_same(target, data)
         if (
             data.dtype.hasobject
@@ -101,7 +101,7 @@ class NumPyBackend(Backend):
     def dtype_name(self, array: Any) -> str:
         return _name(array.dtype)
 
-    def checked_out(self, plan: Plan, out: Any, data: Array, shape: tuple[int, ...]) -> Array:
+    def _checked_out(self, plan: Plan, out: Any, data: Array, shape: tuple[int, ...]) -> Array:
         """The array that is written for `out`, which may be of a subclass."""
         if isinstance(out, np.ma.MaskedArray):
             raise errors.out_type(plan.operator, out, self.array_name)

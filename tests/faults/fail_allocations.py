@@ -14,7 +14,6 @@ import numpy as np
 from fault_hook import FOREVER, Hook
 from gatherscatter import memory
 
-KEPT = 64  # MiB
 LEAKED = 8192  # bytes, of one round of all failures: less than one scratch block, more than what Python's caches take
 MAX_FAILURES = 5000
 ROUNDS = 3  # the first ones fill caches
@@ -70,8 +69,7 @@ class Mallinfo2(Structure):
 def in_use():
     """Bytes that the C library has given away, without those of the free list."""
     gc.collect()
-    memory.keep(0)
-    memory.keep(KEPT)
+    memory.empty_cache()
     library = CDLL(None)
     library.mallinfo2.restype = Mallinfo2
     found = library.mallinfo2()

@@ -9,7 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 import fault_calls
-import gatherscatter as gs
+from gatherscatter import memory
 
 
 def peak():
@@ -38,7 +38,7 @@ def main(function, strategy, reduction, include_self, out, millions):
         ran = call.last_strategy()
         result_bytes = 0 if arrays.out is not None else result.nbytes
         del result
-        gs.memory.keep(0)
+        memory.empty_cache()
         tracemalloc.start()
         function(*values, **options)
         traced = tracemalloc.get_traced_memory()[1]

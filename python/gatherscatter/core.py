@@ -59,7 +59,10 @@ def gather(
         explained = _too_large(error, plan, data, "", plan.shape)
         if explained is None:
             raise
-        raise explained from None
+        try:
+            raise explained from None
+        finally:
+            del explained  # it holds this frame, and so the caller's arrays
 
 
 def scatter(
@@ -106,7 +109,10 @@ def scatter(
         explained = _too_large(error, plan, data, *max(("", plan.data), ("updates", plan.shape), key=_n_elements))
         if explained is None:
             raise
-        raise explained from None
+        try:
+            raise explained from None
+        finally:
+            del explained  # it holds this frame, and so the caller's arrays
 
 
 def _n_elements(named: tuple[str, plans.Shape]) -> int:

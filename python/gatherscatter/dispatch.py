@@ -14,6 +14,7 @@ import numpy as np
 from gatherscatter import errors, values
 from gatherscatter.backends.base import Backend
 from gatherscatter.backends.numpy import BACKEND as NUMPY
+from gatherscatter.backends.numpy import is_masked
 from gatherscatter.operators import ND, Operator
 
 # Backends by the top-level package of the array's class. PyTorch is in `_of_package`; ANY_NAMESPACE is the fallback.
@@ -105,7 +106,7 @@ def check_index_dtype(op: Operator, data: Any, indices: Any) -> None:
 def backend_of(op: Operator, argument: str, value: Any) -> Backend:
     """The backend that an array belongs to."""
     if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray):
+        if is_masked(value):
             raise errors.masked(op, argument)
         # memmap, recarray and matrix are views of plain data. A class with a custom __array_function__ (such as a
         # quantity with a unit) adds a meaning to its numbers, which the result would lose.

@@ -4,9 +4,9 @@ cimport numpy as cnp
 
 cdef inline cnp.ndarray allocate_scratch(Py_ssize_t n_bytes):
     """None: there is no memory."""
-    from gatherscatter._kernels.memory import empty
-    from numpy import dtype
     try:
+        from gatherscatter._kernels.memory import empty
+        from numpy import dtype
         return empty((n_bytes,), dtype("u1"))
-    except MemoryError:
+    except (MemoryError, RuntimeError):  # the latter: the import system has no memory for a lock
         return None

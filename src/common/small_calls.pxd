@@ -135,8 +135,11 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
         if size >= SMALL_BYTES:
             return None
     if size >= KEPT_BYTES:
-        from gatherscatter._kernels.memory import empty
-        return empty(tuple([shape[d] for d in range(n_dims)]), dtype)
+        try:
+            from gatherscatter._kernels.memory import empty
+            return empty(tuple([shape[d] for d in range(n_dims)]), dtype)
+        except (MemoryError, RuntimeError):  # the latter: the import system has no memory for a lock
+            return None
     Py_INCREF(dtype)  # PyArray_NewFromDescr steals a reference
     return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, n_dims, shape, NULL, NULL, 0, NULL)
 

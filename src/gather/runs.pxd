@@ -156,6 +156,7 @@ cdef inline bint run_runs(const Job* job) noexcept:
     if runs.tuples_per_task > RUN_BLOCK:  # whole blocks
         runs.tuples_per_task = (runs.tuples_per_task + RUN_BLOCK - 1) // RUN_BLOCK * RUN_BLOCK
     n_tasks = (job.walk.n + runs.tuples_per_task - 1) // runs.tuples_per_task
+    n_threads = <int>min(<Py_ssize_t>n_threads, n_tasks)
     for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
         n_bad += run_runs_task(&runs, task)
     return n_bad == 0

@@ -135,7 +135,9 @@ cdef inline bint run_columns(const Columns* columns, Job* job, Py_ssize_t* bad) 
     cdef Py_ssize_t n_tasks = columns.tiles.outer.n * columns.tiles.n_tiles
     cdef Py_ssize_t task, n_bad = 0
     cdef Py_ssize_t bytes_each = max(columns.tile_bytes + columns.marks_bytes, <Py_ssize_t>1)
-    cdef int n_threads = <int>min(<Py_ssize_t>job.n_threads, max(SCRATCH_BYTES // bytes_each, <Py_ssize_t>1))
+    # At least one task for the caller's thread, which alone asks for signals.
+    cdef Py_ssize_t most = max(min(n_tasks, SCRATCH_BYTES // bytes_each), <Py_ssize_t>1)
+    cdef int n_threads = <int>min(<Py_ssize_t>job.n_threads, most)
     cdef char* tiles = <char*>malloc(n_threads * bytes_each)
     if tiles == NULL:
         return False

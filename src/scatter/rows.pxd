@@ -399,7 +399,7 @@ cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     """False: there is no scratch memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
-    cdef int n_threads = rows.job.n_threads
+    cdef int n_threads = rows.job.n_threads, n_writers
     cdef bint combines = rows.job.step.reduction != ASSIGN
     cdef Py_ssize_t n_tuples = rows.walk.n
     cdef Py_ssize_t tuple_bytes = sizeof(int32_t) + (sizeof(uint32_t) if combines else 0)
@@ -417,6 +417,7 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     rows.in_update_order = combines and n_tuples * rows.job.row_bytes > rows.job.out_bytes
     rows.n_tasks = min(rows.n_rows, <Py_ssize_t>min(n_threads if rows.in_update_order else 16 * n_threads,
                                                     <int>MAX_TASKS))
+    n_writers = <int>min(<Py_ssize_t>n_threads, rows.n_tasks)
     if rows.in_update_order and (rows.n_rows + 1) * n_threads <= MAX_COUNTS:
         rows.counts = <uint32_t*>malloc((rows.n_rows + 1) * n_threads * sizeof(uint32_t))
     rows.fresh = True
@@ -446,7 +447,7 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
             for task in prange(rows.n_tasks, num_threads=n_threads, schedule="static", nogil=True):
                 write_owned(rows, task)
         else:
-            for task in prange(rows.n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            for task in prange(rows.n_tasks, num_threads=n_writers, schedule="dynamic", chunksize=1, nogil=True):
                 write_rows(rows, task)
         rows.fresh = False
         rows.streams = False

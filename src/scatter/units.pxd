@@ -116,9 +116,11 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t task, n_tasks = n_tasks_for(job.n_threads)
+    cdef int n_threads
     cdef char* memory
     units.units_per_task = (units.n_units + n_tasks - 1) // n_tasks
     n_tasks = (units.n_units + units.units_per_task - 1) // units.units_per_task
+    n_threads = <int>min(<Py_ssize_t>job.n_threads, n_tasks)
     units.streams = (job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams
                      and can_stream_units())
     units.accumulates = (job.accumulates and units.unit_bytes
@@ -140,12 +142,12 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     if bad[0] == OK:
         if units.unit_bytes == 0:
             copy_data(job)
-        if job.n_threads == 1:
+        if n_threads == 1:
             with nogil:
                 for task in range(n_tasks):
                     run_units_task(units, task, 0, &status[task])
         else:
-            for task in prange(n_tasks, num_threads=job.n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
                 run_units_task(units, task, threadid(), &status[task])
         bad[0] = first_error(status, n_tasks)
         if bad[0] == OK and units.unit_bytes == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -103,7 +104,7 @@ class NumPyBackend(Backend):
 
     def _checked_out(self, plan: Plan, out: Any, data: Array, shape: tuple[int, ...]) -> Array:
         """The array that is written for `out`, which may be of a subclass."""
-        if isinstance(out, np.ma.MaskedArray):
+        if is_masked(out):
             raise errors.out_type(plan.operator, out, self.array_name)
         target: Array = self.plain(out) if self.owns(out) else out
         self.check_out(plan, target, data, shape)
@@ -154,6 +155,12 @@ def _check_unused(indices: Array, plan: Plan) -> None:
     kernels.check_indices(plan._replace(tuples=tuples), np.broadcast_to(np.zeros((), np.uint8), data), indices)
 
 
+def is_masked(array: Any) -> bool:
+    """Whether an object is a masked array, without importing numpy.ma: there is none before that is imported."""
+    ma = None if type(array) is np.ndarray else sys.modules.get("numpy.ma")
+    return ma is not None and isinstance(array, ma.MaskedArray)
+
+
 def _is_same(a: Array, b: Array) -> bool:
     """Whether two arrays of equal shape are views of the same elements."""
     return a is b or (a.ctypes.data == b.ctypes.data and a.strides == b.strides)
@@ -165,7 +172,7 @@ def _overlap(out: Array, array: Array) -> bool:
         return False
     try:
         return np.shares_memory(out, array, max_work=_OVERLAP_WORK)
-    except np.exceptions.TooHardError:
+    except (np.exceptions.TooHardError, RuntimeError):  # the latter: NumPy has no memory to decide it
         return True
 
 

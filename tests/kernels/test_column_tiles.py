@@ -104,6 +104,14 @@ def test_a_bad_index_leaves_out_as_it_was(n_threads):
         assert_same_bits(data, before)
 
 
+def test_an_empty_axis():
+    data, indices, updates = np.zeros((3, 0), "u1"), np.zeros((2, 2), "i4"), np.zeros((2, 2), "u1")
+    with kernels.forced(0, scatter="column_tiles"):
+        assert gs.scatter_elements(data, indices, updates, axis=1, mode="drop").shape == (3, 0)
+        with pytest.raises(IndexError, match="axis 1 has size 0"):
+            gs.scatter_elements(data, indices, updates, axis=1)
+
+
 def test_large_work_takes_it():
     data, indices, updates = operands((512, 600), (700, 600))
     result = gs.scatter_elements(data, indices, updates, reduction="add")

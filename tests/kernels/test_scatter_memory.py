@@ -10,6 +10,7 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS
 from gatherscatter import reference
+from gatherscatter.backends import kernels
 from scatters import FLAT, along, every
 
 
@@ -143,6 +144,20 @@ class TestReferences:
                 flat(data, indices + 9, updates, reduction="add")
         assert [sys.getrefcount(array) for array in (data, indices, updates)] == counts
 
+    def test_objects_of_rank_64(self):
+        data = np.full((1,) * 63 + (2,), 10.0, object)
+        indices, updates = np.zeros((2, 64), int), np.array([1.0, 2.0], object)
+        assert gs.scatter_nd(data, indices, updates).ravel().tolist() == [2.0, 10.0]
+        assert gs.gather_nd(data, indices).tolist() == [10.0, 10.0]
+        assert gs.gather_nd(np.full((1,) * 64, "a", object), indices).tolist() == ["a", "a"]
+        assert gs.scatter_nd(data, indices, updates, out=data) is data
+        assert data.ravel().tolist() == [2.0, 10.0]
+
+    def test_a_mean_of_rank_64(self):
+        data = np.full((1,) * 63 + (2,), 10.0)
+        gs.scatter_nd(data, np.zeros((2, 64), int), np.array([1.0, 4.0]), reduction="mean", out=data)
+        assert data.ravel().tolist() == [5.0, 10.0]
+
 
 class TestMemory:
     def test_beyond_2_to_the_31_bytes_of_a_file(self, tmp_path):
@@ -195,6 +210,27 @@ class TestMemory:
             try:
                 flat(data, indices, updates, reduction=reduction, **options)
                 assert tracemalloc.get_traced_memory()[1] < allowed
+            finally:
+                tracemalloc.stop()
+
+    @pytest.mark.parametrize(
+        ("strategy", "shape", "dtype", "reduction"),
+        [
+            ("serial", (1 << 25,), "u1", "add"),
+            ("private", (1 << 18,), "u1", "mean"),
+            ("row_pieces", (1 << 18, 64), "f4", "mean"),
+        ],
+    )
+    def test_marks_do_not_grow_with_the_threads(self, strategy, shape, dtype, reduction):
+        data = np.zeros(shape, dtype)
+        n = max(len(data) // 8, 1 << 14)  # for fewer updates, marks are in a hash table
+        indices = np.random.default_rng(0).integers(0, len(data), n)
+        updates = np.broadcast_to(np.ones((), dtype), (n, *shape[1:]))
+        with kernels.forced(64, scatter=strategy):
+            tracemalloc.start()
+            try:
+                gs.scatter(data, indices, updates, reduction=reduction, include_self=False, out=data)
+                assert tracemalloc.get_traced_memory()[1] < 2**26  # less than a table of marks for each thread
             finally:
                 tracemalloc.stop()
 

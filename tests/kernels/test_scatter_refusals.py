@@ -116,7 +116,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         "dtype",
         ["U3", "S3", object, np.dtypes.StringDType(), "M8[D]", "m8[s]", "V7", "g", "G", [("x", "f4"), ("y", "f4")],
-         ml_dtypes.float8_e4m3fn, ml_dtypes.int4, ml_dtypes.uint4],
+         ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4],
         ids=str,
     )  # fmt: skip
     def test_reductions_of_what_only_moves(self, flat, dtype):

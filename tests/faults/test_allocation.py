@@ -18,6 +18,7 @@ SHOWN = 5
 def test_allocations_of_the_c_library(function, strategy, lasts):
     """malloc, calloc, realloc, posix_memalign and mmap, but for those of OpenMP, which ends the process."""
     faults, trials = run_cases("fail_allocations.py", "c", lasts, function, strategy, preload=True, timeout=600)
+    print(f"{trials} trials")  # shown by -rP
     assert trials > 100
     assert not faults, "\n\n".join([f"{len(faults)} faults in {trials} trials", *faults[:SHOWN]])
 
@@ -28,5 +29,6 @@ def test_allocations_of_the_c_library(function, strategy, lasts):
 def test_allocations_of_python(function, strategy):
     """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and their kin, by the hook of CPython's own tests."""
     faults, trials = run_cases("fail_allocations.py", "python", "once", function, strategy, timeout=600)
+    print(f"{trials} trials")  # shown by -rP
     assert trials > 100
     assert not faults, "\n\n".join([f"{len(faults)} faults in {trials} trials", *faults[:SHOWN]])

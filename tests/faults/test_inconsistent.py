@@ -67,5 +67,6 @@ def test_scalars_that_change_an_array_of_the_call():
 @pytest.mark.slow
 def test_arguments_that_lie_or_change_others():
     faults, trials = run_cases("change_arguments.py", timeout=600)
+    print(f"{trials} calls")  # shown by -rP
     assert trials > 1000
     assert not faults, "\n\n".join([f"{len(faults)} faults in {trials} calls", *faults[:SHOWN]])

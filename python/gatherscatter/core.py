@@ -123,6 +123,8 @@ def _too_large(error: Exception, plan: plans.Plan, data: Any, argument: str, sha
     """Our error for an array that a library could not make; None if its error is another."""
     if str(error).startswith(f"{plan.operator.name}: "):
         return None
+    if isinstance(error, MemoryError) and type(error).__module__ not in ("builtins", "numpy._core._exceptions"):
+        return None  # of a signal's handler
     n_bytes = _n_elements((argument, shape)) * int(getattr(data.dtype, "itemsize", 1))
     if n_bytes <= sys.maxsize and not isinstance(error, MemoryError):
         return None

@@ -1,6 +1,7 @@
 """The number of threads that the CPU kernels use."""
 
 import os
+import threading
 import warnings
 
 from gatherscatter._kernels import gather as _gather
@@ -95,9 +96,18 @@ def get_num_threads() -> int:
     return _kernel.max_threads_within(limit) if limit else _kernel.max_threads()
 
 
+def _main_thread_is(ident: int | None) -> None:
+    for kernel in (_gather, _scatter):
+        kernel.main_thread_is(ident or 0)
+
+
 def _after_fork_in_child() -> None:
     global limit, _forked
     limit, _forked = 1, True
+    _main_thread_is(threading.get_ident())
+
+
+_main_thread_is(threading.main_thread().ident)
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,7 +1,8 @@
-# Signals, such as Ctrl-C, during a kernel. The thread that called the kernel asks the interpreter about every 50 ms
-# whether there is one; if its handler raises an exception, all threads of the kernel stop.
+# Signals, such as Ctrl-C, during a kernel. Python runs their handlers on its main thread only. If that thread called
+# the kernel, it asks the interpreter for signals about every 50 ms. If a handler raises an exception, all threads stop.
 #
-# A scatter or gather into the caller's array can be stopped only until the array is written to: see `disarm`.
+# A scatter or gather into the caller's array can be stopped only until the array is written to (`disarm`). While the
+# main thread waits at a barrier, a signal waits too: for the last task of the other threads.
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uintptr_t
 
@@ -32,7 +33,17 @@ cdef extern from *:
       #define GS_IS_SET(flag) (*(volatile int *)&(flag))
       #define GS_SET(flag) (*(volatile int *)&(flag) = 1)
     #endif
+    #if defined(__GNUC__) || defined(__clang__)
+      #define GS_COLD_INT __attribute__((noinline, cold)) int
+    #else
+      #define GS_COLD_INT int
+    #endif
+    static uintptr_t gs_main_thread = 0;  /* the interpreter's */
+    static void gs_set_main_thread(uintptr_t thread) { gs_main_thread = thread; }
     """
+    ctypedef int cold_int "GS_COLD_INT"
+    const uintptr_t main_thread "gs_main_thread"
+    void set_main_thread "gs_set_main_thread" (uintptr_t thread) noexcept nogil
     uintptr_t this_thread "gs_this_thread" () noexcept nogil
     int64_t now_ms "gs_now_ms" () noexcept nogil
     bint is_set "GS_IS_SET" (int flag) noexcept nogil
@@ -47,13 +58,13 @@ cdef extern from "Python.h":
 cdef enum:
     INTERVAL_MS = 50
     MAX_INTERVAL_MS = 500
-    # The clock is read after this much work, in units of about a nanosecond.
-    CLOCK_WORK = 1 << 20
+    CLOCK_WORK = 1 << 20        # in units of about a nanosecond: after as much the clock is read
+    STEP_BYTES = 1 << 24        # of a copy or of a block's rows, between two questions
 
 cdef struct Interrupts:
     int stopped                 # a handler raised an exception, which is kept here meanwhile
     bint armed
-    uintptr_t caller            # the thread that called the kernel
+    char padding[64]            # all threads read `stopped`; the rest, on another cache line, is the main thread's
     Py_ssize_t work             # since the clock was read
     int64_t next_ms             # when to ask next; 0: the clock was not read yet
     PyObject* exception_class
@@ -63,19 +74,18 @@ cdef struct Interrupts:
 
 cdef inline void arm(Interrupts* interrupts) noexcept nogil:
     interrupts.stopped = False
-    interrupts.armed = True
-    interrupts.caller = this_thread()
+    interrupts.armed = this_thread() == main_thread
     interrupts.work = 0
     interrupts.next_ms = 0
 
 
 cdef inline void disarm(Interrupts* interrupts) noexcept nogil:
-    """Let the kernel run to its end. The interpreter sees a signal after it."""
+    """Let the kernel run to its end. The interpreter runs the handlers of signals after it."""
     interrupts.armed = False
 
 
-cdef inline bint ask(Interrupts* interrupts) noexcept nogil:
-    """Whether a signal's handler raised an exception; asked at most every INTERVAL_MS."""
+cdef inline cold_int ask(Interrupts* interrupts) noexcept nogil:
+    """Read the clock and, if it is time, ask. Returns whether a signal's handler raised an exception."""
     cdef int64_t now = now_ms(), waited
     interrupts.work = 0
     if interrupts.next_ms == 0:
@@ -85,7 +95,7 @@ cdef inline bint ask(Interrupts* interrupts) noexcept nogil:
             if PyErr_CheckSignals() < 0:
                 PyErr_Fetch(&interrupts.exception_class, &interrupts.value, &interrupts.traceback)
                 set_flag(interrupts.stopped)
-        # Other threads may hold the GIL for long: wait for it for at most a twentieth of the time.
+        # Other Python threads may hold the GIL for long: then ask less often, up to a limit.
         waited = now_ms() - now
         interrupts.next_ms = now + waited + min(max(<int64_t>INTERVAL_MS, 20 * waited), <int64_t>MAX_INTERVAL_MS)
     return interrupts.stopped
@@ -95,10 +105,15 @@ cdef inline bint is_interrupted(Interrupts* interrupts, Py_ssize_t work) noexcep
     """Whether the kernel has to stop. work: since the last call on this thread, in units of about a nanosecond."""
     if is_set(interrupts.stopped):
         return True
-    if not interrupts.armed or interrupts.caller != this_thread():
+    if not interrupts.armed or this_thread() != main_thread:
         return False
     interrupts.work += work
     return interrupts.work >= CLOCK_WORK and ask(interrupts)
+
+
+cdef inline Py_ssize_t block_of(Py_ssize_t tuple_work, Py_ssize_t most) noexcept nogil:
+    """How many tuples to resolve at a time, so that their rows are at most STEP_BYTES (but for a single row)."""
+    return max(<Py_ssize_t>1, min(most, STEP_BYTES // 8 // tuple_work))
 
 
 cdef inline Py_ssize_t with_interrupts(Interrupts* interrupts, Py_ssize_t status) noexcept:

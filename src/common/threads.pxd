@@ -3,8 +3,8 @@
 # On a busy machine a parallel region takes as long as its last thread waits for a CPU: milliseconds, however little the
 # work. So a team takes only CPUs that other processes leave free (on Linux; OMP_DYNAMIC=false turns this off).
 #
-# OpenMP ends the process if it cannot create a thread. So before a team grows, threads are created and joined once for
-# a trial, and the team gets no more than could be created.
+# OpenMP ends the process if it cannot create a thread. So threads are created and joined for a trial now and then, and
+# a team gets no more than could be created.
 from common.codes cimport OK
 
 cdef extern from *:
@@ -155,7 +155,6 @@ cdef extern from *:
               int shift = 10;
               char *end;
               if (!text) text = getenv("GOMP_STACKSIZE");
-              if (!text) text = getenv("KMP_STACKSIZE");
               if (text) {
                   unsigned long long n = strtoull(text, &end, 10);
                   while (isspace((unsigned char)*end)) end++;
@@ -163,6 +162,7 @@ cdef extern from *:
                       case 'b': shift = 0; break;
                       case 'm': shift = 20; break;
                       case 'g': shift = 30; break;
+                      case 't': shift = 40; break;
                   }
                   if (end != text && n <= SIZE_MAX >> shift) bytes = (size_t)n << shift;
               }
@@ -195,27 +195,23 @@ cdef extern from *:
           free(threads);
           return created;
       }
-      /* How many threads a team of this size can have. OpenMP keeps a team's threads for the next one of the calling
-         thread, and ends those that it does not need. A trial holds for a second. */
+      /* How many threads a team of this size can have. OpenMP keeps the threads of the calling thread's last team, but
+         who made that, and how large it was, is not known here. So there is a trial every two seconds. */
       static int gs_possible_threads(int team) {
-          enum { MIN_STACK = 1 << 17, VALID_SECONDS = 1 };
-          static __thread int last_team = 1, tried = 0, possible = 0;
+          enum { MIN_STACK = 1 << 17, VALID_SECONDS = 2 };
+          static __thread int tried = 0, possible = 0;
           static __thread time_t tried_at = 0;
           struct timespec now;
-          if (team > last_team) {
-              if (gs_stack_bytes() && gs_stack_bytes() < MIN_STACK) return 1;  /* the kernels need more */
-              clock_gettime(CLOCK_MONOTONIC, &now);
-              if (team > tried || now.tv_sec - tried_at > VALID_SECONDS) {
-                  tried = team;
-                  tried_at = now.tv_sec;
-                  possible = gs_try_threads(team - 1) + 1;
-                  if (possible < team) possible--;  /* leave one to others */
-              }
-              if (possible < team) team = possible;
-              if (team < 1) team = 1;
+          if (gs_stack_bytes() && gs_stack_bytes() < MIN_STACK) return 1;  /* the kernels need more */
+          clock_gettime(CLOCK_MONOTONIC, &now);
+          if (team > tried || now.tv_sec - tried_at >= VALID_SECONDS) {
+              tried = team;
+              tried_at = now.tv_sec;
+              possible = gs_try_threads(team - 1) + 1;
+              if (possible < team) possible--;  /* leave one to others */
           }
-          last_team = team;
-          return team;
+          if (possible < team) team = possible;
+          return team > 1 ? team : 1;
       }
     #else
       static int gs_possible_threads(int team) { return team; }

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr
 from libc.string cimport memcpy
 
 from common.codes cimport INTERRUPTED, OK
-from common.interrupts cimport is_interrupted
+from common.interrupts cimport STEP_BYTES, is_interrupted
 from common.items cimport (
     CACHE_LINE, MAX_ITEM_BYTES, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
     item_t, prefetch_l2, word_t,
@@ -199,7 +199,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
             if n_next < 0:
                 status[0] = start * job.tuples.k - 1 - n_next
                 return
-            if is_interrupted(job.interrupts, n_next * job.tuple_work):
+            if is_interrupted(job.interrupts, n_next * (job.tuples.k if row.outer.n > 1 else job.tuple_work)):
                 status[0] = INTERRUPTED
                 return
             start += n_next
@@ -213,6 +213,9 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
         if n:
             seek(&row.outer, 0, &piece)
             for _piece in range(row.outer.n):
+                if row.outer.n > 1 and is_interrupted(job.interrupts, n * row.n_inner * (8 + row.item_bytes) >> 3):
+                    status[0] = INTERRUPTED
+                    return
                 move_block(job, row, data + piece.offset[DATA], offsets, n, fill,
                            out + block_out + piece.offset[OTHER], out_step)
                 advance(&row.outer, 1, &piece)
@@ -263,8 +266,19 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
         blocks.n_pieces = 1
         blocks.tuples_per_task = n_tuples
         blocks.piece_length = max(blocks.row_length, <Py_ssize_t>1)
+        n_tasks = 1
+        if job.row.outer.n == 1 and job.tuple_work > STEP_BYTES:  # long rows, piece by piece
+            blocks.tuples_per_task = 1
+            blocks.n_pieces = min(blocks.row_length, job.tuple_work // (STEP_BYTES // 8))
+            blocks.piece_length = (blocks.row_length + blocks.n_pieces - 1) // blocks.n_pieces
+            blocks.piece_length = (blocks.piece_length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
+            blocks.n_pieces = (blocks.row_length + blocks.piece_length - 1) // blocks.piece_length
+            n_tasks = n_tuples * blocks.n_pieces
         with nogil:
-            run_blocks_task(&blocks, 0, &status[0])
+            for task in range(n_tasks):
+                run_blocks_task(&blocks, task, &status[0])
+                if status[0] != OK:
+                    break
         return status[0]
     for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
         run_blocks_task(&blocks, task, &status[task])

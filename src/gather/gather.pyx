@@ -18,7 +18,7 @@ from libc.stdint cimport int64_t
 cimport numpy as cnp
 
 from common.codes cimport INCONSISTENT, INDEX_DTYPE, OK, REFERENCES, SKIP, Kind, Mode
-from common.interrupts cimport Interrupts, arm, disarm, raise_if_interrupted, with_interrupts
+from common.interrupts cimport Interrupts, arm, disarm, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK, SKIPPED, Tuples, describe, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
@@ -125,7 +125,7 @@ def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cn
     """Write the rows of data that indices name to out, and return a status. The shapes must be those of a valid plan.
 
     data and indices may have any strides, alignment and byte order. out: None to only check the indices. fill: for
-    mode SKIP, one element of data's dtype. checks_first: if an index is bad, nothing is written. n_threads: the
+    mode SKIP, one element of data's dtype. checks_first: if the call fails, nothing is written. n_threads: the
     maximum; 0: OpenMP's choice.
     """
     cdef Py_ssize_t status = OK
@@ -215,6 +215,11 @@ def force(int strategy, int n_threads):
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads
+
+
+def main_thread_is(size_t ident):
+    """Set the identifier of the interpreter's main thread, which asks for signals."""
+    set_main_thread(ident)
 
 
 def limit_is_set():

@@ -1,11 +1,8 @@
 # The description of one gather, for all strategies.
-from common.interrupts cimport Interrupts
+from common.interrupts cimport Interrupts, block_of
 from common.resolve cimport BLOCK, Tuples
 from common.rows cimport Row
 from common.walk cimport Walk
-
-cdef enum:
-    STEP_BYTES = 1 << 24    # of a block's rows, between two questions for signals
 
 cdef struct Job:
     Tuples tuples
@@ -33,4 +30,5 @@ cdef inline double work_ns(const Job* job) noexcept nogil:
 cdef inline void describe_work(Job* job) noexcept nogil:
     cdef double row_items = <double>job.row.outer.n * job.row.n_inner
     job.tuple_work = max(<Py_ssize_t>1, <Py_ssize_t>(job.tuples.k + row_items + row_items * job.row.item_bytes / 8))
-    job.block = max(<Py_ssize_t>1, min(<Py_ssize_t>BLOCK, STEP_BYTES // 8 // job.tuple_work))
+    # The rows of a whole block share cache lines if they are cut into pieces: a question for each piece then.
+    job.block = BLOCK if job.row.outer.n > 1 else block_of(job.tuple_work, BLOCK)

@@ -67,24 +67,46 @@ cdef inline cloned_void choose_elements(Py_ssize_t width, const uint8_t* marks, 
 
 
 cdef inline void start_elements(const Job* job, char* sums, const char* data, Py_ssize_t n) noexcept nogil:
-    """Initialise n accumulators. data: the elements of data or, in place, of the result."""
+    """Initialise n accumulators. data: the elements of data or, in place, of the result. A signal may stop it."""
     cdef Py_ssize_t width = job.step.row.item_bytes
-    if not job.include_self:
-        fill_elements(width, job.reduction.identity[<int>job.step.type_code], sums, n)
-    elif sums != data:
-        memcpy(sums, data, n * width)
+    cdef Py_ssize_t m
+    while n > 0:
+        m = min(n, <Py_ssize_t>STEP_ROWS)
+        if m == STEP_ROWS and is_interrupted(job.interrupts, m):
+            return
+        if not job.include_self:
+            fill_elements(width, job.reduction.identity[<int>job.step.type_code], sums, m)
+        elif sums != data:
+            memcpy(sums, data, m * width)
+        sums += m * width
+        data += m * width
+        n -= m
 
 
 cdef inline void finish_elements(const Job* job, const Marks* marks, char* sums, const char* data, char* out,
                                  Py_ssize_t n) noexcept nogil:
-    """Write n elements of the result, each from its accumulator or from data. marks: their marks begin the table."""
+    """Write n elements of the result, each from its accumulator or from data. A signal may stop it.
+
+    marks: their marks begin the table.
+    """
     cdef Py_ssize_t width = job.step.row.item_bytes
-    if not job.divides:
-        choose_elements(width, <const uint8_t*>marks.table, sums, data, out, n)
-        return
-    divide_any(job.step.type_code, sums, n, 0, marks, data, job.include_self)
-    if sums != out:
-        memcpy(out, sums, n * width)
+    cdef Py_ssize_t m
+    cdef Marks some = marks[0]
+    while n > 0:
+        m = min(n, <Py_ssize_t>STEP_ROWS)
+        if m == STEP_ROWS and is_interrupted(job.interrupts, 2 * m):
+            return
+        if job.divides:
+            divide_any(job.step.type_code, sums, m, 0, &some, data, job.include_self)
+            if sums != out:
+                memcpy(out, sums, m * width)
+        else:
+            choose_elements(width, <const uint8_t*>some.table, sums, data, out, m)
+        some.table += m * some.width
+        sums += m * width
+        data += m * width
+        out += m * width
+        n -= m
 
 
 cdef inline bint needs_scratch(const Job* job) noexcept nogil:
@@ -99,11 +121,7 @@ cdef inline const char* elements_of_data(const Job* job) noexcept nogil:
 cdef inline void start_chunk(const Job* job, char* sums, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
     cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
     cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
-    cdef Py_ssize_t n
-    while start < stop and not is_interrupted(job.interrupts, STEP_ROWS):
-        n = min(<Py_ssize_t>STEP_ROWS, stop - start)
-        start_elements(job, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes, n)
-        start += n
+    start_elements(job, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes, stop - start)
 
 
 cdef inline void finish_chunk(const Job* job, const Marks* marks, char* sums, Py_ssize_t chunk,
@@ -111,13 +129,9 @@ cdef inline void finish_chunk(const Job* job, const Marks* marks, char* sums, Py
     cdef Marks some = marks[0]
     cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
     cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
-    cdef Py_ssize_t n
-    while start < stop and not is_interrupted(job.interrupts, STEP_ROWS):
-        n = min(<Py_ssize_t>STEP_ROWS, stop - start)
-        some.table = marks.table + start * marks.width
-        finish_elements(job, &some, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes,
-                        job.out + start * job.row_bytes, n)
-        start += n
+    some.table += start * marks.width
+    finish_elements(job, &some, sums + start * job.row_bytes, elements_of_data(job) + start * job.row_bytes,
+                    job.out + start * job.row_bytes, stop - start)
 
 
 cdef inline void start_all(const Job* job, char* sums, int n_threads) noexcept:

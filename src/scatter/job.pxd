@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport INTERRUPTED, NO_MEMORY, OK, SKIP, ReductionCode
-from common.interrupts cimport Interrupts, disarm, is_interrupted
+from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, ReductionCode
+from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
@@ -25,7 +25,6 @@ cdef enum:
     # Scratch memory of a strategy. glibc maps and unmaps allocations of 32 MiB or more in every call, and their page
     # faults take as long as the scatter.
     SCRATCH_BYTES = 31 << 20
-    STEP_BYTES = 1 << 24        # of a copy or of a block's rows, between two questions for signals
 
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
@@ -142,14 +141,20 @@ cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t sta
         start += n
 
 
+cdef inline void copy_bytes(const Job* job, char* out, const char* data, Py_ssize_t n_bytes) noexcept nogil:
+    """A copy that a signal may stop."""
+    cdef Py_ssize_t start = 0, n
+    while start < n_bytes:
+        n = min(<Py_ssize_t>STEP_BYTES, n_bytes - start)
+        if is_interrupted(job.interrupts, n >> 3):
+            return
+        memcpy(out + start, data + start, n)
+        start += n
+
+
 cdef inline void copy_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
     cdef Py_ssize_t start = chunk_start(job.out_bytes, n_chunks, chunk)
-    cdef Py_ssize_t stop = chunk_start(job.out_bytes, n_chunks, chunk + 1)
-    cdef Py_ssize_t n
-    while start < stop and not is_interrupted(job.interrupts, STEP_BYTES >> 3):
-        n = min(<Py_ssize_t>STEP_BYTES, stop - start)
-        memcpy(job.out + start, job.data + start, n)
-        start += n
+    copy_bytes(job, job.out + start, job.data + start, chunk_start(job.out_bytes, n_chunks, chunk + 1) - start)
 
 
 cdef inline void copy_data(Job* job) noexcept:
@@ -204,14 +209,14 @@ cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
     return first_error(status, n_threads)
 
 
-cdef inline Py_ssize_t begin_writing(const Job* job, bint checks) noexcept:
+cdef inline Py_ssize_t begin_writing(const Job* job, bint check_now) noexcept:
     """Call this once, when all memory is allocated and before the result is written to. Returns a Status or a position.
 
-    checks: check all tuples first. Then data that is not contiguous is copied. From here on a scatter into the caller's
-    array goes on to its end.
+    check_now: check all tuples first. Then data that is not contiguous is copied. From here on a scatter into the
+    caller's array goes on to its end.
     """
     cdef Py_ssize_t status = OK
-    if checks:
+    if check_now:
         status = check_tuples(job)
     if status != OK:
         return status
@@ -222,19 +227,32 @@ cdef inline Py_ssize_t begin_writing(const Job* job, bint checks) noexcept:
             cnp.PyArray_CopyInto(<cnp.ndarray>job.out_array, <cnp.ndarray>job.strided)
         except MemoryError:
             return NO_MEMORY
+        except Exception:  # a signal's handler changed an array
+            return INCONSISTENT
     return OK
 
 
-cdef inline void divide_chunk(const Job* job, const Marks* marks, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
+cdef inline void divide_steps(const Job* job, const Step* step, const Marks* marks, char* out,
+                              Py_ssize_t n_rows) noexcept nogil:
+    """Divide rows as divide_rows does. A signal may stop it."""
+    cdef Marks some = marks[0]
+    cdef Py_ssize_t start = 0, n = max(<Py_ssize_t>1, STEP_BYTES // max(job.row_bytes, <Py_ssize_t>1))
+    while start < n_rows:
+        n = min(n, n_rows - start)
+        if is_interrupted(job.interrupts, n * job.row_bytes >> 1):
+            return
+        some.table = marks.table + start * marks.width
+        divide_rows(step, &some, job.include_self, out + start * job.row_bytes, job.row_bytes, n)
+        start += n
+
+
+cdef inline void divide_chunk(const Job* job, const Marks* marks, Py_ssize_t chunk,
+                              Py_ssize_t n_chunks) noexcept nogil:
     cdef Marks some = marks[0]
     cdef Py_ssize_t start = chunk_start(job.n_rows, n_chunks, chunk)
     cdef Py_ssize_t stop = chunk_start(job.n_rows, n_chunks, chunk + 1)
-    cdef Py_ssize_t n = max(<Py_ssize_t>1, STEP_BYTES // max(job.row_bytes, <Py_ssize_t>1))
-    while start < stop and not is_interrupted(job.interrupts, STEP_BYTES >> 2):
-        n = min(n, stop - start)
-        some.table = marks.table + start * marks.width
-        divide_rows(&job.step, &some, job.include_self, job.out + start * job.row_bytes, job.row_bytes, n)
-        start += n
+    some.table = marks.table + start * marks.width
+    divide_steps(job, &job.step, &some, job.out + start * job.row_bytes, stop - start)
 
 
 cdef inline void divide_means(const Job* job, const Marks* marks) noexcept:

@@ -26,7 +26,7 @@ from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, seek
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.job cimport Job, begin_writing, check_tuples, row_items
+from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, row_items
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.means cimport divide_rows
 
@@ -322,7 +322,7 @@ cdef inline void copy_tile(const Partition* partition, Py_ssize_t tile) noexcept
     """Copy the data of a tile that no tuple can name."""
     cdef const Job* job = partition.job
     cdef Py_ssize_t start = first_row_at(partition, tile)
-    memcpy(job.out + start, job.data + start, first_row_at(partition, tile + 1) - start)
+    copy_bytes(job, job.out + start, job.data + start, first_row_at(partition, tile + 1) - start)
 
 
 cdef inline inline_void prefetch_segment(const Partition* partition, const char* record) noexcept nogil:
@@ -414,6 +414,8 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     cdef char sinks[SINK_BYTES]
     if tile >= partition.n_tiles:
         copy_tile(partition, tile)
+        return
+    if is_interrupted(job.interrupts, <Py_ssize_t>1 << partition.shift >> 3):
         return
     start_tile(partition, tile, thread, &to)
     if to.marks.width:

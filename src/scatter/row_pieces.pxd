@@ -6,9 +6,8 @@ from common.items cimport CACHE_LINE
 from common.rows cimport cut_length, cut_row
 from common.threads cimport MAX_TASKS, first_error
 from scatter.apply cimport finish_step
-from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, row_items
+from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, divide_steps, row_items
 from scatter.marks cimport Marks, allocate_marks, free_marks
-from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -49,7 +48,7 @@ cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t
         marks.table += piece * job.n_rows * marks.width
     apply_tuples(job, &step, &marks, job.out + out_shift, job.updates + updates_shift, 0, job.walk.n, status)
     if job.divides and status[0] == OK:
-        divide_rows(&step, &marks, job.include_self, job.out + out_shift, job.row_bytes, job.n_rows)
+        divide_steps(job, &step, &marks, job.out + out_shift, job.n_rows)
 
 
 cdef inline bint run_row_pieces(RowPieces* pieces, Job* job, Py_ssize_t* bad) noexcept:

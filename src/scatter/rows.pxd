@@ -14,7 +14,7 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport ASSIGN, INTERRUPTED, OK
-from common.interrupts cimport is_interrupted
+from common.interrupts cimport block_of, is_interrupted
 from common.items cimport CACHE_LINE, inline_void, prefetch_l1, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
 from common.rows cimport Row
@@ -23,7 +23,7 @@ from common.stream cimport STREAM_ROW, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_error
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
 from scatter.apply cimport combine_rows_block
-from scatter.job cimport SCRATCH_BYTES, STEP_BYTES, Job, begin_writing, check_tuples
+from scatter.job cimport SCRATCH_BYTES, Job, begin_writing, check_tuples, copy_bytes, divide_steps
 from scatter.marks cimport Marks, add_to_mark, allocate_marks, count_of, free_marks, note_firsts
 from scatter.means cimport divide_rows
 
@@ -207,8 +207,11 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
             if rows.end[i]:
                 memcpy(job.out + i * job.row_bytes, updates + (rows.end[i] - 1) * rows.update_step, job.row_bytes)
         return
-    while row < stop and not is_interrupted(job.interrupts, BLOCK * job.row_bytes >> 3):
-        n = min(<Py_ssize_t>BLOCK, stop - row)
+    cdef Py_ssize_t most = block_of(job.row_bytes, BLOCK)
+    while row < stop:
+        n = min(most, stop - row)
+        if is_interrupted(job.interrupts, n * job.row_bytes >> 3):
+            return
         for i in range(n):
             offsets[i] = (row + i) * job.row_bytes
             if rows.end[row + i]:
@@ -385,15 +388,13 @@ cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
     cdef Marks marks = rows.marks
     cdef Py_ssize_t low = first_row_of(rows, owner)
     cdef Py_ssize_t stop = first_row_of(rows, owner + 1) if owner + 1 < rows.n_tasks else rows.n_rows
-    cdef Py_ssize_t start = low * job.row_bytes, end = stop * job.row_bytes, n
-    while rows.fresh and start < end and not is_interrupted(job.interrupts, STEP_BYTES >> 3):
-        n = min(<Py_ssize_t>STEP_BYTES, end - start)
-        memcpy(job.out + start, job.data + start, n)
-        start += n
+    cdef Py_ssize_t start = low * job.row_bytes
+    if rows.fresh:
+        copy_bytes(job, job.out + start, job.data + start, stop * job.row_bytes - start)
     combine_owned(rows, low, stop - low)
     if rows.is_last and job.divides:
         marks.table += low * marks.width
-        divide_rows(&job.step, &marks, job.include_self, job.out + low * job.row_bytes, job.row_bytes, stop - low)
+        divide_steps(job, &job.step, &marks, job.out + start, stop - low)
 
 
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:

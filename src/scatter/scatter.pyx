@@ -39,7 +39,7 @@ cimport numpy as cnp
 from common.codes cimport (
     ASSIGN, INCONSISTENT, INDEX_DTYPE, NO_MEMORY, NONE, OK, Kind, Mode, ReductionCode, TypeCode,
 )
-from common.interrupts cimport Interrupts, arm, raise_if_interrupted, with_interrupts
+from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK, describe
 from common.rows cimport describe_row
@@ -57,8 +57,8 @@ from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
 from scatter.columns cimport describe_columns, run_columns
 from scatter.job cimport (
-    N_TYPES, SCRATCH_BYTES, STEP_BYTES, Job, Reduction, apply_tuples, begin_writing, copy_data, count_tuples,
-    divide_means, row_items,
+    N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, begin_writing, copy_data, count_tuples, divide_means,
+    row_items,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, describe_marks, free_marks
 from scatter.partition cimport run_partition
@@ -276,7 +276,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     work_ns = <double>row_items(&job)
     work_ns = job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8
     job.tuple_work = max(<Py_ssize_t>1, <Py_ssize_t>work_ns)
-    job.block = max(<Py_ssize_t>1, min(<Py_ssize_t>BLOCK, STEP_BYTES // 8 // job.tuple_work))
+    job.block = block_of(job.tuple_work, BLOCK)
     work_ns *= job.walk.n
     if job.data != NULL:
         work_ns += <double>job.out_bytes / 8
@@ -375,6 +375,11 @@ def force(int strategy, int n_threads):
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads
+
+
+def main_thread_is(size_t ident):
+    """Set the identifier of the interpreter's main thread, which asks for signals."""
+    set_main_thread(ident)
 
 
 def limit_is_set():

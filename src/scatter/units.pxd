@@ -2,17 +2,17 @@
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 cimport numpy as cnp
 
-from common.codes cimport AXIS, ELEMENTS, ND, OK, Kind
+from common.codes cimport AXIS, ELEMENTS, INTERRUPTED, ND, OK, Kind
+from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE
 from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
-from scatter.job cimport Job, apply_tuples, begin_writing, copy_data, divide_means
+from scatter.job cimport Job, apply_tuples, begin_writing, copy_bytes, copy_data, divide_means, divide_steps
 from scatter.marks cimport Marks, allocate_marks, free_marks
-from scatter.means cimport divide_rows
 
 cdef enum:
     SCRATCH_UNIT = 1 << 15      # bytes of the largest unit for a scratch buffer in L1
@@ -61,13 +61,16 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
     cdef const char* data = elements_of_data(job) + start
     # Offsets are relative to the start of the result, so pass the address where it would be.
     cdef char* out = <char*>(<size_t>sums - <size_t>start)
+    if is_interrupted(job.interrupts, units.unit_bytes >> 2):
+        status[0] = INTERRUPTED
+        return
     if marks.width and units.unit_bytes:
         marks.origin = start
         memset(marks.table, 0, units.unit_rows * marks.width)
     if units.accumulates:
         start_elements(job, sums, data, units.unit_rows)
     elif job.data != NULL and units.unit_bytes:
-        memcpy(sums, data, units.unit_bytes)
+        copy_bytes(job, sums, data, units.unit_bytes)
     apply_tuples(job, &job.step, marks, out, job.updates, unit * units.unit_tuples, (unit + 1) * units.unit_tuples,
                  status)
     if status[0] != OK:
@@ -75,7 +78,7 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
     if units.accumulates:
         finish_elements(job, marks, sums, data, unit_out, units.unit_rows)
     elif job.divides and units.unit_bytes:
-        divide_rows(&job.step, marks, job.include_self, unit_out, job.row_bytes, units.unit_rows)
+        divide_steps(job, &job.step, marks, unit_out, units.unit_rows)
 
 
 cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t unit, Py_ssize_t stop, char* scratch,

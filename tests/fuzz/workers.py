@@ -32,7 +32,7 @@ class Failure:
 
 def attempt(seed, number, max_team):
     """Run a call; a Failure, or None."""
-    unraisable = []
+    unraisable, hook = [], sys.unraisablehook
     sys.unraisablehook = lambda found: unraisable.append(repr(found.exc_value))
     try:
         check.run(calls.draw(seed, number, max_team))
@@ -42,6 +42,8 @@ def attempt(seed, number, max_team):
         return Failure(number, str(difference))
     except Exception as error:  # of the fuzzer or the reference
         return Failure(number, f"the fuzzer failed: {type(error).__name__}: {error}")
+    finally:
+        sys.unraisablehook = hook
     return None
 
 

@@ -13,6 +13,15 @@ from gatherscatter import reference
 MAX_TEAM = 8  # larger ones take longer than all the rest
 
 
+@pytest.fixture(autouse=True)
+def _environment():
+    """The code of a call sets what is for its own process."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 def small_calls(numbers, seed=0):
     drawn = (calls.draw(seed, number, MAX_TEAM) for number in numbers)
     return (call for call in drawn if not call.is_large)
@@ -82,6 +91,7 @@ def test_the_two_references_agree():
     assert compared > 200
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of memmap: the code ends with its process
 def test_the_code_of_a_call_is_the_call():
     for call in small_calls(range(60), seed=5):
         _, given = call.make()

@@ -12,6 +12,8 @@ cdef extern from *:
     """
     #include <stdint.h>
     #if defined(_WIN32)
+      #define WIN32_LEAN_AND_MEAN
+      #define NOMINMAX
       #include <windows.h>
       static uintptr_t gs_this_thread(void) { return GetCurrentThreadId(); }
       static int64_t gs_now_ms(void) { return (int64_t)GetTickCount64(); }

@@ -124,6 +124,23 @@ def test_pools_of_processes(method):
         assert [future.result(timeout=TIMEOUT) for future in futures] == [300_000] * 6
 
 
+JOBLIB = """
+import joblib
+from test_forks import gather_in_worker
+
+gather_in_worker(0)
+for backend in ("loky", "multiprocessing", "threading"):
+    tasks = [joblib.delayed(gather_in_worker)(seed) for seed in range(6)]
+    assert joblib.Parallel(n_jobs=2, backend=backend, timeout=60)(tasks) == [300_000] * 6
+"""
+
+
+@pytest.mark.slow
+def test_joblib():
+    run = run_python("-c", JOBLIB, timeout=2 * TIMEOUT, quiet=True, **SETTINGS)
+    assert how_it_ended(run) is None
+
+
 POOL = """
 import multiprocessing, sys
 import numpy as np

@@ -150,6 +150,10 @@ class TestReferences:
         assert gs.scatter_nd(data, indices, updates).ravel().tolist() == [2.0, 10.0]
         assert gs.gather_nd(data, indices).tolist() == [10.0, 10.0]
         assert gs.gather_nd(np.full((1,) * 64, "a", object), indices).tolist() == ["a", "a"]
+        assert gs.gather_nd(data, np.zeros(0, int)).ravel().tolist() == [10.0, 10.0]
+        assert gs.gather(data, np.zeros((), int)).shape == (1,) * 62 + (2,)
+        with pytest.raises(IndexError):
+            gs.gather_nd(np.zeros((2, *(0,) * 63), object), [[2]])
         assert gs.scatter_nd(data, indices, updates, out=data) is data
         assert data.ravel().tolist() == [2.0, 10.0]
 

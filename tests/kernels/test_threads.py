@@ -10,6 +10,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from gatherscatter._kernels import threads as kernel
+from gatherscatter.backends import kernels
 from libraries import needs
 
 
@@ -144,6 +145,13 @@ print(np.array_equal(result, np.bincount(indices, minlength=9_000_000)))
 def test_far_more_threads_than_the_tables_were_made_for():
     run = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=120)
     assert run.stdout.strip() == "True", (run.returncode, run.stderr)
+
+
+@pytest.mark.parametrize("n_threads", [129, 200, 256])
+def test_more_pieces_of_rows_than_tasks(n_threads):
+    data = np.arange(700 * 65536, dtype="u1").reshape(700, 65536)
+    with kernels.forced(n_threads):
+        np.testing.assert_array_equal(gs.gather(data, np.arange(700)[::-1]), data[::-1])
 
 
 def test_many_python_threads_at_once():

@@ -36,6 +36,7 @@ cdef enum:
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
     PREFETCH_DISTANCE = 1 << 11  # in bytes of rows
     MAX_BATCH = 64              # updates that are combined in one call
+    ASKING = 1 << 10            # updates or rows between two questions for signals
 
 cdef struct Rows:
     const Job* job
@@ -237,7 +238,9 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
     cdef int64_t update_offsets[MAX_BATCH]
     cdef Py_ssize_t row_bytes = rows.job.row_bytes, at = row, n, i
     cdef bint is_first = True
-    while first < stop and not is_interrupted(rows.job.interrupts, batch * row_bytes >> 2):
+    while first < stop:
+        if (first & (ASKING - 1)) < batch and is_interrupted(rows.job.interrupts, ASKING * row_bytes >> 2):
+            return
         n = min(batch, stop - first)
         for i in range(n):
             while rows.end[at] <= first + i:
@@ -297,7 +300,9 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef Py_ssize_t last, n, n_bytes
     cdef const char* data
     cdef char* out
-    while row < stop and not is_interrupted(job.interrupts, batch * job.row_bytes >> 3):
+    while row < stop:
+        if (row & (ASKING - 1)) < batch and is_interrupted(job.interrupts, ASKING * job.row_bytes >> 3):
+            return
         n = min(batch, stop - row)
         n_bytes = n * job.row_bytes
         last = rows.end[row + n - 1]
@@ -361,9 +366,9 @@ cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t widt
     for block in range((rows.n + OWNED - 1) // OWNED):
         n = select_owned(rows, block, <uint32_t>low, <uint32_t>width, owned, owned_rows, &below)
         j = 0
-        if is_interrupted(job.interrupts, OWNED):
+        if is_interrupted(job.interrupts, OWNED + (n * job.row_bytes >> 2)):
             return
-        while j < n and not is_interrupted(job.interrupts, batch * job.row_bytes >> 2):
+        while j < n:
             m = min(batch, n - j)
             for i in range(m):
                 offsets[i] = owned_rows[j + i] * job.row_bytes

@@ -117,7 +117,7 @@ def fuzz(session):
 
 @nox.session
 def faults(session):
-    """Inject failures: of allocations and threads, signals, races, forks, arrays that lie; -s prints the figures."""
+    """Inject failures: of allocations, threads and arrays; signals, races, forks. -rP prints the figures."""
     install(session, ".[test]")
     session.run("pytest", "tests/faults", "-m", "slow or not slow", *session.posargs)
 

@@ -56,13 +56,8 @@ def gather(
     try:
         return backend.gather(data, indices, plan, fill_value, out)
     except _RAISED as error:
-        explained = _too_large(error, plan, data, "", plan.shape)
-        if explained is None:
-            raise
-        try:
-            raise explained from None
-        finally:
-            del explained  # it holds this frame, and so the caller's arrays
+        _raise_if_too_large(error, plan, data, "", plan.shape)
+        raise
 
 
 def scatter(
@@ -106,29 +101,23 @@ def scatter(
     try:
         return backend.scatter(data, indices, updates, plan, out)
     except _RAISED as error:
-        explained = _too_large(error, plan, data, *max(("", plan.data), ("updates", plan.shape), key=_n_elements))
-        if explained is None:
-            raise
-        try:
-            raise explained from None
-        finally:
-            del explained  # it holds this frame, and so the caller's arrays
+        _raise_if_too_large(error, plan, data, *max(("", plan.data), ("updates", plan.shape), key=_n_elements))
+        raise
 
 
 def _n_elements(named: tuple[str, plans.Shape]) -> int:
     return math.prod(n or 1 for n in named[1])  # as NumPy counts them
 
 
-def _too_large(error: Exception, plan: plans.Plan, data: Any, argument: str, shape: plans.Shape) -> Exception | None:
-    """Our error for an array that a library could not make; None if its error is another."""
+def _raise_if_too_large(error: Exception, plan: plans.Plan, data: Any, argument: str, shape: plans.Shape) -> None:
+    """Raise our error for an array that a library could not make. Return if its error is another."""
     if str(error).startswith(f"{plan.operator.name}: "):
-        return None
+        return
     if isinstance(error, MemoryError) and type(error).__module__ not in ("builtins", "numpy._core._exceptions"):
-        return None  # of a signal's handler
+        return  # of a signal's handler
     n_bytes = _n_elements((argument, shape)) * int(getattr(data.dtype, "itemsize", 1))
-    if n_bytes <= sys.maxsize and not isinstance(error, MemoryError):
-        return None
-    return errors.too_large(plan.operator, argument, shape, n_bytes)
+    if n_bytes > sys.maxsize or isinstance(error, MemoryError):
+        raise errors.too_large(plan.operator, argument, shape, n_bytes) from None
 
 
 # For dialects

@@ -1,4 +1,4 @@
-"""For test_inconsistent.py, in a process of its own: arguments that lie about themselves, or change others meanwhile.
+"""For test_inconsistent.py, in a process of its own: arguments with false attributes, or that change others meanwhile.
 
 Argument: the number of the first case.
 """

@@ -22,7 +22,7 @@ OMP = "libgomp"  # ends the process where it gets no memory
 
 
 class CAllocations:
-    """malloc and its kin, and mmap."""
+    """malloc and related functions, and mmap."""
 
     def __init__(self):
         self.hook = Hook()
@@ -38,7 +38,7 @@ class CAllocations:
 
 
 class PythonAllocations:
-    """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and their kin."""
+    """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and related functions."""
 
     def __init__(self):
         import _testcapi

@@ -62,9 +62,9 @@ class Arrays:
 
 
 def guarded(array, n_bytes=0):
-    """A copy of the array between guards, and the bytes of both; n_bytes: room for the array, if more than its own."""
-    room = max(array.nbytes, n_bytes)
-    memory = np.full(room + 2 * GUARD, PATTERN, np.uint8)
+    """A copy of the array between guards, and the bytes of both; n_bytes: between the guards, if more than its own."""
+    size = max(array.nbytes, n_bytes)
+    memory = np.full(size + 2 * GUARD, PATTERN, np.uint8)
     copy = memory[GUARD : GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy, memory

@@ -27,7 +27,7 @@ def test_allocations_of_the_c_library(function, strategy, lasts):
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "strategy"), fault_calls.RECIPES)
 def test_allocations_of_python(function, strategy):
-    """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and their kin, by the hook of CPython's own tests."""
+    """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and related functions, by the hook of CPython's own tests."""
     faults, trials = run_cases("fail_allocations.py", "python", "once", function, strategy, timeout=600)
     print(f"{trials} trials")  # shown by -rP
     assert trials > 100

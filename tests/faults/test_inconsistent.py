@@ -1,4 +1,4 @@
-"""Arrays that lie about their shape, and arguments that change the arrays of their own call: an error, or a result."""
+"""Arrays with false attributes, and arguments that change the arrays of their own call: an error, or a result."""
 
 import gatherscatter as gs
 import numpy as np

@@ -5,6 +5,7 @@ import signal
 import time
 
 import fault_calls
+import gatherscatter as gs
 import numpy as np
 import pytest
 from fault_hook import how_it_ended, run_python
@@ -172,8 +173,6 @@ def test_a_long_gather_ends(timer, strategy):
     data, indices = np.zeros(n, "f4"), rng.integers(0, n, n)
     if strategy == "columns":
         data, indices = data.reshape(-1, 4000), (indices % (n // 4000)).reshape(-1, 4000)
-    import gatherscatter as gs
-
     function = gs.gather_elements if strategy == "columns" else gs.gather
     with kernels.forced(1, gather=strategy):
         started = time.perf_counter()
@@ -182,3 +181,66 @@ def test_a_long_gather_ends(timer, strategy):
         started = time.perf_counter()
         assert timer(took / 10, function, data, indices)  # else it went on to its end
         print(f"{time.perf_counter() - started:.3f} s of {took:.3f} s")
+
+
+def test_an_exception_of_a_handler_is_not_replaced():
+    """Nor is its MemoryError taken for one of a result that is too large."""
+
+    class Mine(MemoryError):
+        pass
+
+    def handle(*_):
+        raise Mine("of the handler")
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Mine, match="of the handler"):
+            gs.gather_nd(np.empty((4, 0), "u1"), np.broadcast_to(np.int8(0), (2**40, 2**22, 1)))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.slow
+def test_a_handler_that_locks_out():
+    out = np.ones((40_000, 1000), "f4")
+
+    def handle(*_):
+        out.flags.writeable = False
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        data, indices = np.zeros((40_000, 2000), "f4")[:, ::2], np.broadcast_to(np.int64(0), (2**31, 2))
+        with pytest.raises(RuntimeError, match="flags of an array changed during the call"):
+            gs.scatter_nd(data, indices, np.broadcast_to(np.float32(1), (2**31,)), out=out)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert (out == 1).all()
+
+
+DAEMON = """
+import threading, time
+import numpy as np
+import gatherscatter as gs
+
+gs.set_num_threads(1)
+n = 20_000_000
+indices, updates = np.random.default_rng(0).integers(0, n, n), np.ones(n, "f4")
+
+def run():
+    data = np.zeros(n, "f4")
+    while True:
+        gs.scatter(data, indices, updates, reduction="add")
+
+threading.Thread(target=run, daemon=True).start()
+time.sleep(0.5)
+"""
+
+
+@pytest.mark.slow
+def test_the_interpreter_ends_while_a_daemon_thread_is_in_a_kernel():
+    for _ in range(6):  # without the rule that only the main thread asks, half of them aborted
+        assert how_it_ended(run_python("-c", DAEMON, timeout=60)) is None

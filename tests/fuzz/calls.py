@@ -138,10 +138,10 @@ def _draw_shapes(call, random):
     indexed = [_side(random) if random.random() < 0.9 else random.randrange(1, 300) for _ in range(k)]
     if random.random() < 0.04:
         many = random.choice((4, 20, 64))
-        room = MAX_AXES - len(batch) - len(front) - max(len(tuples), k) - len(row) - 1
+        n_free = MAX_AXES - len(batch) - len(front) - max(len(tuples), k) - len(row) - 1
         parts = [batch, row] + ([front] if not kind else []) + ([tuples] if kind != "nd" or k == 0 else [])
         for part in parts:
-            _with_ones(random, part, random.randrange(max(min(many, room) // len(parts) + 1, 1)))
+            _with_ones(random, part, random.randrange(max(min(many, n_free) // len(parts) + 1, 1)))
         if kind == "nd" and random.random() < 0.3:
             more = random.randrange(max(MAX_AXES - len(batch) - len(indexed) - len(row), 0) + 1)
             _with_ones(random, indexed, min(more, MAX_AXES - len(batch) - len(tuples) - len(row)))

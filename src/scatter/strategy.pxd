@@ -6,10 +6,10 @@ from common.strategies cimport (
 from common.threads cimport n_tasks_for
 from scatter.columns cimport Columns
 from scatter.job cimport Job
-from scatter.partition cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.private cimport can_be_private
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.rows cimport Rows, describe_rows
+from scatter.tiles cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.units cimport Units
 
 cdef extern from *:

@@ -1,0 +1,219 @@
+"""Messages about arrays and scalars: their types, dtypes, values, devices and memory."""
+
+from collections.abc import Iterable, Sequence
+
+from gatherscatter.errors.text import a, cast, kind_of, listed, shown, type_name
+from gatherscatter.operators import ELEMENTS, ND, Operator
+
+# How to convert an array of another library to one of this library.
+_MAKERS = {
+    "numpy": "numpy.asarray",
+    "torch": "torch.asarray",
+    "jax": "jax.numpy.asarray",
+    "cupy": "cupy.asarray",
+    "dask": "numpy.asarray",  # a Dask call accepts NumPy arrays
+    "array_api_strict": "array_api_strict.asarray",
+}
+
+
+def changed_meanwhile(op: Operator, what: str = "") -> RuntimeError:
+    return RuntimeError(f"{op.name}: {what or op.indices} changed during the call; change nothing before it returns")
+
+
+def no_memory(op: Operator) -> MemoryError:
+    return MemoryError(
+        f"{op.name}: no memory to note which destinations have updates; pass fewer rows of data at a time"
+    )
+
+
+def updates_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+    found, expected = tuple(found), tuple(expected)
+    fix = f"pass shape {expected}, or a Python scalar"
+    if len(found) <= len(expected) and all(n in (1, m) for n, m in zip(found[::-1], expected[::-1], strict=False)):
+        return ValueError(
+            f"{op.name}: {op.updates} has shape {found} and is not broadcast; "
+            f"pass broadcast_to({op.updates}, {expected})"
+        )
+    if len(found) == 2 and found[::-1] == expected:
+        fix = f"pass shape {expected}, which {op.updates}.T has"
+    return ValueError(f"{op.name}: {op.updates} has shape {found}; {fix}")
+
+
+def updates_dtype(op: Operator, found: object, expected: object) -> TypeError:
+    kinds = ("bool", "int", "float", "complex")
+    ours, theirs = kind_of(expected), kind_of(found)
+    # Suggest a cast to the wider kind, which loses no values.
+    data_is_narrower = ours in kinds and theirs in kinds and kinds.index(ours) < kinds.index(theirs)
+    if data_is_narrower:
+        fix = cast(op.data, expected, f"{op.updates}.dtype")
+    else:
+        fix = cast(op.updates, found, f"{op.data}.dtype")
+    return TypeError(f"{op.name}: {op.updates} has dtype {found}, but {op.data} has {expected}; pass {fix}")
+
+
+def updates_values(op: Operator, found: object, expected: object) -> TypeError:
+    return TypeError(
+        f"{op.name}: {op.updates} is a list of {found} values, "
+        f"not all of which {op.data}'s dtype {expected} holds unchanged; "
+        f"pass values of that dtype, or {op.data} of theirs"
+    )
+
+
+def index_dtype(op: Operator, dtype: object, data: object = None) -> TypeError:
+    """`data`: data's dtype, if known."""
+    kind = kind_of(dtype)
+    if kind == "bool":
+        if op.kind == ND:
+            fix = f"pass the tuples of its true elements, argwhere({op.indices})"
+        elif op.kind == ELEMENTS:
+            fix = f"pass integers, or use where({op.indices}, ..., ...)"
+        else:
+            fix = f"pass the numbers of its true elements, flatnonzero({op.indices})"
+        return TypeError(f"{op.name}: {op.indices} has dtype {dtype}, which makes it a mask; {fix}")
+    fix = f"pass {cast(op.indices, dtype, 'int64')}"
+    if kind_of(data) == "int" and kind in ("float", "complex"):
+        fix += f", or swap {op.data} and {op.indices} if they are the wrong way round"
+    return TypeError(f"{op.name}: {op.indices} has dtype {dtype}, but indices are integers of 8 to 64 bits; {fix}")
+
+
+def index_values(op: Operator, dtype: object) -> TypeError:
+    return TypeError(f"{op.name}: {op.indices} holds {dtype}, but indices are integers; pass integers of 8 to 64 bits")
+
+
+def mixed_libraries(op: Operator, first: tuple[str, object], second: tuple[str, object]) -> TypeError:
+    ours, theirs = type_name(first[1]), type_name(second[1])
+    one, other = op.argument(first[0]), op.argument(second[0])
+    maker = _MAKERS.get(ours.partition(".")[0])
+    fix = f"pass {maker}({other})" if maker else "convert them to one library"
+    return TypeError(f"{op.name}: {one} is {a(ours)} but {other} is {a(theirs)}; {fix}")
+
+
+def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
+    otherwise = "pass an array of integers" if argument == "indices" else "pass an array"
+    argument = op.argument(argument)
+    if value is None:
+        return TypeError(f"{op.name}: {argument} is None; pass an array")
+    name = type_name(value)
+    if name.startswith("tensorflow."):
+        fix = f"call gatherscatter.tensorflow, or pass {argument}.numpy()"
+    elif isinstance(value, type):
+        fix = "pass an array, not its class"
+    elif hasattr(value, "to_dask_array"):
+        fix = f"pass {argument}.to_dask_array(lengths=True)"
+    elif hasattr(value, "to_numpy"):  # pandas, xarray, Polars
+        fix = f"pass {argument}.to_numpy()"
+    elif hasattr(value, "toarray") or hasattr(value, "todense"):  # SciPy's sparse arrays, and others
+        fix = f"pass {argument}.{'toarray' if hasattr(value, 'toarray') else 'todense'}()"
+    elif hasattr(value, "__array__") or name in ("array.array", "bytearray", "memoryview"):
+        fix = f"pass numpy.asarray({argument})"
+    elif isinstance(value, dict):
+        fix = f"pass list({argument}.values())"
+    elif isinstance(value, Iterable):
+        fix = f"pass list({argument})"
+    else:
+        fix = otherwise
+    return TypeError(f"{op.name}: {argument} is {a(name)}, which is not an array; {fix}")
+
+
+def masked(op: Operator, argument: str) -> TypeError:
+    argument = op.argument(argument)
+    return TypeError(
+        f"{op.name}: {argument} is a masked array, whose mask would be lost; pass {argument}.filled(...), "
+        f"or {argument}.data and its mask in two calls"
+    )
+
+
+def meaningful_subclass(op: Operator, argument: str, value: object) -> TypeError:
+    argument = op.argument(argument)
+    return TypeError(
+        f"{op.name}: {argument} is {a(type_name(value))}, whose meaning beyond its numbers would be lost; "
+        f"pass numpy.asarray({argument})"
+    )
+
+
+def not_convertible(op: Operator, argument: str, reason: object) -> ValueError:
+    argument = op.argument(argument)
+    text = " ".join(str(reason).split())
+    if "inhomogeneous" in text or "expected sequence of length" in text:  # NumPy's and PyTorch's messages
+        return ValueError(f"{op.name}: {argument} is a ragged list; pass lists of equal lengths, padded where need be")
+    return ValueError(f"{op.name}: {argument} cannot be made an array ({text.rstrip('.')[:120]}); pass numbers")
+
+
+def out_type(op: Operator, out: object, expected: str) -> TypeError:
+    return TypeError(f"{op.name}: out is {a(type_name(out))}; pass {a(expected)}")
+
+
+def out_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+    found, expected = tuple(found), tuple(expected)
+    return ValueError(f"{op.name}: out has shape {found}, but the result has shape {expected}; pass out of that shape")
+
+
+def out_dtype(op: Operator, found: object, expected: object) -> TypeError:
+    return TypeError(
+        f"{op.name}: out has dtype {found}, but the result has {op.data}'s dtype {expected}; pass out of that dtype"
+    )
+
+
+def out_read_only(op: Operator) -> ValueError:
+    return ValueError(f"{op.name}: out is read-only; pass an array that can be written to")
+
+
+def out_gradient(op: Operator, argument: str) -> RuntimeError:
+    return RuntimeError(
+        f"{op.name}: {op.argument(argument)} requires grad, and autograd cannot differentiate a call with out=; leave "
+        f"out= away, or call {op.name} in torch.no_grad()"
+    )
+
+
+def out_inference(op: Operator) -> RuntimeError:
+    return RuntimeError(
+        f"{op.name}: out is an inference tensor, which only torch.inference_mode() may write to; pass out.clone()"
+    )
+
+
+def storage(op: Operator, argument: str, shape: Sequence[int], n_bytes: int) -> ValueError:
+    return ValueError(
+        f"{op.name}: {op.argument(argument)} has shape {tuple(shape)}, but its storage has only {n_bytes} bytes; "
+        "restore it by untyped_storage().resize_()"
+    )
+
+
+def not_scalar(op: Operator, argument: str, shape: Sequence[int]) -> ValueError:
+    argument = op.argument(argument)
+    return ValueError(f"{op.name}: {argument} has shape {tuple(shape)}; pass a scalar")
+
+
+def not_readable(op: Operator, argument: str, value: object) -> TypeError:
+    argument = op.argument(argument)
+    return TypeError(f"{op.name}: {argument}={shown(value)} has no value at the call; pass a Python number")
+
+
+def value_dtype(op: Operator, argument: str, value: object, dtype: object, without: str = "") -> TypeError:
+    """`without`: for a NumPy scalar, the Python type (without a dtype) in which its value would be accepted."""
+    argument = op.argument(argument)
+    fix = f"pass {without}({argument}), without a dtype of its own" if without else "pass a value of that dtype"
+    return TypeError(
+        f"{op.name}: {argument}={shown(value)} cannot be held by {op.data}'s dtype {dtype} unchanged; {fix}"
+    )
+
+
+def devices_differ(op: Operator, argument: str, found: object, expected: object) -> ValueError:
+    argument = op.argument(argument)
+    return ValueError(f"{op.name}: {argument} is on {found}, but {op.data} is on {expected}; move it there")
+
+
+def untraceable_mode(backend: str, op: Operator, mode: str, instead: Iterable[str]) -> NotImplementedError:
+    reason = f"an error cannot depend on values that are only known later; pass mode= one of {listed(instead)}"
+    return cannot(backend, op, f"mode={mode!r} with traced {op.indices} (jit, vmap)", reason)
+
+
+def cannot(backend: str, op: Operator, argument: str, reason: str) -> NotImplementedError:
+    return NotImplementedError(f"{op.name}: the {backend} backend cannot do {argument}: {reason}")
+
+
+def source_dtype(op: Operator, argument: str, dtype: object, accepted: Iterable[str]) -> TypeError:
+    """A dtype that the source's document does not allow."""
+    return TypeError(
+        f"{op.name}: {op.argument(argument)} has dtype {dtype}, but {op.source} takes {', '.join(accepted)}: "
+        "convert it to one of these"
+    )

@@ -1,0 +1,51 @@
+"""Messages about options."""
+
+from collections.abc import Iterable, Sequence
+
+from gatherscatter.errors.text import listed, nearest, shown
+from gatherscatter.operators import Operator
+
+
+def unknown_word(op: Operator, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
+    meant = nearest(str(word), accepted)
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    return ValueError(f"{op.name}: {argument}={shown(word)} is not one of {listed(accepted)}{hint}")
+
+
+def foreign_mode(op: Operator, mode: str, instead: str) -> ValueError:
+    family = "scatters" if mode == "drop" else "gathers"
+    return ValueError(f"{op.name}: mode={mode!r} is for {family} only; use mode={instead!r}")
+
+
+def not_integer(op: Operator, argument: str, value: object) -> TypeError:
+    fix = "pass an int"
+    if (isinstance(value, float) and value.is_integer()) or (isinstance(value, str) and value.isdecimal()):
+        fix = f"pass {argument}={int(value)}"
+    elif argument == "axis" and value is None:
+        fix = f"for all elements in one row pass reshape({op.data}, (-1,)) and axis=0"
+    elif argument == "axis" and isinstance(value, (tuple, list)):
+        fix = f"pass one axis, or call {op.name.partition('_')[0]}_nd for several"
+    return TypeError(f"{op.name}: {argument}={shown(value)} is not an integer; {fix}")
+
+
+def not_bool(op: Operator, argument: str, value: object) -> TypeError:
+    return TypeError(f"{op.name}: {argument}={shown(value)} is not a bool; pass True or False")
+
+
+def not_string(op: Operator, argument: str, value: object, accepted: Sequence[str] = ()) -> TypeError:
+    # None by its repr, functions such as max and numpy.add by their names.
+    meant = nearest(str(getattr(value, "__name__", value)), accepted)
+    fix = f"did you mean {meant!r}?" if meant else f"pass one of {listed(accepted)}" if accepted else "pass a str"
+    return TypeError(f"{op.name}: {argument}={shown(value)} is not a string; {fix}")
+
+
+def since_version(op: Operator, what: str, version: str) -> ValueError:
+    """A feature that this version lacks. `version`: the one that introduced it."""
+    return ValueError(f"{op.name}: {what}; it comes with {version}")
+
+
+def reduction_dtype(op: Operator, reduction: str, dtype: object, supported: Iterable[str]) -> TypeError:
+    return TypeError(
+        f"{op.name}: reduction={reduction!r} is not for dtype {dtype}; "
+        f"convert {op.data} and {op.updates} to one that it takes: {', '.join(supported)}"
+    )

@@ -1,0 +1,162 @@
+"""Messages about shapes, and about indices that are out of bounds."""
+
+import sys
+from collections.abc import Sequence
+
+from gatherscatter.errors.text import n_axes, shown
+from gatherscatter.operators import Operator
+
+
+def out_of_bounds(
+    op: Operator,
+    position: Sequence[int],
+    found: int | tuple[int, ...],
+    shape: Sequence[int],
+    axis: int,
+    index: int,
+) -> IndexError:
+    """`found`: the tuple, or single index, at that position of the indices. `index`: the bad index in it."""
+    place = f"{op.indices}[{', '.join(map(str, position))}]" if position else op.indices
+    reason = f", and {op.negatives}" if index < 0 and op.negatives else ""
+    return IndexError(
+        f"{op.name}: {place} = {found} is out of bounds for {op.data} of shape {tuple(shape)}: "
+        f"axis {axis} has size {shape[axis]}{reason}"
+    )
+
+
+def empty_axis(op: Operator, shape: Sequence[int], axis: int) -> IndexError:
+    return IndexError(
+        f"{op.name}: no index can be placed in axis {axis} of {op.data} of shape {tuple(shape)}: it has size 0"
+    )
+
+
+def too_large(op: Operator, argument: str, shape: Sequence[int], n_bytes: int) -> Exception:
+    """For more bytes than a size has, and for more than the system gives."""
+    what = f"{op.argument(argument) if argument else 'a result'} of shape {tuple(shape)}"
+    if n_bytes > sys.maxsize:
+        return ValueError(
+            f"{op.name}: {what} would be {n_bytes} bytes, more than an array can have; pass fewer indices"
+        )
+    return MemoryError(f"{op.name}: no memory for {what}, {n_bytes} bytes; pass fewer indices at a time")
+
+
+def many_axes(op: Operator, argument: str, n: int, most: int) -> ValueError:
+    name = op.argument(argument) if argument else op.indices
+    what = name if argument else "the result"
+    return ValueError(f"{op.name}: {what} has {n} axes, but at most {most} are possible; pass {name} with fewer axes")
+
+
+def shape_rule(op: Operator, rule: str) -> ValueError:
+    return ValueError(f"{op.name}: {rule}")
+
+
+def no_axis(op: Operator) -> ValueError:
+    return ValueError(f"{op.name}: {op.data} has shape () and so no axis to index; pass reshape({op.data}, (1,))")
+
+
+def no_tuples(op: Operator) -> ValueError:
+    return ValueError(
+        f"{op.name}: {op.indices} has shape () and so no last axis that holds the tuples; "
+        f"pass reshape({op.indices}, (1,))"
+    )
+
+
+def axis_range(op: Operator, axis: int, data: Sequence[int]) -> ValueError:
+    r = len(data)
+    return ValueError(
+        f"{op.name}: axis={shown(axis)} is not in [{-r}, {r - 1}] for {op.data} of shape {tuple(data)}; "
+        "pass 0 for its first axis, -1 for its last"
+    )
+
+
+def batch_range(
+    op: Operator, batch_dims: int, highest: int, data: Sequence[int], indices: Sequence[int], axis: int | None
+) -> ValueError:
+    fix = f"0 to {highest}" if highest else "0"
+    if batch_dims < 0:
+        reason = "it is a number of leading axes"
+    elif axis is not None and highest == axis:
+        reason = f"batch axes stand in front of axis={axis}"
+        fix += ", or a later axis" if axis < len(data) - 1 else ""
+    elif axis is None and highest == len(data):
+        reason = f"{op.data} of shape {tuple(data)} has {n_axes(highest)}"
+    else:
+        in_front = " in front of its tuples" if axis is None else ""
+        reason = f"{op.indices} of shape {tuple(indices)} has {n_axes(highest)}{in_front}"
+    return ValueError(f"{op.name}: batch_dims={shown(batch_dims)} is not in [0, {highest}], since {reason}; pass {fix}")
+
+
+def batch_sizes(op: Operator, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
+    ours, theirs = tuple(data[:batch_dims]), tuple(indices[:batch_dims])
+    if all(m in (1, n) for n, m in zip(ours, theirs, strict=True)):
+        fix = f"they are not broadcast: pass broadcast_to({op.indices}, {ours + tuple(indices[batch_dims:])})"
+    else:
+        fix = "pass arrays that have them in common, or another batch_dims"
+    return ValueError(
+        f"{op.name}: with batch_dims={batch_dims} {op.data} and {op.indices} share their leading sizes, "
+        f"but {op.data} has {ours} and {op.indices} {theirs}; {fix}"
+    )
+
+
+def long_tuples(op: Operator, data: Sequence[int], indices: Sequence[int], batch_dims: int) -> ValueError:
+    data, indices = tuple(data), tuple(indices)
+    left = len(data) - batch_dims
+    beyond = f" beyond batch_dims={batch_dims}" if batch_dims else ""
+    if left == 0:
+        fix = "pass a smaller batch_dims" if batch_dims else f"pass reshape({op.data}, (1,))"
+    elif not batch_dims and len(indices) > 1 and 1 < indices[0] <= left:  # as returned by numpy.nonzero
+        fix = f"tuples stand along the last axis: pass moveaxis({op.indices}, 0, -1)"
+    else:
+        fix = f"for tuples of 1 index pass {op.indices}[{':' if len(indices) == 1 else '...'}, None]"
+    n = next(reversed(indices))
+    held = "1 index" if n == 1 else f"{n} indices"
+    return ValueError(
+        f"{op.name}: {op.indices} of shape {indices} holds tuples of {held}, "
+        f"but {op.data} of shape {data} has {n_axes(left)}{beyond}; {fix}"
+    )
+
+
+def other_rank(op: Operator, data: Sequence[int], indices: Sequence[int]) -> ValueError:
+    return ValueError(
+        f"{op.name}: {op.indices} of shape {tuple(indices)} has {n_axes(len(indices))}, "
+        f"but {op.data} of shape {tuple(data)} "
+        f"has {len(data)}; pass as many, or call {op.name.partition('_')[0]}, which takes any"
+    )
+
+
+def longer(op: Operator, data: Sequence[int], indices: Sequence[int], axis: int, other: int) -> ValueError:
+    return ValueError(
+        f"{op.name}: {op.indices} of shape {tuple(indices)} is longer than {op.data} of shape {tuple(data)} "
+        f"along axis {other}, "
+        f"but only axis={axis} may be longer; pass shorter {op.indices}, or axis={other}"
+    )
+
+
+def unknown_size(op: Operator, argument: str, axis: int) -> ValueError:
+    argument = op.argument(argument)
+    return ValueError(
+        f"{op.name}: {argument} has unknown chunk sizes along axis {axis}, which has to be known; "
+        f"call {argument}.compute_chunk_sizes() first"
+    )
+
+
+def unknown_chunks(op: Operator, axis: int, indices: int, updates: int) -> ValueError:
+    return ValueError(
+        f"{op.name}: along axis {axis} {op.indices} has {indices} chunks but {op.updates} has {updates}, "
+        "and chunks of unknown sizes cannot be rechunked; call compute_chunk_sizes() on both first"
+    )
+
+
+def chunk_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
+    return ValueError(
+        f"{op.name}: a chunk of {op.updates} has shape {tuple(found)}, "
+        f"but the chunk of {op.indices} has {tuple(expected)}; "
+        f"pass {op.updates} with chunks of the same sizes"
+    )
+
+
+def no_tuple_length(op: Operator, n_axes: int) -> ValueError:
+    return ValueError(
+        f"{op.name}: {op.indices} is an empty list, which does not say how long its tuples are; "
+        f"pass an array of integers of shape (0, {n_axes})"
+    )

@@ -31,9 +31,12 @@ def gather(
     batch_dims: Any = 0,
     mode: Any = "raise",
     fill_value: Any = 0,
+    wrap_negative_indices: Any = True,
     out: Any = None,
 ) -> Any:
     """A gather. For kind ND `axis` is 0; for kind ELEMENTS `batch_dims` is 0."""
+    if wrap_negative_indices is not True:
+        op = plans.without_negatives(op, wrap_negative_indices)
     backend = _known.get((type(data), type(indices)))
     if backend is None:
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
@@ -70,19 +73,27 @@ def scatter(
     reduction: Any = "none",
     include_self: Any = True,
     mode: Any = "raise",
+    wrap_negative_indices: Any = True,
+    accumulate_dtype: Any = None,
     out: Any = None,
 ) -> Any:
     """A scatter; the arguments are as in `gather`."""
+    if wrap_negative_indices is not True:
+        op = plans.without_negatives(op, wrap_negative_indices)
     backend = _known.get((type(data), type(indices), type(updates)))
     if backend is None:
         arguments = {"data": data, "indices": indices, "updates": updates}
         backend, (data, indices, updates) = dispatch.route(op, arguments)
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    options = axis, batch_dims, reduction, mode, include_self
-    result = backend.try_scatter(op, data, indices, updates, options, out)
-    if result is not None:
-        return result
+    accumulates = ""
+    if accumulate_dtype is not None:
+        accumulates = plans.accumulate_dtype(op, accumulate_dtype, backend.dtype_name(data))
+    if not accumulates:
+        options = axis, batch_dims, reduction, mode, include_self
+        result = backend.try_scatter(op, data, indices, updates, options, out)
+        if result is not None:
+            return result
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:
@@ -94,12 +105,15 @@ def scatter(
     if type(include_self) is not bool:
         include_self = plans.boolean(op, "include_self", include_self)
     try:
-        plan = plans.scatter(op, data.shape, indices.shape, axis, batch_dims, mode, reduction, include_self)
+        plan = plans.scatter(
+            op, data.shape, indices.shape, axis, batch_dims, mode, reduction, include_self, accumulates
+        )
     except ValueError:
         dispatch.check_index_dtype(op, data, indices)
         raise
+    call = backend.scatter_wide if accumulates else backend.scatter
     try:
-        return backend.scatter(data, indices, updates, plan, out)
+        return call(data, indices, updates, plan, out)
     except _RAISED as error:
         _raise_if_too_large(error, plan, data, *max(("", plan.data), ("updates", plan.shape), key=_n_elements))
         raise

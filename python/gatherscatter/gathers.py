@@ -5,6 +5,7 @@
 
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from gatherscatter import core, threads
@@ -26,6 +27,7 @@ def gather(
     batch_dims: IntLike = 0,
     mode: str = "raise",
     fill_value: Any = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: Any = None,
 ) -> Any:
     """Gather slices of `data` along one axis.
@@ -49,6 +51,8 @@ def gather(
         How to treat an index that is out of bounds: see `gather_nd`.
     fill_value : scalar, default 0
         Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype.
+    wrap_negative_indices : bool, default True
+        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
     out : array, optional
         Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
 
@@ -94,14 +98,23 @@ def gather(
            [4, 4]])
     """
     if type(data) is ndarray:
-        result = try_gather(AXIS, True, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit)
+        result = try_gather(
+            AXIS, wrap_negative_indices, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit
+        )
         if result is not None:
             return result
-    return core.gather(GATHER, data, indices, axis, batch_dims, mode, fill_value, out)
+    return core.gather(GATHER, data, indices, axis, batch_dims, mode, fill_value, wrap_negative_indices, out)
 
 
 def gather_nd(
-    data: Any, indices: Any, *, batch_dims: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
+    data: Any,
+    indices: Any,
+    *,
+    batch_dims: IntLike = 0,
+    mode: str = "raise",
+    fill_value: Any = 0,
+    wrap_negative_indices: bool | np.bool = True,
+    out: Any = None,
 ) -> Any:
     """Gather elements or slices of `data` by tuples of indices.
 
@@ -126,6 +139,8 @@ def gather_nd(
     fill_value : scalar, default 0
         Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype (an empty string,
         the epoch).
+    wrap_negative_indices : bool, default True
+        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
     out : array, optional
         Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
 
@@ -179,14 +194,23 @@ def gather_nd(
     array([-9,  3])
     """
     if type(data) is ndarray:
-        result = try_gather(ND, True, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit)
+        result = try_gather(
+            ND, wrap_negative_indices, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit
+        )
         if result is not None:
             return result
-    return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, out)
+    return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, wrap_negative_indices, out)
 
 
 def gather_elements(
-    data: Any, indices: Any, *, axis: IntLike = 0, mode: str = "raise", fill_value: Any = 0, out: Any = None
+    data: Any,
+    indices: Any,
+    *,
+    axis: IntLike = 0,
+    mode: str = "raise",
+    fill_value: Any = 0,
+    wrap_negative_indices: bool | np.bool = True,
+    out: Any = None,
 ) -> Any:
     """Gather one element of `data` for each element of `indices`, along one axis.
 
@@ -207,6 +231,8 @@ def gather_elements(
         How to treat an index that is out of bounds: see `gather_nd`.
     fill_value : scalar, default 0
         Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype.
+    wrap_negative_indices : bool, default True
+        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
     out : array, optional
         Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
 
@@ -248,7 +274,9 @@ def gather_elements(
            [4]])
     """
     if type(data) is ndarray:
-        result = try_gather(ELEMENTS, True, data, indices, axis, 0, mode, fill_value, out, threads.limit)
+        result = try_gather(
+            ELEMENTS, wrap_negative_indices, data, indices, axis, 0, mode, fill_value, out, threads.limit
+        )
         if result is not None:
             return result
-    return core.gather(GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, out)
+    return core.gather(GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, wrap_negative_indices, out)

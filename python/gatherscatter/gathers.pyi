@@ -2,6 +2,7 @@
 
 from typing import Any, overload
 
+import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter._typing import (
@@ -28,6 +29,7 @@ def gather(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: NDArray[Any] | None = None,
 ) -> NDArray[ScalarT]: ...
 @overload
@@ -39,6 +41,7 @@ def gather(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
@@ -50,6 +53,7 @@ def gather(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -61,6 +65,7 @@ def gather(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -72,6 +77,7 @@ def gather(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: ArrayT | None = None,
 ) -> ArrayT: ...
 @overload
@@ -83,6 +89,7 @@ def gather(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: ArrayT | None = None,
 ) -> ArrayT: ...
 @overload
@@ -93,6 +100,7 @@ def gather_nd(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: NDArray[Any] | None = None,
 ) -> NDArray[ScalarT]: ...
 @overload
@@ -103,6 +111,7 @@ def gather_nd(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
@@ -113,6 +122,7 @@ def gather_nd(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -123,6 +133,7 @@ def gather_nd(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -133,6 +144,7 @@ def gather_nd(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: ArrayT | None = None,
 ) -> ArrayT: ...
 @overload
@@ -143,6 +155,7 @@ def gather_nd(
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: ArrayT | None = None,
 ) -> ArrayT: ...
 @overload
@@ -153,6 +166,7 @@ def gather_elements(
     axis: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: NDArray[Any] | None = None,
 ) -> NDArray[ScalarT]: ...
 @overload
@@ -163,6 +177,7 @@ def gather_elements(
     axis: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
@@ -173,6 +188,7 @@ def gather_elements(
     axis: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -183,6 +199,7 @@ def gather_elements(
     axis: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -193,6 +210,7 @@ def gather_elements(
     axis: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: ArrayT | None = None,
 ) -> ArrayT: ...
 @overload
@@ -203,5 +221,6 @@ def gather_elements(
     axis: IntLike = 0,
     mode: GatherMode = "raise",
     fill_value: object = 0,
+    wrap_negative_indices: bool | np.bool = True,
     out: ArrayT | None = None,
 ) -> ArrayT: ...

@@ -39,6 +39,7 @@ def _operator(like: Operator, name: str, source: str, index_dtypes: tuple[str, .
         source=source,
         index_dtypes=index_dtypes,
         wrap_negative_indices=not positive,
+        broadcasts=False,
         negatives=f"{source} takes no negative index: {positive}" if positive else "",
     )
 

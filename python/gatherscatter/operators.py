@@ -37,12 +37,16 @@ class Operator:
         The source's names of these arguments.
     wrap_negative_indices : bool
         Whether ``i < 0`` means ``i + size``. Otherwise a negative index is out of bounds.
+    broadcasts : bool
+        Whether updates broadcast to their shape.
     negatives : str
         Why a negative index is out of bounds, as the end of a message.
     index_dtypes, data_dtypes : tuple of str
         The dtypes in the source's document, by NumPy's names; empty: all dtypes that the core supports.
     source : str
         The name of that document in messages.
+    strict : Operator or None
+        The operator with ``wrap_negative_indices=False``, if the user may choose it.
     """
 
     name: str
@@ -52,10 +56,12 @@ class Operator:
     indices: str = "indices"
     updates: str = "updates"
     wrap_negative_indices: bool = True
+    broadcasts: bool = True
     negatives: str = ""
     index_dtypes: tuple[str, ...] = ()
     data_dtypes: tuple[str, ...] = ()
     source: str = ""
+    strict: Operator | None = None
 
     def argument(self, role: str) -> str:
         """The source's name of an argument."""
@@ -75,9 +81,16 @@ class Operator:
         return replace(self, **fields)
 
 
-GATHER = Operator("gather", AXIS, scatters=False)
-GATHER_ND = Operator("gather_nd", ND, scatters=False)
-GATHER_ELEMENTS = Operator("gather_elements", ELEMENTS, scatters=False)
-SCATTER = Operator("scatter", AXIS, scatters=True)
-SCATTER_ND = Operator("scatter_nd", ND, scatters=True)
-SCATTER_ELEMENTS = Operator("scatter_elements", ELEMENTS, scatters=True)
+def with_option(name: str, kind: int, *, scatters: bool) -> Operator:
+    """An operator whose user chooses `wrap_negative_indices`."""
+    op = Operator(name, kind, scatters)
+    negatives = "with wrap_negative_indices=False a negative index is out of bounds"
+    return op.replace(strict=op.replace(wrap_negative_indices=False, negatives=negatives))
+
+
+GATHER = with_option("gather", AXIS, scatters=False)
+GATHER_ND = with_option("gather_nd", ND, scatters=False)
+GATHER_ELEMENTS = with_option("gather_elements", ELEMENTS, scatters=False)
+SCATTER = with_option("scatter", AXIS, scatters=True)
+SCATTER_ND = with_option("scatter_nd", ND, scatters=True)
+SCATTER_ELEMENTS = with_option("scatter_elements", ELEMENTS, scatters=True)

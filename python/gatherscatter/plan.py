@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gatherscatter import errors
 from gatherscatter.operators import AXIS, ELEMENTS, MODES, ND, Operator
-from gatherscatter.reductions import REDUCTIONS
+from gatherscatter.reductions import REDUCTIONS, dtype_name, wider_dtypes
 
 Shape = tuple[int, ...]
 
@@ -30,6 +30,7 @@ class Plan(NamedTuple):
     data: Shape  # the shape of data, and of a scatter's result
     reduction: str = "none"
     include_self: bool = True
+    accumulate_dtype: str = ""  # in which sums and products are made; "": data's dtype
 
     @property
     def shape(self) -> Shape:
@@ -89,6 +90,23 @@ def word(operator: Operator, option: str, value: object, accepted: tuple[str, ..
     if found not in accepted:
         raise errors.unknown_word(operator, option, found, accepted)
     return found
+
+
+def without_negatives(operator: Operator, wrap_negative_indices: object) -> Operator:
+    """The operator for this value of the option: negative indices are out of bounds if it is False."""
+    wraps = boolean(operator, "wrap_negative_indices", wrap_negative_indices)
+    return operator if wraps or operator.strict is None else operator.strict
+
+
+def accumulate_dtype(operator: Operator, value: object, dtype: str) -> str:
+    """The name of the dtype to accumulate in; "" for data's own. dtype: data's, by name."""
+    name = dtype_name(value)
+    if name == dtype:
+        return ""
+    wider = wider_dtypes(dtype)
+    if name not in wider:
+        raise errors.accumulate_dtype(operator, value, name, dtype, wider)
+    return name
 
 
 # Shapes
@@ -219,6 +237,7 @@ def scatter(
     mode: str,
     reduction: str,
     include_self: bool,
+    accumulate_dtype: str = "",
 ) -> Plan:
     """The plan of a scatter; arguments are as in `gather`."""
     _check_mode(operator, mode)
@@ -226,7 +245,11 @@ def scatter(
     _check_ranks(plan, indices)
     if reduction not in REDUCTIONS:
         raise errors.unknown_word(operator, "reduction", reduction, tuple(REDUCTIONS))
-    return plan._replace(reduction=reduction, include_self=include_self)
+    if accumulate_dtype and not REDUCTIONS[reduction].rounds:
+        raise errors.no_sum(
+            operator, reduction, accumulate_dtype, tuple(r.name for r in REDUCTIONS.values() if r.rounds)
+        )
+    return plan._replace(reduction=reduction, include_self=include_self, accumulate_dtype=accumulate_dtype)
 
 
 # Explaining a bad index

@@ -5,6 +5,7 @@ The compiled steps on elements are in ``src/scatter/reductions.pxd``.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,9 +20,36 @@ DTYPES: tuple[str, ...] = tuple(code.name.lower() for code in TypeCode if code !
 COMPLEX = ("complex64", "complex128")
 
 
+_KINDS = "biufc"  # from narrow to wide
+_BITS = re.compile(r"\d+$")
+
+
+def wider_dtypes(dtype: str) -> tuple[str, ...]:
+    """The wider dtypes of the same kind, narrowest first."""
+    return tuple(name for name in DTYPES if kind_of(name) == kind_of(dtype) and _bits(name) > _bits(dtype))
+
+
+def holding_dtypes(dtype: str) -> tuple[str, ...]:
+    """The dtypes of the same kind or a wider kind, to which Python's number of this kind is converted."""
+    return tuple(name for name in DTYPES if _KINDS.index(kind_of(name)) >= _KINDS.index(kind_of(dtype)))
+
+
+def _bits(dtype: str) -> int:
+    found = _BITS.search(dtype)
+    return int(found[0]) if found else 0
+
+
+def dtype_name(dtype: Any) -> str:
+    """NumPy's name of a dtype of any library, or of a name of a dtype."""
+    try:
+        return str(np.dtype(dtype).name)
+    except TypeError:  # torch.float32, "bfloat16"
+        return str(dtype).rpartition(".")[2]
+
+
 def kind_of(dtype: str) -> str:
     """NumPy's letter for the kind of a dtype name: "b", "i", "u", "f" or "c"."""
-    return "f" if dtype == "bfloat16" else dtype[0]
+    return "f" if dtype.startswith("bfloat") else dtype[:1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +67,8 @@ class Reduction:
     associative : str
         Kinds of dtypes for which regrouping the updates cannot change a bit of the result. For other kinds the
         updates of a destination must be applied one after the other.
+    rounds : bool
+        Whether a step may round or overflow, so that an `accumulate_dtype` makes a difference.
     idempotent : bool
         Whether ``step(step(a, u), u)`` is ``step(a, u)``.
     identity : callable
@@ -62,6 +92,7 @@ class Reduction:
     code: int
     dtypes: tuple[str, ...]
     associative: str
+    rounds: bool
     idempotent: bool
     identity: Callable[[str], Any]
     step: Callable[[Any, Any], Any] | None
@@ -173,6 +204,7 @@ _NONE = Reduction(
     code=ReductionCode.ASSIGN,
     dtypes=(),
     associative="",
+    rounds=False,
     idempotent=True,
     identity=_no_identity,
     step=None,
@@ -184,6 +216,7 @@ _ADD = Reduction(
     code=ReductionCode.ADD,
     dtypes=DTYPES,
     associative="biu",
+    rounds=True,
     idempotent=False,
     identity=_zero,
     step=_add,
@@ -196,6 +229,7 @@ _MUL = Reduction(
     code=ReductionCode.MUL,
     dtypes=DTYPES,
     associative="biu",
+    rounds=True,
     idempotent=False,
     identity=_one,
     step=_multiply,
@@ -208,6 +242,7 @@ _MAX = Reduction(
     code=ReductionCode.MAX,
     dtypes=_REAL,
     associative="biuf",
+    rounds=False,
     idempotent=True,
     identity=_lowest,
     step=_maximum,
@@ -219,6 +254,7 @@ _MIN = Reduction(
     code=ReductionCode.MIN,
     dtypes=_REAL,
     associative="biuf",
+    rounds=False,
     idempotent=True,
     identity=_highest,
     step=_minimum,

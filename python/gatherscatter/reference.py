@@ -22,10 +22,10 @@ Position = tuple[Any, ...]
 Pairs = Iterable[tuple[Position, Position | None]]
 
 
-def resolve(index: int, size: int, mode: str) -> int | None:
+def resolve(index: int, size: int, mode: str, wraps: bool) -> int | None:
     """The element of an axis that an index refers to in a mode; None if out of bounds with "fill" or "drop"."""
     index = operator.index(index)
-    if index < 0:
+    if index < 0 and wraps:
         index += size
     if 0 <= index < size:
         return index
@@ -42,11 +42,19 @@ def positions(shape: Position) -> Iterable[Position]:
     return itertools.product(*map(range, shape))
 
 
-def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, mode: str = "raise", fill_value: Any = 0) -> Array:
+def gather_nd(
+    data: Array,
+    indices: Array,
+    *,
+    batch_dims: int = 0,
+    mode: str = "raise",
+    fill_value: Any = 0,
+    wrap_negative_indices: bool = True,
+) -> Array:
     b, k = batch_dims, indices.shape[-1]
     result = np.zeros(indices.shape[:-1] + data.shape[b + k :], data.dtype)
     for t in positions(indices.shape[:-1]):
-        where = [resolve(indices[(*t, j)], data.shape[b + j], mode) for j in range(k)]
+        where = [resolve(indices[(*t, j)], data.shape[b + j], mode, wrap_negative_indices) for j in range(k)]
         # With the Ellipsis an element is a 0-d array, not a scalar, so that it is not converted.
         if None not in where:
             result[(*t, ...)] = data[(*t[:b], *where, ...)]
@@ -55,28 +63,28 @@ def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, mode: str = "
     return result
 
 
-def gather_pairs(data: Array, indices: Array, axis: int, batch_dims: int, mode: str) -> Pairs:
+def gather_pairs(data: Array, indices: Array, axis: int, batch_dims: int, mode: str, wraps: bool) -> Pairs:
     """Pairs (position in gather's result or scatter's updates, position in data or None), for every element."""
     b, axis, size = batch_dims, axis % data.ndim, data.shape[axis]
-    resolved = {t: resolve(indices[t], size, mode) for t in positions(indices.shape)}
+    resolved = {t: resolve(indices[t], size, mode, wraps) for t in positions(indices.shape)}
     last = axis + indices.ndim - b
     for t in positions(data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1 :]):
         i = resolved[t[:b] + t[axis:last]]
         yield t, None if i is None else (*t[:axis], i, *t[last:])
 
 
-def gather_nd_pairs(data: Array, indices: Array, batch_dims: int, mode: str) -> Pairs:
+def gather_nd_pairs(data: Array, indices: Array, batch_dims: int, mode: str, wraps: bool) -> Pairs:
     b, k = batch_dims, indices.shape[-1]
     for t in positions(indices.shape[:-1]):
-        where = [resolve(indices[(*t, j)], data.shape[b + j], mode) for j in range(k)]
+        where = [resolve(indices[(*t, j)], data.shape[b + j], mode, wraps) for j in range(k)]
         for row in positions(data.shape[b + k :]):
             yield t + row, None if None in where else (*t[:b], *where, *row)
 
 
-def gather_elements_pairs(data: Array, indices: Array, axis: int, mode: str) -> Pairs:
+def gather_elements_pairs(data: Array, indices: Array, axis: int, mode: str, wraps: bool) -> Pairs:
     axis, size = axis % data.ndim, data.shape[axis]
     for t in positions(indices.shape):
-        i = resolve(indices[t], size, mode)
+        i = resolve(indices[t], size, mode, wraps)
         yield t, None if i is None else (*t[:axis], i, *t[axis + 1 :])
 
 
@@ -91,19 +99,43 @@ def read(data: Array, shape: Position, pairs: Pairs, fill_value: Any) -> Array:
 
 
 def gather(
-    data: Array, indices: Array, *, axis: int = 0, batch_dims: int = 0, mode: str = "raise", fill_value: Any = 0
+    data: Array,
+    indices: Array,
+    *,
+    axis: int = 0,
+    batch_dims: int = 0,
+    mode: str = "raise",
+    fill_value: Any = 0,
+    wrap_negative_indices: bool = True,
 ) -> Array:
     axis %= data.ndim
     shape = data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1 :]
-    return read(data, shape, gather_pairs(data, indices, axis, batch_dims, mode), fill_value)
+    return read(data, shape, gather_pairs(data, indices, axis, batch_dims, mode, wrap_negative_indices), fill_value)
 
 
-def gather_elements(data: Array, indices: Array, *, axis: int = 0, mode: str = "raise", fill_value: Any = 0) -> Array:
-    return read(data, indices.shape, gather_elements_pairs(data, indices, axis, mode), fill_value)
+def gather_elements(
+    data: Array,
+    indices: Array,
+    *,
+    axis: int = 0,
+    mode: str = "raise",
+    fill_value: Any = 0,
+    wrap_negative_indices: bool = True,
+) -> Array:
+    return read(
+        data, indices.shape, gather_elements_pairs(data, indices, axis, mode, wrap_negative_indices), fill_value
+    )
 
 
-def combine(data: Array, updates: Any, pairs: Pairs, reduction: str, include_self: bool) -> Array:
-    """The loop of all scatters. `pairs`: (position in updates, position in data or None), in row-major order."""
+def combine(data: Array, updates: Any, pairs: Pairs, reduction: str, include_self: bool, wide: Any) -> Array:
+    """The loop of all scatters. `pairs`: (position in updates, position in data or None), in row-major order.
+
+    wide: the dtype of the sums and products; None: data's.
+    """
+    if wide is not None:
+        if isinstance(updates, np.ndarray):
+            updates = updates.astype(wide)
+        return combine(data.astype(wide), updates, pairs, reduction, include_self, None).astype(data.dtype)
     result = np.array(data, data.dtype, order="C")
     record = REDUCTIONS[reduction]
     if not isinstance(updates, np.ndarray):
@@ -135,9 +167,11 @@ def scatter(
     reduction: str = "none",
     include_self: bool = True,
     mode: str = "raise",
+    wrap_negative_indices: bool = True,
+    accumulate_dtype: Any = None,
 ) -> Array:
-    pairs = gather_pairs(data, indices, axis, batch_dims, mode)
-    return combine(data, updates, pairs, reduction, include_self)
+    pairs = gather_pairs(data, indices, axis, batch_dims, mode, wrap_negative_indices)
+    return combine(data, updates, pairs, reduction, include_self, accumulate_dtype)
 
 
 def scatter_nd(
@@ -149,8 +183,17 @@ def scatter_nd(
     reduction: str = "none",
     include_self: bool = True,
     mode: str = "raise",
+    wrap_negative_indices: bool = True,
+    accumulate_dtype: Any = None,
 ) -> Array:
-    return combine(data, updates, gather_nd_pairs(data, indices, batch_dims, mode), reduction, include_self)
+    return combine(
+        data,
+        updates,
+        gather_nd_pairs(data, indices, batch_dims, mode, wrap_negative_indices),
+        reduction,
+        include_self,
+        accumulate_dtype,
+    )
 
 
 def scatter_elements(
@@ -162,5 +205,14 @@ def scatter_elements(
     reduction: str = "none",
     include_self: bool = True,
     mode: str = "raise",
+    wrap_negative_indices: bool = True,
+    accumulate_dtype: Any = None,
 ) -> Array:
-    return combine(data, updates, gather_elements_pairs(data, indices, axis, mode), reduction, include_self)
+    return combine(
+        data,
+        updates,
+        gather_elements_pairs(data, indices, axis, mode, wrap_negative_indices),
+        reduction,
+        include_self,
+        accumulate_dtype,
+    )

@@ -29,6 +29,8 @@ def scatter(
     reduction: str = "none",
     include_self: bool | np.bool = True,
     mode: str = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: Any = None,
     out: Any = None,
 ) -> Any:
     """Scatter `updates` into a copy of `data`, at slices along one axis.
@@ -44,9 +46,9 @@ def scatter(
         Initial values of the result. The reduction must support its dtype: see `scatter_nd`.
     indices : array of integers
         Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
-    updates : array or Python scalar
-        Of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` and of data's
-        dtype. A scalar is used for every destination.
+    updates : array or scalar
+        Of data's dtype, and of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` or one that
+        broadcasts to it.
     axis : int, default 0
         The axis of `data` to index. A negative axis counts from the end.
     batch_dims : int, default 0
@@ -57,6 +59,10 @@ def scatter(
         Whether a destination starts from its element of `data`; if False, from its first update.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
         How to treat an index that is out of bounds: see `scatter_nd`.
+    wrap_negative_indices : bool, default True
+        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+    accumulate_dtype : dtype, optional
+        A wider dtype for sums and products: see `scatter_nd`.
     out : array, optional
         Array for the result: see `scatter_nd`. ``out=data`` scatters in place.
 
@@ -97,13 +103,17 @@ def scatter(
     >>> gs.scatter(np.arange(4), [1, -1], 9)
     array([0, 9, 2, 9])
     """
-    if type(data) is ndarray:
+    if type(data) is ndarray and accumulate_dtype is None:
         result = try_scatter(
-            AXIS, True, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out, threads.limit
-        )
+            AXIS, wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out,
+            threads.limit,
+        )  # fmt: skip
         if result is not None:
             return result
-    return core.scatter(SCATTER, data, indices, updates, axis, batch_dims, reduction, include_self, mode, out)
+    return core.scatter(
+        SCATTER, data, indices, updates, axis, batch_dims, reduction, include_self, mode, wrap_negative_indices,
+        accumulate_dtype, out,
+    )  # fmt: skip
 
 
 def scatter_nd(
@@ -115,6 +125,8 @@ def scatter_nd(
     reduction: str = "none",
     include_self: bool | np.bool = True,
     mode: str = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: Any = None,
     out: Any = None,
 ) -> Any:
     """Scatter `updates` into a copy of `data` by tuples of indices.
@@ -133,9 +145,9 @@ def scatter_nd(
     indices : array of integers, shape (…, k)
         Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. ``i < 0`` means ``i + size``. With ``k = 0`` each
         (empty) tuple names the whole batch item.
-    updates : array or Python scalar
-        Of shape ``indices.shape[:-1] + data.shape[b + k:]`` and of data's dtype. A scalar is used for every
-        destination.
+    updates : array or scalar
+        Of data's dtype, and of shape ``indices.shape[:-1] + data.shape[b + k:]`` or one that broadcasts to it. Data's
+        dtype must hold the value of a scalar; its own dtype, if it has one, does not matter.
     batch_dims : int, default 0
         Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
@@ -149,6 +161,11 @@ def scatter_nd(
         How to treat an index outside ``[−size, size)``: raise an `IndexError`; clip it to the nearest end; take it
         modulo the size; or skip the update. With "promise_in_bounds" the caller guarantees that there is none, so a
         backend may skip the check; the NumPy backend checks and raises.
+    wrap_negative_indices : bool, default True
+        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+    accumulate_dtype : dtype, optional
+        For "add", "mul" and "mean": a wider dtype of the kind of data's, such as ``"float32"`` for float16. Sums and
+        products are made in it, in the same order, and rounded to data's dtype once, at the end.
     out : array, optional
         Array for the result, of data's shape and dtype. Any strides; it may overlap the inputs. ``out=data``
         scatters in place.
@@ -178,8 +195,9 @@ def scatter_nd(
     Notes
     -----
     The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
-    "none" the last update in row-major order wins, and float sums round in that order. float16 and bfloat16
-    round after every step and integers wrap around. For bools, "add" and "max" are OR, "mul" and "min" are AND.
+    "none" the last update in row-major order wins, and float sums round in that order. Without `accumulate_dtype`
+    float16 and bfloat16 round after every step. Integers wrap around. For bools, "add" and "max" are OR, "mul" and
+    "min" are AND.
     A scatter uses at most 64 MiB of memory in addition to its result. With ``include_self=False`` it also keeps a mark
     of 1 byte, and for a mean a count of 4 bytes, for each row of data (up to 48 bytes if `out` is not contiguous).
 
@@ -200,13 +218,17 @@ def scatter_nd(
     >>> gs.scatter_nd(np.zeros(3), [[0], [2], [0]], [1.0, 2.0, 4.0], reduction="add")
     array([5., 0., 2.])
     """
-    if type(data) is ndarray:
+    if type(data) is ndarray and accumulate_dtype is None:
         result = try_scatter(
-            ND, True, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out, threads.limit
-        )
+            ND, wrap_negative_indices, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out,
+            threads.limit,
+        )  # fmt: skip
         if result is not None:
             return result
-    return core.scatter(SCATTER_ND, data, indices, updates, 0, batch_dims, reduction, include_self, mode, out)
+    return core.scatter(
+        SCATTER_ND, data, indices, updates, 0, batch_dims, reduction, include_self, mode, wrap_negative_indices,
+        accumulate_dtype, out,
+    )  # fmt: skip
 
 
 def scatter_elements(
@@ -218,6 +240,8 @@ def scatter_elements(
     reduction: str = "none",
     include_self: bool | np.bool = True,
     mode: str = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: Any = None,
     out: Any = None,
 ) -> Any:
     """Scatter one update into a copy of `data` for each element of `indices`, along one axis.
@@ -234,8 +258,8 @@ def scatter_elements(
     indices : array of integers, rank r
         Signed or unsigned, 8 to 64 bits. Along the other axes it may be smaller than `data`, not larger.
         ``i < 0`` means ``i + size``.
-    updates : array or Python scalar
-        Of shape ``indices.shape`` and of data's dtype. A scalar is used for every destination.
+    updates : array or scalar
+        Of data's dtype, and of shape ``indices.shape`` or one that broadcasts to it.
     axis : int, default 0
         The axis of `data` to index. A negative axis counts from the end.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
@@ -244,6 +268,10 @@ def scatter_elements(
         Whether a destination starts from its element of `data`; if False, from its first update.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
         How to treat an index that is out of bounds: see `scatter_nd`.
+    wrap_negative_indices : bool, default True
+        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+    accumulate_dtype : dtype, optional
+        A wider dtype for sums and products: see `scatter_nd`.
     out : array, optional
         Array for the result: see `scatter_nd`. ``out=data`` scatters in place.
 
@@ -285,10 +313,14 @@ def scatter_elements(
     >>> gs.scatter_elements(np.array([1, 2, 3]), [1, 1], [5, 9], reduction="max")
     array([1, 9, 3])
     """
-    if type(data) is ndarray:
+    if type(data) is ndarray and accumulate_dtype is None:
         result = try_scatter(
-            ELEMENTS, True, data, indices, updates, axis, 0, reduction, mode, include_self, out, threads.limit
-        )
+            ELEMENTS, wrap_negative_indices, data, indices, updates, axis, 0, reduction, mode, include_self, out,
+            threads.limit,
+        )  # fmt: skip
         if result is not None:
             return result
-    return core.scatter(SCATTER_ELEMENTS, data, indices, updates, axis, 0, reduction, include_self, mode, out)
+    return core.scatter(
+        SCATTER_ELEMENTS, data, indices, updates, axis, 0, reduction, include_self, mode, wrap_negative_indices,
+        accumulate_dtype, out,
+    )  # fmt: skip

@@ -32,6 +32,8 @@ def scatter(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[ScalarT]: ...
 @overload
@@ -45,6 +47,8 @@ def scatter(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
@@ -58,6 +62,8 @@ def scatter(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -71,6 +77,8 @@ def scatter(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -84,6 +92,8 @@ def scatter(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -97,6 +107,8 @@ def scatter(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: ArrayT | None = None,
 ) -> ArrayT: ...
 @overload
@@ -109,6 +121,8 @@ def scatter_nd(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[ScalarT]: ...
 @overload
@@ -121,6 +135,8 @@ def scatter_nd(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
@@ -133,6 +149,8 @@ def scatter_nd(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -145,6 +163,8 @@ def scatter_nd(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -157,6 +177,8 @@ def scatter_nd(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -169,6 +191,8 @@ def scatter_nd(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: ArrayT | None = None,
 ) -> ArrayT: ...
 @overload
@@ -181,6 +205,8 @@ def scatter_elements(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[ScalarT]: ...
 @overload
@@ -193,6 +219,8 @@ def scatter_elements(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
@@ -205,6 +233,8 @@ def scatter_elements(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -217,6 +247,8 @@ def scatter_elements(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -229,6 +261,8 @@ def scatter_elements(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
@@ -241,5 +275,7 @@ def scatter_elements(
     reduction: Reduction = "none",
     include_self: bool | np.bool = True,
     mode: ScatterMode = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    accumulate_dtype: object = None,
     out: ArrayT | None = None,
 ) -> ArrayT: ...

@@ -42,9 +42,14 @@ def updates(op: Operator, value: Any, shape: tuple[int, ...], dtype: np.dtype[An
     array = cast(array, dtype)
     if array.dtype != dtype:
         raise errors.updates_values(op, array.dtype, dtype)
-    if array.shape != shape:
-        raise errors.updates_shape(op, array.shape, shape)
-    return array
+    if array.shape == shape:
+        return array
+    try:
+        if op.broadcasts:
+            return np.broadcast_to(array, shape)
+    except ValueError:
+        pass
+    raise errors.updates_shape(op, array.shape, shape)
 
 
 def _integers(value: list[Any] | tuple[Any, ...], array: Array) -> Array:
@@ -99,37 +104,29 @@ def element(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> Ar
     if dtype.kind == "O":
         element[()] = given
         return element
+    value = given
     try:
         array = np.asarray(given)
     except (ValueError, TypeError, RuntimeError):  # a traced array, a ragged list, a tensor that keeps a gradient
         raise errors.not_readable(op, argument, given) from None
     if array.ndim != 0:
         raise errors.not_scalar(op, argument, array.shape)
+    if array.dtype.kind in "iufcV":  # of NumPy and ml_dtypes: their numbers count as Python's
+        number = array.item()
+        value = number if type(number) in (int, float, complex) else value
     try:
         with np.errstate(over="raise", invalid="raise"):
-            element[()] = given
+            element[()] = value
             # Weak promotion, as in NEP 50: a Python number fits a dtype of its kind or a wider kind.
-            python_number = type(given) in (int, float, complex)
+            python_number = type(value) in (int, float, complex)
             if python_number and dtype.kind == "V":  # a dtype of ml_dtypes, for which NumPy has no promotion rule
-                rounded = type(given) is float and _kind(dtype) == "f"
-                fits = (_finite(element) or not np.isfinite(given)) if rounded else element == given
+                rounded = type(value) is float and _kind(dtype) == "f"
+                fits = (_finite(element) or not np.isfinite(value)) if rounded else element == value
             else:
-                common = np.result_type(dtype, given if python_number else array.dtype)
+                common = np.result_type(dtype, value if python_number else array.dtype)
                 fits = common == np.result_type(dtype, dtype)  # in native byte order, as `common`
     except (TypeError, ValueError, OverflowError, FloatingPointError):
         fits = False
     if not fits:
-        raise errors.value_dtype(op, argument, given, dtype, _without_dtype(op, argument, given, dtype))
+        raise errors.value_dtype(op, argument, given, dtype)
     return element
-
-
-def _without_dtype(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> str:
-    """For a NumPy scalar of too wide a dtype: the Python type in which its value would fit, or ""."""
-    number = given.item() if isinstance(given, np.generic) else None
-    if type(number) not in (int, float, complex):
-        return ""
-    try:
-        element(op, argument, number, dtype)
-    except TypeError:
-        return ""
-    return type(number).__name__

@@ -144,7 +144,7 @@ def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cn
     return status
 
 
-def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads):
+def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads):
     """Fast path without a plan: the result. None: the call needs a plan, or is an error, and nothing was written.
 
     data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0.
@@ -155,8 +155,8 @@ def try_gather(int kind, bint wrap_negative, data, indices, axis, batch_dims, mo
     cdef Py_ssize_t status
     cdef char element[MAX_WORD_BYTES]
 
-    if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or mode_code < 0
-            or not describe_small(&call, <Kind>kind, data, indices, axis, batch_dims)):
+    if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or type(wrap_negative) is not bool
+            or mode_code < 0 or not describe_small(&call, <Kind>kind, data, indices, axis, batch_dims)):
         return None
     source = data
     if mode_code == SKIP and not write_element(source, fill_value, element):

@@ -315,7 +315,7 @@ def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarra
     return status
 
 
-def try_scatter(int kind, bint wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode, include_self,
+def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode, include_self,
                 out, int n_threads):
     """Fast path without a plan: the result. None: the call needs a plan, or is an error, and nothing was written.
 
@@ -330,7 +330,7 @@ def try_scatter(int kind, bint wrap_negative, data, indices, updates, axis, batc
     cdef char element[MAX_WORD_BYTES]
 
     if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or type(include_self) is not bool
-            or type(reduction) is not str):
+            or type(reduction) is not str or type(wrap_negative) is not bool):
         return None
     found = code_of_name.get(reduction)
     mode_code = mode_of(mode, "drop")

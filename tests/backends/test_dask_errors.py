@@ -87,7 +87,7 @@ WRONG = {
     "updates of another shape": (
         lambda: gs.scatter(LAZY, HALVES, da.zeros((6, 4), chunks=1)),
         ValueError,
-        "scatter: updates has shape (6, 4); pass shape (6, 5), or a Python scalar",
+        "scatter: updates has shape (6, 4); pass shape (6, 5), or one that broadcasts to it",
     ),
     "updates of another dtype": (
         lambda: gs.scatter(LAZY, HALVES, da.zeros((6, 5), chunks=1, dtype="f4")),

@@ -124,10 +124,10 @@ WRONG = {
         IndexError,
         "gather: indices[0] = 7 is out of bounds for data of shape (4, 5): axis 0 has size 4",
     ),
-    "PyTorch: updates are not broadcast": (
-        lambda: gs.scatter(TORCH, [0, 1], torch.zeros(5)),
+    "PyTorch: updates that do not broadcast": (
+        lambda: gs.scatter(TORCH, [0, 1], torch.zeros(2)),
         ValueError,
-        "scatter: updates has shape (5,) and is not broadcast; pass broadcast_to(updates, (2, 5))",
+        "scatter: updates has shape (2,); pass shape (2, 5), or one that broadcasts to it",
     ),
     "PyTorch: updates of another dtype": (
         lambda: gs.scatter(TORCH, [0], torch.zeros((1, 5), dtype=torch.float64)),

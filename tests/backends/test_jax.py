@@ -203,7 +203,7 @@ def test_gradient_of_a_product_with_zeros():
         (
             lambda x: gs.scatter(x, jnp.asarray([0]), jnp.zeros(2)),
             ValueError,
-            "scatter: updates has shape (2,); pass shape (1,), or a Python scalar",
+            "scatter: updates has shape (2,); pass shape (1,), or one that broadcasts to it",
         ),
         (
             lambda x: gs.scatter(x, jnp.asarray([0]), jnp.zeros(1, jnp.float32)),

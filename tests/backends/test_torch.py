@@ -181,7 +181,7 @@ def test_lists_and_scalars(device):
         (
             lambda x: gs.scatter(x, torch.tensor([0]), torch.zeros(2)),
             ValueError,
-            "scatter: updates has shape (2,); pass shape (1,), or a Python scalar",
+            "scatter: updates has shape (2,); pass shape (1,), or one that broadcasts to it",
         ),
         (
             lambda x: gs.gather(x, torch.empty(1, dtype=torch.int64, device="meta")),

@@ -229,15 +229,15 @@ WRONG = {
         "gather_nd: with batch_dims=1 data and indices share their leading sizes, but data has (4,) and "
         "indices (1,); they are not broadcast: pass broadcast_to(indices, (4, 1))",
     ),
-    "updates are not broadcast": (
-        lambda: gs.scatter(D, [0, 1], np.zeros(5)),
+    "updates that do not broadcast": (
+        lambda: gs.scatter(D, [0, 1], np.zeros(2)),
         ValueError,
-        "scatter: updates has shape (5,) and is not broadcast; pass broadcast_to(updates, (2, 5))",
+        "scatter: updates has shape (2,); pass shape (2, 5), or one that broadcasts to it",
     ),
-    "updates are not broadcast from a column": (
-        lambda: gs.scatter(D, [0, 1], np.zeros((2, 1))),
+    "updates of more axes than broadcast": (
+        lambda: gs.scatter(D, [0, 1], np.zeros((1, 2, 5))),
         ValueError,
-        "scatter: updates has shape (2, 1) and is not broadcast; pass broadcast_to(updates, (2, 5))",
+        "scatter: updates has shape (1, 2, 5); pass shape (2, 5), or one that broadcasts to it",
     ),
     "updates transposed": (
         lambda: gs.scatter(D, [0, 1], np.zeros((5, 2))),
@@ -247,7 +247,7 @@ WRONG = {
     "updates as large as data": (
         lambda: gs.scatter(D, [0], D),
         ValueError,
-        "scatter: updates has shape (4, 5); pass shape (1, 5), or a Python scalar",
+        "scatter: updates has shape (4, 5); pass shape (1, 5), or one that broadcasts to it",
     ),
     "updates of fractions into integers": (
         lambda: gs.scatter(np.zeros(3, "i4"), [0], np.zeros(1)),
@@ -264,11 +264,16 @@ WRONG = {
         TypeError,
         "scatter: updates=nan cannot be held by data's dtype int32 unchanged; pass a value of that dtype",
     ),
-    "updates a double": (
-        lambda: gs.scatter(np.zeros(3, "f4"), [0], np.float64(0.1)),
+    "updates a double that does not fit": (
+        lambda: gs.scatter(np.zeros(3, "f4"), [0], np.float64(1e300)),
         TypeError,
-        "scatter: updates=np.float64(0.1) cannot be held by data's dtype float32 unchanged; pass float(updates), "
-        "without a dtype of its own",
+        "scatter: updates=np.float64(1e+300) cannot be held by data's dtype float32 unchanged; "
+        "pass a value of that dtype",
+    ),
+    "updates an array without axes that does not fit": (
+        lambda: gs.scatter(np.zeros(3, "i1"), [0], np.array(128)),
+        TypeError,
+        "scatter: updates=np.int64(128) cannot be held by data's dtype int8 unchanged; pass a value of that dtype",
     ),
     "updates a wide integer that does not fit": (
         lambda: gs.scatter(np.zeros(3, "u1"), [0], np.int64(300)),

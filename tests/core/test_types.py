@@ -95,5 +95,5 @@ def test_names_of_options_are_those_that_the_functions_take():
 def test_a_signature_is_readable():
     assert str(inspect.signature(gs.gather_nd)) == (
         "(data: Any, indices: Any, *, batch_dims: int | typing.SupportsIndex = 0, mode: str = 'raise', "
-        "fill_value: Any = 0, out: Any = None) -> Any"
+        "fill_value: Any = 0, wrap_negative_indices: bool | numpy.bool = True, out: Any = None) -> Any"
     )

@@ -18,7 +18,7 @@ def gather(
 ) -> int: ...
 def try_gather(
     kind: int,
-    wrap_negative: bool,
+    wrap_negative: object,
     data: object,
     indices: object,
     axis: object,

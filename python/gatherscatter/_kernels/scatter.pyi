@@ -30,7 +30,7 @@ def scatter(
 ) -> int: ...
 def try_scatter(
     kind: int,
-    wrap_negative: bool,
+    wrap_negative: object,
     data: object,
     indices: object,
     updates: object,

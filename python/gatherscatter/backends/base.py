@@ -14,11 +14,20 @@ import numpy as np
 from gatherscatter import errors, values
 from gatherscatter.operators import Operator
 from gatherscatter.plan import Plan
-from gatherscatter.reductions import REDUCTIONS, takes
+from gatherscatter.reductions import REDUCTIONS, holding_dtypes, takes, wider_dtypes
 
 # Options of the fast path: (axis, batch_dims, mode, fill_value), and (axis, batch_dims, reduction, mode, include_self).
 GatherOptions = tuple[Any, Any, Any, Any]
 ScatterOptions = tuple[Any, Any, Any, Any, Any]
+
+
+# How to read the number in an array of the standard, by the kind of its dtype.
+_READ: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": complex}
+
+
+def fits(found: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an array of shape `found` broadcasts to `shape`."""
+    return len(found) <= len(shape) and all(n in (1, m) for n, m in zip(found[::-1], shape[::-1], strict=False))
 
 
 class Backend:
@@ -99,6 +108,25 @@ class Backend:
         """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
+    def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """A scatter with the plan's `accumulate_dtype`. Here: in copies of data and updates of that dtype."""
+        self.check_reduction(plan, data)
+        if out is not None:
+            self.check_out(plan, out, data, plan.data)
+        updates = self.fit_updates(plan, updates, data) if self.owns(updates) else self.as_updates(plan, updates, data)
+        wide = self.dtype_of(plan.accumulate_dtype, data)
+        result = self.scatter(
+            self.astype(data, wide), indices, self.astype(updates, wide), plan._replace(accumulate_dtype=""), None
+        )
+        return self.deliver(self.astype(result, data.dtype), out)
+
+    def deliver(self, result: Any, out: Any) -> Any:
+        """The result; if `out` is given, copy the result to it and return it."""
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Any | None:
         """Fast path for small calls: a gather without a plan. Options are as the user passed them.
 
@@ -120,7 +148,26 @@ class Backend:
         """Zeros of like's dtype, on like's device."""
         return self.namespace(like).zeros(shape, dtype=like.dtype, device=self.device(like))
 
+    def astype(self, array: Any, dtype: Any) -> Any:
+        """The array cast to a dtype of its library."""
+        return self.namespace(array).astype(array, dtype)
+
+    def broadcast(self, array: Any, shape: tuple[int, ...]) -> Any:
+        """The array broadcast to a shape, without a copy if the library can."""
+        return self.namespace(array).broadcast_to(array, shape)
+
+    def value_of(self, array: Any) -> Any:
+        """The number in an array of rank 0 as a scalar of Python or NumPy; None if it is not known now."""
+        try:
+            return array.item() if hasattr(array, "item") else _READ[errors.kind_of(array.dtype)](array)
+        except (KeyError, TypeError, ValueError, RuntimeError):  # not a number; traced
+            return None
+
     # Properties of arrays
+
+    def dtype_of(self, name: str, like: Any) -> Any:
+        """The dtype of like's library with this NumPy name."""
+        return getattr(self.namespace(like), name)
 
     def dtype_name(self, array: Any) -> str:
         """NumPy's name of the dtype: "float32" for torch.float32; "str" for strings and objects."""
@@ -141,12 +188,30 @@ class Backend:
             dtypes = REDUCTIONS[plan.reduction].dtypes
             raise errors.reduction_dtype(plan.operator, plan.reduction, data.dtype, dtypes)
 
-    def check_updates(self, plan: Plan, updates: Any, data: Any) -> None:
-        """Check dtype and shape of updates passed as an array."""
+    def fit_updates(self, plan: Plan, updates: Any, data: Any) -> Any:
+        """Updates passed as an array, broadcast to the plan's shape. An array of rank 0 is cast to data's dtype."""
         if updates.dtype != data.dtype:
-            raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
-        if tuple(updates.shape) != plan.shape:
-            raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
+            if tuple(updates.shape):
+                raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
+            updates = self._cast_scalar(plan, updates, data)
+        found = tuple(updates.shape)
+        if found == plan.shape:
+            return updates
+        if not (plan.operator.broadcasts and fits(found, plan.shape)):
+            raise errors.updates_shape(plan.operator, found, plan.shape)
+        return self.broadcast(updates, plan.shape)
+
+    def _cast_scalar(self, plan: Plan, updates: Any, data: Any) -> Any:
+        """An array of rank 0 as one of data's dtype, which must hold its value or, if that is unknown, its dtype."""
+        value = self.value_of(updates)
+        if value is not None:
+            values.element(plan.operator, "updates", value, self.numpy_dtype(data))
+        else:
+            given, dtype = self.dtype_name(updates), self.dtype_name(data)
+            is_weak = getattr(updates, "weak_type", False)  # of JAX: a Python number in a trace
+            if dtype not in (holding_dtypes(given) if is_weak else wider_dtypes(given)):
+                raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
+        return self.astype(updates, data.dtype)
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
         """Check the type, shape, dtype and device of `out`. shape: of the result."""

@@ -73,8 +73,7 @@ class NumPyBackend(Backend):
         if indices.dtype.kind not in "iu":
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
         if isinstance(updates, np.ndarray):
-            updates = self.plain(updates)
-            self.check_updates(plan, updates, data)
+            updates = self.fit_updates(plan, self.plain(updates), data)
         else:
             updates = self.as_updates(plan, updates, data)
         _check_unused(indices, plan)
@@ -95,6 +94,13 @@ class NumPyBackend(Backend):
             return out
         _scatter(target, None if in_place else data, indices, updates, plan, checks_first=True)
         return out
+
+    def scatter_wide(self, data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
+        """By the kernels, which need no wide copy."""
+        return self.scatter(data, indices, updates, plan, out)
+
+    def value_of(self, array: Any) -> Any:
+        return array[()]
 
     def as_updates(self, plan: Plan, updates: Any, data: Array) -> Array:
         return values.updates(plan.operator, updates, plan.shape, data.dtype)

@@ -94,9 +94,7 @@ class TableBackend(Backend):
         """Check the arguments, then `resolve` and `write`."""
         self.check_reduction(plan, data)
         self.check_indices(plan, data, indices)
-        if not self.owns(updates):
-            updates = self.as_updates(plan, updates, data)
-        self.check_updates(plan, updates, data)
+        updates = self.fit_updates(plan, updates, data) if self.owns(updates) else self.as_updates(plan, updates, data)
         self.check_devices(plan, data, updates=updates)
         if out is not None:
             self.check_out(plan, out, data, plan.data)
@@ -108,13 +106,6 @@ class TableBackend(Backend):
         if not self.namespace(indices).isdtype(indices.dtype, "integral"):
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
         self.check_devices(plan, data, indices=indices)
-
-    def deliver(self, result: Any, out: Any) -> Any:
-        """The result; if `out` is given, copy the result to it and return it."""
-        if out is None:
-            return result
-        out[...] = result
-        return out
 
     # Resolve
 

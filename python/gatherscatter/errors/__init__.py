@@ -29,7 +29,9 @@ from gatherscatter.errors.arguments import (
     value_dtype,
 )
 from gatherscatter.errors.options import (
+    accumulate_dtype,
     foreign_mode,
+    no_sum,
     not_bool,
     not_integer,
     not_string,
@@ -62,6 +64,7 @@ from gatherscatter.errors.text import (
 )
 
 __all__ = [
+    "accumulate_dtype",
     "axis_range",
     "batch_range",
     "batch_sizes",
@@ -82,6 +85,7 @@ __all__ = [
     "mixed_libraries",
     "no_axis",
     "no_memory",
+    "no_sum",
     "no_tuple_length",
     "no_tuples",
     "not_an_array",

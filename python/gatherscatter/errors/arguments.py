@@ -28,7 +28,7 @@ def no_memory(op: Operator) -> MemoryError:
 
 def updates_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:
     found, expected = tuple(found), tuple(expected)
-    fix = f"pass shape {expected}, or a Python scalar"
+    fix = f"pass shape {expected}, or {'one that broadcasts to it' if op.broadcasts else 'a Python scalar'}"
     if len(found) <= len(expected) and all(n in (1, m) for n, m in zip(found[::-1], expected[::-1], strict=False)):
         return ValueError(
             f"{op.name}: {op.updates} has shape {found} and is not broadcast; "
@@ -188,12 +188,10 @@ def not_readable(op: Operator, argument: str, value: object) -> TypeError:
     return TypeError(f"{op.name}: {argument}={shown(value)} has no value at the call; pass a Python number")
 
 
-def value_dtype(op: Operator, argument: str, value: object, dtype: object, without: str = "") -> TypeError:
-    """`without`: for a NumPy scalar, the Python type (without a dtype) in which its value would be accepted."""
-    argument = op.argument(argument)
-    fix = f"pass {without}({argument}), without a dtype of its own" if without else "pass a value of that dtype"
+def value_dtype(op: Operator, argument: str, value: object, dtype: object) -> TypeError:
     return TypeError(
-        f"{op.name}: {argument}={shown(value)} cannot be held by {op.data}'s dtype {dtype} unchanged; {fix}"
+        f"{op.name}: {op.argument(argument)}={shown(value)} cannot be held by {op.data}'s dtype {dtype} unchanged; "
+        "pass a value of that dtype"
     )
 
 

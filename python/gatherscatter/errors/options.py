@@ -49,3 +49,19 @@ def reduction_dtype(op: Operator, reduction: str, dtype: object, supported: Iter
         f"{op.name}: reduction={reduction!r} is not for dtype {dtype}; "
         f"convert {op.data} and {op.updates} to one that it takes: {', '.join(supported)}"
     )
+
+
+def accumulate_dtype(op: Operator, value: object, name: str, dtype: str, wider: Sequence[str]) -> TypeError:
+    """`name`: of the dtype that the value names. `wider`: what can be passed."""
+    given = repr(name) if name in str(value) else shown(value)
+    fix = f"pass one of {listed(wider)}" if wider else f"no dtype is wider than {dtype}; leave it away"
+    return TypeError(
+        f"{op.name}: accumulate_dtype={given} is not a wider dtype of the kind of {op.data}'s {dtype}; {fix}"
+    )
+
+
+def no_sum(op: Operator, reduction: str, dtype: str, summing: Sequence[str]) -> ValueError:
+    return ValueError(
+        f"{op.name}: accumulate_dtype={dtype!r} is for reduction= one of {listed(summing)}, and {reduction!r} never "
+        "rounds; leave it away"
+    )

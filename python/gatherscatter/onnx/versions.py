@@ -69,7 +69,7 @@ def operator_of(name: str, version: int) -> Operator:
     index_dtypes = INT64 if name in ("GatherND", "ScatterND", "TensorScatter") else INT32_OR_INT64
     data_dtypes = CACHE_TYPES if name == "TensorScatter" else (*TYPES, "bfloat16")
     source = f"{name}-{version}"
-    return CORE[name].replace(source=source, index_dtypes=index_dtypes, data_dtypes=data_dtypes)
+    return CORE[name].replace(source=source, broadcasts=False, index_dtypes=index_dtypes, data_dtypes=data_dtypes)
 
 
 def version_of(name: str, opset: IntLike | None) -> int:

@@ -40,6 +40,7 @@ def _operator(like: Operator, name: str, data: str, index_dtypes: tuple[str, ...
         name=name,
         data=data,
         wrap_negative_indices=False,
+        broadcasts=False,
         negatives="TensorFlow's indices are not negative",
         index_dtypes=index_dtypes,
         source=f"tf.{name}",

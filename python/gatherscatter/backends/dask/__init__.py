@@ -72,30 +72,40 @@ class DaskBackend(Backend):
             values.element(plan.operator, "updates", updates, data.dtype)
             updates, scalar = None, updates
         else:
-            self.check_updates(plan, updates, data)
+            updates = self.fit_updates(plan, updates, data)
         axes = Axes.of(plan, indices.ndim)
         data = graphs.chunked(data)
         layout, indices, updates = graphs.lay_out(plan, axes, data, indices, updates)
         return graphs.scatter(layout, data, indices, updates, scalar)
 
-    def check_updates(self, plan: Plan, updates: Any, data: Any) -> None:
+    def fit_updates(self, plan: Plan, updates: Any, data: Any) -> Any:
         if isinstance(getattr(updates, "_meta", None), np.ma.MaskedArray):
             raise errors.masked(plan.operator, "updates")
-        if updates.dtype != data.dtype:
-            raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
         # Unknown sizes are checked in the tasks.
-        fits = len(updates.shape) == len(plan.shape) and all(
-            isinstance(n, float) or isinstance(m, float) or n == m
-            for n, m in zip(updates.shape, plan.shape, strict=True)
-        )
-        if not fits:
-            raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
+        if updates.dtype == data.dtype and len(updates.shape) == len(plan.shape):
+            pairs = list(zip(updates.shape, plan.shape, strict=True))
+            if any(isinstance(n, float) or isinstance(m, float) for n, m in pairs):
+                if not all(isinstance(n, float) or isinstance(m, float) or n == m for n, m in pairs):
+                    raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
+                return updates
+        return super().fit_updates(plan, updates, data)
+
+    def value_of(self, array: Any) -> Any:
+        """The number in a Dask array is computed later."""
+        return array[()] if isinstance(array, np.ndarray) else None
+
+    def astype(self, array: Any, dtype: Any) -> Any:
+        return array.astype(dtype)
+
+    def dtype_of(self, name: str, like: Any) -> Any:
+        return np.dtype(name)
+
+    def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
+        raise errors.cannot(self.name, plan.operator, "out=", "a Dask array is computed later; use what is returned")
 
     def _check(self, plan: Plan, data: Any, indices: Any, out: Any) -> None:
         if out is not None:
-            raise errors.cannot(
-                self.name, plan.operator, "out=", "a Dask array is computed later; use what is returned"
-            )
+            self.check_out(plan, out, data, plan.data)
         if hasattr(data, "expr") or hasattr(indices, "expr"):
             reason = "they have no graph yet; set the option to False before dask.array is imported"
             raise errors.cannot(self.name, plan.operator, "arrays of Dask's option array.query-planning", reason)

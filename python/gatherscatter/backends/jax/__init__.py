@@ -67,7 +67,8 @@ class JAXBackend(JAXTable):
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        self._refuse_out(plan, out)
+        if out is not None:
+            self.check_out(plan, out, data, plan.shape)
         self._check_index_dtype(plan, data, indices)
         fill = None
         if plan.mode == "fill":
@@ -82,28 +83,36 @@ class JAXBackend(JAXTable):
         return primitives.gather(data, indices, plan, fill)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        self._refuse_out(plan, out)
+        if out is not None:
+            self.check_out(plan, out, data, plan.data)
         self.check_reduction(plan, data)
         self._check_index_dtype(plan, data, indices)
         if self.owns(updates):
-            given = updates
-            self.check_updates(plan, updates, data)
+            given = self.fit_updates(plan, updates, data)
         else:
             given = values.updates(plan.operator, updates, plan.shape, self.numpy_dtype(data))
         result = eager.scatter(data, indices, given, plan)
         if result is not None:
             return result
+        if plan.accumulate_dtype:
+            return super().scatter_wide(data, indices, updates, plan, None)
+        given = jnp.broadcast_to(jnp.asarray(given), plan.shape)
         if not _is_traced(data, indices, updates):
-            return super().scatter(data, indices, updates, plan, None)
+            return super().scatter(data, indices, given, plan, None)
         calls.check_size(plan)
         self._check_bounds(data, indices, plan)
-        return primitives.scatter(data, indices, jnp.asarray(given), plan)
+        return primitives.scatter(data, indices, given, plan)
 
-    def _refuse_out(self, plan: Plan, out: Any) -> None:
-        if out is not None:
-            raise errors.cannot(
-                self.name, plan.operator, "out=", "a jax.Array cannot be written to; use what is returned"
-            )
+    def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """By the kernels where they can, which need no wide copy: see `scatter`."""
+        return self.scatter(data, indices, updates, plan, out)
+
+    def broadcast(self, array: Any, shape: tuple[int, ...]) -> Any:
+        """Later: the kernels' NumPy array needs no copy, as JAX's would."""
+        return array
+
+    def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
+        raise errors.cannot(self.name, plan.operator, "out=", "a jax.Array cannot be written to; use what is returned")
 
     def _check_index_dtype(self, plan: Plan, data: Any, indices: Any) -> None:
         if not jnp.issubdtype(indices.dtype, jnp.integer) or jnp.iinfo(indices.dtype).bits < 8:

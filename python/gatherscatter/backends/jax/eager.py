@@ -104,6 +104,7 @@ def scatter(data: Any | None, indices: Any, updates: Any, plan: Plan) -> Array |
     if shared is None:
         return None
     index, update, *rest = shared.arrays
+    update = np.broadcast_to(update, plan.shape)
     # Zeros of NumPy take no time to make, and little to read: the system maps them to one page.
     source = rest[0] if rest else np.zeros(plan.data, update.dtype)
     if 0 in plan.data or not source.flags.c_contiguous:

@@ -57,7 +57,8 @@ class TorchBackend(Backend):
     def from_numpy(self, array: values.Array, like: Any) -> Tensor:
         if like.dtype not in memory.NUMPY_DTYPES:
             return torch.tensor(array.tolist(), dtype=like.dtype, device=like.device)
-        flat = memory.from_numpy(array.reshape(-1), like.dtype)
+        writable = array.reshape(-1) if array.flags.writeable else array.flatten()
+        flat = memory.from_numpy(writable, like.dtype)
         return flat.to(like.device).reshape(array.shape)
 
     def element(self, plan: Plan, argument: str, value: Any, data: Any) -> Any:
@@ -126,7 +127,6 @@ class TorchBackend(Backend):
         if out is None:
             return autograd.gather(data, indices, fill, options, plan)
         self.check_out(plan, out, data, plan.shape)
-        _check_gradients(plan, data=data, out=out)
         arrays = _writable(plan, data=data, indices=indices, out=out)
         if arrays is None:
             return out.copy_(autograd.gather(data, indices, fill, options, plan))
@@ -136,21 +136,56 @@ class TorchBackend(Backend):
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         self.check_reduction(plan, data)
         self._check_indices(plan, data, indices)
-        if not isinstance(updates, Tensor):
+        if isinstance(updates, Tensor):
+            data, updates = _autocast(data, updates)
+            updates = self.fit_updates(plan, updates, data)
+        else:
             updates = self.as_updates(plan, updates, data)
-        data, updates = _autocast(data, updates)
-        self.check_updates(plan, updates, data)
         self.check_devices(plan, data, updates=updates)
         options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode)
         if out is None:
             return autograd.scatter(data, indices, updates, plan.reduction, plan.include_self, options, plan)
         self.check_out(plan, out, data, plan.data)
-        _check_gradients(plan, data=data, updates=updates, out=out)
+        _check_gradients(plan, updates=updates, out=out)
         arrays = _writable(plan, data=data, indices=indices, updates=updates, out=out)
         if arrays is None:
             return out.copy_(autograd.scatter(data, indices, updates, plan.reduction, plan.include_self, options, plan))
         NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, arrays[3])
         return _delivered(arrays[3], out)
+
+    def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """By the kernels, which need no wide copy, unless a gradient or a trace must see the casts."""
+        tensors = [tensor for tensor in (data, indices, updates, out) if isinstance(tensor, Tensor)]
+        if (
+            memory.is_watched()
+            or not memory.is_plain(*tensors)
+            or memory.needs_gradient(*tensors)
+            or memory.as_numpy(*tensors) is None
+        ):
+            return super().scatter_wide(data, indices, updates, plan, out)
+        return self.scatter(data, indices, updates, plan, out)
+
+    def deliver(self, result: Any, out: Any) -> Any:
+        return result if out is None else out.copy_(result)
+
+    def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
+        super().check_out(plan, out, data, shape)
+        _check_gradients(plan, data=data, out=out)
+
+    def value_of(self, array: Any) -> Any:
+        """In a trace the number is not known."""
+        return None if memory.is_watched() or array.is_meta else array.item()
+
+    def broadcast(self, array: Any, shape: tuple[int, ...]) -> Tensor:
+        result: Tensor = array.expand(shape)
+        return result
+
+    def dtype_of(self, name: str, like: Any) -> Any:
+        return getattr(torch, name)
+
+    def astype(self, array: Any, dtype: Any) -> Tensor:
+        result: Tensor = array.to(dtype)
+        return result
 
     def _check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
         if indices.dtype not in _INDEX_DTYPES:

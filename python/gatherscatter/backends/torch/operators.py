@@ -65,7 +65,7 @@ def options_of(op: Operator, axis: int, batch_dims: int, mode: str) -> Options:
 @lru_cache(maxsize=256)  # few, unless a program calls the dispatcher's operators with words of its own
 def _operator(words: str, kind: int, scatters: bool, wrap_negative_indices: bool) -> Operator:
     name, data, indices, updates, negatives = words.split("\n")
-    return Operator(name, kind, scatters, data, indices, updates, wrap_negative_indices, negatives)
+    return Operator(name, kind, scatters, data, indices, updates, wrap_negative_indices, negatives=negatives)
 
 
 class IndexingByOptions(Indexing):

@@ -6,6 +6,7 @@ import tempfile
 import ml_dtypes
 import numpy as np
 from constants import DTYPES, GATHER_MODES, SCATTER_MODES, reduces
+from gatherscatter.reductions import REDUCTIONS, wider_dtypes
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -234,6 +235,8 @@ def calls(draw, function, dtypes, modes):
     mode = draw(st.sampled_from(modes))
     index_dtype = draw(st.sampled_from(INDEX_DTYPES))
     options = {"mode": mode}
+    if mode not in ("raise", "promise_in_bounds") and draw(st.integers(0, 3)) == 0:
+        options["wrap_negative_indices"] = False
     if function.endswith("_nd"):
         data, indices, options["batch_dims"] = draw(gather_nd_shapes(mode))
         b, k = options["batch_dims"], indices[-1]
@@ -268,6 +271,9 @@ def scatter_calls(draw, function, dtypes, reductions=("none",), *, scalars=False
     data = lay_out(fill(shape, dtype, seed), draw(st.sampled_from(LAYOUTS)))
     options["reduction"] = draw(st.sampled_from([name for name in reductions if reduces(name, dtype.name)]))
     options["include_self"] = draw(st.booleans())
+    wider = wider_dtypes(dtype.name) if REDUCTIONS[options["reduction"]].rounds else ()
+    if wider and draw(st.integers(0, 3)) == 0:
+        options["accumulate_dtype"] = draw(st.sampled_from(wider))
     if scalars and draw(st.integers(0, 5)) == 0:
         updates = draw(st.sampled_from(SCALARS[dtype.kind]))
     else:

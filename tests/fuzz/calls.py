@@ -6,6 +6,7 @@ import random as randoms
 import numpy as np
 from constants import FUNCTIONS, GATHER_MODES, SCATTER_MODES
 from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
+from gatherscatter.reductions import REDUCTIONS, wider_dtypes
 
 from fuzz import large, mutations
 from fuzz.elements import INDEX, ITEMS, NUMBERS, OWNING, draw_type
@@ -191,6 +192,8 @@ def _draw_options(call, random):
     call.mode = "raise" if r < 0.4 else random.choice(SCATTER_MODES if call.scatters else GATHER_MODES)
     if call.mode != "raise" or r < 0.2:
         options["mode"] = call.mode
+    if call.mode not in ("raise", "promise_in_bounds") and random.random() < 0.2:
+        options["wrap_negative_indices"] = False
     if not call.function.endswith("_nd") and (call.axis or r < 0.5):
         axis = call.axis - random.choice((0, len(call.data)))
         options["axis"] = axis if r < 0.95 else np.int64(axis)
@@ -203,6 +206,9 @@ def _draw_options(call, random):
             options["reduction"] = call.reduction
         if random.random() < 0.5:
             options["include_self"] = random.choice((True, False, False, np.False_))
+        wider = wider_dtypes(call.type.dtype.name) if REDUCTIONS[call.reduction].rounds else ()
+        if wider and random.random() < 0.2:
+            options["accumulate_dtype"] = random.choice(wider)
     elif call.mode == "fill" and r < 0.9:
         options["fill_value"] = scalar(random, call.type)
 

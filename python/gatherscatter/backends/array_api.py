@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
 
 from gatherscatter import errors, values
@@ -23,7 +24,7 @@ class ArrayAPIBackend(TableBackend):
     name = "array API"
 
     def owns(self, value: Any) -> bool:
-        return is_array_api_obj(value) and not isinstance(value, type)
+        return is_array_api_obj(value) and not isinstance(value, (type, np.generic))
 
     def same_library(self, a: Any, b: Any) -> bool:
         return array_namespace(a) is array_namespace(b)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from gatherscatter.errors.text import listed, nearest, shown
 from gatherscatter.operators import Operator
+from gatherscatter.reductions import DTYPES
 
 
 def unknown_word(op: Operator, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
@@ -53,7 +54,7 @@ def reduction_dtype(op: Operator, reduction: str, dtype: object, supported: Iter
 
 def accumulate_dtype(op: Operator, value: object, name: str, dtype: str, wider: Sequence[str]) -> TypeError:
     """`name`: of the dtype that the value names. `wider`: what can be passed."""
-    given = repr(name) if name in str(value) else shown(value)
+    given = repr(name) if name in DTYPES else shown(value)
     fix = f"pass one of {listed(wider)}" if wider else f"no dtype is wider than {dtype}; leave it away"
     return TypeError(
         f"{op.name}: accumulate_dtype={given} is not a wider dtype of the kind of {op.data}'s {dtype}; {fix}"

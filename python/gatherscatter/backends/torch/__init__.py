@@ -174,7 +174,7 @@ class TorchBackend(Backend):
 
     def value_of(self, array: Any) -> Any:
         """In a trace the number is not known."""
-        return None if memory.is_watched() or array.is_meta else array.item()
+        return None if torch.compiler.is_compiling() or array.is_meta else super().value_of(array)
 
     def broadcast(self, array: Any, shape: tuple[int, ...]) -> Tensor:
         result: Tensor = array.expand(shape)

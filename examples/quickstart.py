@@ -38,18 +38,17 @@ def swirl(height, width, turns=0.35):
     angle = np.arctan2(y, x) + 2 * np.pi * turns * np.exp(-radius * 1.5)
     radius = radius * min(height, width) / 2 * 1.12  # from a little beyond the edges, which is filled
     source = np.stack([radius * np.sin(angle) + height / 2, radius * np.cos(angle) + width / 2], axis=-1)
-    # Negative indices count from the end, so what lies before the first row is sent past the last.
-    source = np.floor(source)
-    return np.where(source < 0, max(height, width), source).astype(np.int32)
+    return np.floor(source).astype(np.int32)
 
 
 def with_gatherscatter(image, indices):
-    return gs.gather_nd(image, indices, mode="fill", fill_value=GREY)
+    # Pixels from before the first row or column are outside too: a negative index does not count from the end.
+    return gs.gather_nd(image, indices, mode="fill", fill_value=GREY, wrap_negative_indices=False)
 
 
 def with_numpy(image, indices):
     rows, columns = indices[..., 0], indices[..., 1]
-    inside = (rows < image.shape[0]) & (columns < image.shape[1])
+    inside = (rows >= 0) & (rows < image.shape[0]) & (columns >= 0) & (columns < image.shape[1])
     gathered = image[np.where(inside, rows, 0), np.where(inside, columns, 0)]
     gathered[~inside] = GREY
     return gathered
@@ -57,13 +56,14 @@ def with_numpy(image, indices):
 
 def splat(swirled, cells, grid):
     """Mean colour of the pixels that fall into each cell; pixels from outside the grid are dropped."""
-    sums = gs.scatter_nd(np.zeros((*grid, 3), np.uint32), cells, swirled, reduction="add", mode="drop")
-    counts = gs.scatter_nd(np.zeros(grid, np.uint32), cells, 1, reduction="add", mode="drop")
+    options = {"reduction": "add", "mode": "drop", "wrap_negative_indices": False}
+    sums = gs.scatter_nd(np.zeros((*grid, 3), np.uint32), cells, swirled, **options)
+    counts = gs.scatter_nd(np.zeros(grid, np.uint32), cells, 1, **options)
     return sums / np.maximum(counts, 1)[..., None]
 
 
 def splat_with_numpy(swirled, cells, grid):
-    inside = (cells[..., 0] < grid[0]) & (cells[..., 1] < grid[1])
+    inside = (cells >= 0).all(-1) & (cells[..., 0] < grid[0]) & (cells[..., 1] < grid[1])
     rows, columns = cells[inside].T
     sums, counts = np.zeros((*grid, 3), np.uint32), np.zeros(grid, np.uint32)
     np.add.at(sums, (rows, columns), swirled[inside])

@@ -10,6 +10,7 @@ import warnings
 from functools import cache
 from pathlib import Path
 
+import gatherscatter
 import numpy as np
 import pytest
 from gatherscatter import openvino as ours
@@ -373,6 +374,8 @@ def test_difference_float16_sums():
     result = theirs("scatter_elements_update", 12, [data, indices, updates], (0, ()), ("sum", True))
     assert result.tolist() == [2050]
     assert ours.scatter_elements_update(data, indices, updates, 0, "sum").tolist() == [2048]
+    wide = gatherscatter.scatter_elements(data, indices, updates, reduction="add", accumulate_dtype="float32")
+    assert wide.tolist() == [2050]
 
 
 def test_difference_sub_of_bools():

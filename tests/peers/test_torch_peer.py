@@ -199,3 +199,5 @@ def test_difference_16_bit_sums_round_each_step():
     assert gs.scatter_elements(data, indices, updates, reduction="add").tolist() == [[1.0, 1.0]]
     found = data.scatter_add(0, torch.zeros(1, dtype=torch.int64).expand(3, 2), updates)
     assert found.tolist() == [[1 + 2.0**-10] * 2]
+    wide = gs.scatter_elements(data, indices, updates, reduction="add", accumulate_dtype=torch.float32)
+    assert wide.tolist() == found.tolist()

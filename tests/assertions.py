@@ -50,7 +50,7 @@ def assert_refused(call, kind, message):
     fix = (
         r"axis \d+ has size \d"
         if kind is IndexError
-        else r"\b(pass|call|convert|move|use|scatter|did you mean|is not one of)\b"
+        else r"\b(pass|call|convert|move|use|scatter|did you mean|is not one of|here)\b"
     )
     assert re.search(fix, message)
 

@@ -43,6 +43,9 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     """
     arguments = {argument: _without_rank(argument, value) for argument, value in arguments.items()}
     backend, owner = _owner(op, arguments)
+    indices = arguments.get("indices")
+    if isinstance(indices, (list, tuple)):
+        _check_ambiguous(op, indices)
     like = owner[1] if owner else None
     arrays = [
         backend.plain(value)
@@ -91,6 +94,18 @@ def _owner(op: Operator, arguments: Mapping[str, Any]) -> tuple[Backend, tuple[s
         elif found is not backend or not backend.same_library(owner[1], value):
             raise errors.mixed_libraries(op, owner, (argument, value))
     return backend, owner
+
+
+def _check_ambiguous(op: Operator, value: list[Any] | tuple[Any, ...]) -> None:
+    """Refuse a tuple of arrays as indices, which in NumPy's indexing are one for each axis; for ND also a list.
+
+    Elsewhere a list of arrays is one array, as in NumPy's indexing. A dialect follows its source.
+    """
+    if op.source or not (op.kind == ND or isinstance(value, tuple)):
+        return
+    others = [kind for kind in set(map(type, value)) if not issubclass(kind, values.TYPES)]
+    if others and any(getattr(one, "shape", ()) for one in value):
+        raise errors.index_arrays(op, value)
 
 
 def _check_index_list(op: Operator, value: Any, array: Any, data: Any) -> None:

@@ -11,24 +11,32 @@ from numpy import ndarray
 from gatherscatter import core, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._typing import IntLike
+from gatherscatter.errors.hints import MISSING, plain_signature, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, GATHER, GATHER_ELEMENTS, GATHER_ND, ND
 
 __all__ = ["gather", "gather_elements", "gather_nd"]
 
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
 # The kernel returns None if the call breaks a rule or needs a plan.
+#
+# Options are keywords: the first value by position after the arrays is `positional`, which is refused, as is any word
+# that is no option (`errors.hints`). Keyword-only parameters do the same, but Python looks up their defaults in a dict,
+# which takes as long as this check and `words` together. `plain_signature` shows them as what they are.
 
 
+@plain_signature
 def gather(
-    data: Any,
-    indices: Any,
-    *,
+    data: Any = MISSING,
+    indices: Any = MISSING,
+    positional: Any = MISSING,
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
     mode: str = "raise",
     fill_value: Any = 0,
     wrap_negative_indices: bool | np.bool = True,
     out: Any = None,
+    *rest: Any,
+    **words: Any,
 ) -> Any:
     """Gather slices of `data` along one axis.
 
@@ -97,6 +105,8 @@ def gather(
     array([[0, 2],
            [4, 4]])
     """
+    if words or positional is not MISSING:
+        raise unexpected(GATHER, gather, (data, indices), positional, words)
     if type(data) is ndarray:
         result = try_gather(
             AXIS, wrap_negative_indices, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit
@@ -106,15 +116,18 @@ def gather(
     return core.gather(GATHER, data, indices, axis, batch_dims, mode, fill_value, wrap_negative_indices, out)
 
 
+@plain_signature
 def gather_nd(
-    data: Any,
-    indices: Any,
-    *,
+    data: Any = MISSING,
+    indices: Any = MISSING,
+    positional: Any = MISSING,
     batch_dims: IntLike = 0,
     mode: str = "raise",
     fill_value: Any = 0,
     wrap_negative_indices: bool | np.bool = True,
     out: Any = None,
+    *rest: Any,
+    **words: Any,
 ) -> Any:
     """Gather elements or slices of `data` by tuples of indices.
 
@@ -193,6 +206,8 @@ def gather_nd(
     >>> gs.gather_nd(data, [[0, 5], [1, -1]], mode="fill", fill_value=-9)
     array([-9,  3])
     """
+    if words or positional is not MISSING:
+        raise unexpected(GATHER_ND, gather_nd, (data, indices), positional, words)
     if type(data) is ndarray:
         result = try_gather(
             ND, wrap_negative_indices, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit
@@ -202,15 +217,18 @@ def gather_nd(
     return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, wrap_negative_indices, out)
 
 
+@plain_signature
 def gather_elements(
-    data: Any,
-    indices: Any,
-    *,
+    data: Any = MISSING,
+    indices: Any = MISSING,
+    positional: Any = MISSING,
     axis: IntLike = 0,
     mode: str = "raise",
     fill_value: Any = 0,
     wrap_negative_indices: bool | np.bool = True,
     out: Any = None,
+    *rest: Any,
+    **words: Any,
 ) -> Any:
     """Gather one element of `data` for each element of `indices`, along one axis.
 
@@ -273,6 +291,8 @@ def gather_elements(
     array([[3],
            [4]])
     """
+    if words or positional is not MISSING:
+        raise unexpected(GATHER_ELEMENTS, gather_elements, (data, indices), positional, words)
     if type(data) is ndarray:
         result = try_gather(
             ELEMENTS, wrap_negative_indices, data, indices, axis, 0, mode, fill_value, out, threads.limit

@@ -11,19 +11,25 @@ from numpy import ndarray
 from gatherscatter import core, threads
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter._typing import IntLike
+from gatherscatter.errors.hints import MISSING, plain_signature, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, SCATTER_ELEMENTS, SCATTER_ND
 
 __all__ = ["scatter", "scatter_elements", "scatter_nd"]
 
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
 # The kernel returns None if the call breaks a rule or needs a plan.
+#
+# Options are keywords: the first value by position after the arrays is `positional`, which is refused, as is any word
+# that is no option (`errors.hints`). Keyword-only parameters do the same, but Python looks up their defaults in a dict,
+# which takes as long as this check and `words` together. `plain_signature` shows them as what they are.
 
 
+@plain_signature
 def scatter(
-    data: Any,
-    indices: Any,
-    updates: Any,
-    *,
+    data: Any = MISSING,
+    indices: Any = MISSING,
+    updates: Any = MISSING,
+    positional: Any = MISSING,
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
     reduction: str = "none",
@@ -32,6 +38,8 @@ def scatter(
     wrap_negative_indices: bool | np.bool = True,
     accumulate_dtype: Any = None,
     out: Any = None,
+    *rest: Any,
+    **words: Any,
 ) -> Any:
     """Scatter `updates` into a copy of `data`, at slices along one axis.
 
@@ -103,6 +111,8 @@ def scatter(
     >>> gs.scatter(np.arange(4), [1, -1], 9)
     array([0, 9, 2, 9])
     """
+    if words or positional is not MISSING:
+        raise unexpected(SCATTER, scatter, (data, indices, updates), positional, words)
     if type(data) is ndarray and accumulate_dtype is None:
         result = try_scatter(
             AXIS, wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out,
@@ -116,11 +126,12 @@ def scatter(
     )  # fmt: skip
 
 
+@plain_signature
 def scatter_nd(
-    data: Any,
-    indices: Any,
-    updates: Any,
-    *,
+    data: Any = MISSING,
+    indices: Any = MISSING,
+    updates: Any = MISSING,
+    positional: Any = MISSING,
     batch_dims: IntLike = 0,
     reduction: str = "none",
     include_self: bool | np.bool = True,
@@ -128,6 +139,8 @@ def scatter_nd(
     wrap_negative_indices: bool | np.bool = True,
     accumulate_dtype: Any = None,
     out: Any = None,
+    *rest: Any,
+    **words: Any,
 ) -> Any:
     """Scatter `updates` into a copy of `data` by tuples of indices.
 
@@ -218,6 +231,8 @@ def scatter_nd(
     >>> gs.scatter_nd(np.zeros(3), [[0], [2], [0]], [1.0, 2.0, 4.0], reduction="add")
     array([5., 0., 2.])
     """
+    if words or positional is not MISSING:
+        raise unexpected(SCATTER_ND, scatter_nd, (data, indices, updates), positional, words)
     if type(data) is ndarray and accumulate_dtype is None:
         result = try_scatter(
             ND, wrap_negative_indices, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out,
@@ -231,11 +246,12 @@ def scatter_nd(
     )  # fmt: skip
 
 
+@plain_signature
 def scatter_elements(
-    data: Any,
-    indices: Any,
-    updates: Any,
-    *,
+    data: Any = MISSING,
+    indices: Any = MISSING,
+    updates: Any = MISSING,
+    positional: Any = MISSING,
     axis: IntLike = 0,
     reduction: str = "none",
     include_self: bool | np.bool = True,
@@ -243,6 +259,8 @@ def scatter_elements(
     wrap_negative_indices: bool | np.bool = True,
     accumulate_dtype: Any = None,
     out: Any = None,
+    *rest: Any,
+    **words: Any,
 ) -> Any:
     """Scatter one update into a copy of `data` for each element of `indices`, along one axis.
 
@@ -313,6 +331,8 @@ def scatter_elements(
     >>> gs.scatter_elements(np.array([1, 2, 3]), [1, 1], [5, 9], reduction="max")
     array([1, 9, 3])
     """
+    if words or positional is not MISSING:
+        raise unexpected(SCATTER_ELEMENTS, scatter_elements, (data, indices, updates), positional, words)
     if type(data) is ndarray and accumulate_dtype is None:
         result = try_scatter(
             ELEMENTS, wrap_negative_indices, data, indices, updates, axis, 0, reduction, mode, include_self, out,

@@ -36,8 +36,8 @@ WRONG = {
         "gather_nd: indices of shape (3, 3) holds tuples of 3 indices, but data of shape (9,) has 1 axis; for"
         " tuples of 1 index pass indices[..., None]",
     ),
-    "what numpy.nonzero returns": (
-        lambda: gs.gather_nd(D, np.nonzero(D == 0)),
+    "what numpy.nonzero returns, as one array": (
+        lambda: gs.gather_nd(D, np.array(np.nonzero(D == 0))),
         ValueError,
         "gather_nd: indices of shape (2, 20) holds tuples of 20 indices, but data of shape (4, 5) has 2 axes;"
         " tuples stand along the last axis: pass moveaxis(indices, 0, -1)",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from gatherscatter.errors.hints import MISSING, missing
 from gatherscatter.errors.text import a, cast, kind_of, listed, shown, type_name
 from gatherscatter.operators import ELEMENTS, ND, Operator
 
@@ -80,6 +81,18 @@ def index_values(op: Operator, dtype: object) -> TypeError:
     return TypeError(f"{op.name}: {op.indices} holds {dtype}, but indices are integers; pass integers of 8 to 64 bits")
 
 
+def index_arrays(op: Operator, indices: Sequence[object]) -> TypeError:
+    """Indices that are a tuple or a list of arrays, which could be stacked, or stand for one axis each."""
+    at = f"gs.at({op.data})[{op.indices if isinstance(indices, tuple) else f'tuple({op.indices})'}]"
+    call = f"{at}.set({op.updates}) or .add({op.updates})" if op.scatters else f"{at}.get()"
+    if op.kind == ND:
+        stacked = f" or pass stack({op.indices}, axis=-1), for arrays of tuples pass stack({op.indices})"
+    else:
+        stacked = f", for one array of indices pass stack({op.indices})"
+    what = f"{op.indices} is {a(type_name(indices))} of arrays"
+    return TypeError(f"{op.name}: {what}; for one array per axis call {call}{stacked}")
+
+
 def mixed_libraries(op: Operator, first: tuple[str, object], second: tuple[str, object]) -> TypeError:
     ours, theirs = type_name(first[1]), type_name(second[1])
     one, other = op.argument(first[0]), op.argument(second[0])
@@ -89,6 +102,8 @@ def mixed_libraries(op: Operator, first: tuple[str, object], second: tuple[str, 
 
 
 def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
+    if value is MISSING:
+        return missing(op, argument)
     otherwise = "pass an array of integers" if argument == "indices" else "pass an array"
     argument = op.argument(argument)
     if value is None:

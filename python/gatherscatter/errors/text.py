@@ -66,8 +66,8 @@ _SYNONYMS = (
     *((record.name, *record.synonyms) for record in REDUCTIONS.values()),
     ("sub", "subtract", "-"),
     ("raise", "error", "strict", "check"),
-    ("clip", "clamp", "nearest", "edge", "border"),
-    ("wrap", "modulo", "mod", "periodic", "circular"),
+    ("clip", "clamp", "nearest", "edge", "border", "saturate", "replicate"),
+    ("wrap", "wraparound", "modulo", "mod", "modular", "periodic", "circular", "cyclic"),
     ("fill", "drop", "constant", "zero", "zeros", "nan", "ignore", "skip"),  # fill: gathers; drop: scatters
     ("promise_in_bounds", "promise", "unchecked", "unsafe"),
 )
@@ -77,6 +77,7 @@ def nearest(word: str, accepted: Sequence[str]) -> str | None:
     """The accepted word that the user most likely meant, or None."""
     word = word.strip().lower()
     lowered = {ours.lower(): ours for ours in accepted}
-    known = [same for same in _SYNONYMS if word in same]
+    parts = (word, *re.split(r"[^a-z]+", word))  # "wrap_around", "grid-wrap", "fill_or_drop"
+    known = [same for part in parts for same in _SYNONYMS if part in same]
     found = [ours for ours in lowered if ours in known[0]] if known else difflib.get_close_matches(word, lowered, n=1)
     return lowered[found[0]] if found else None

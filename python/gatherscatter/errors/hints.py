@@ -1,0 +1,170 @@
+"""Messages about arguments that a function does not have: other libraries' names for them, and options by position.
+
+The public functions accept any argument, so that they can answer in one sentence what Python would call unexpected.
+"""
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from operator import index
+from typing import Any, Final, TypeVar
+
+from gatherscatter.errors.text import nearest, shown
+from gatherscatter.operators import AXIS, ND, Operator
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+class Missing:
+    """The default of an argument that has to be passed."""
+
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING: Final = Missing()
+
+# Other libraries' names of our arguments.
+_NAMES = {
+    "data": ("input", "self", "params", "tensor", "target", "a", "arr", "array", "x", "ref", "operand"),
+    "indices": ("index", "idx", "ind", "inds", "ids", "segment_ids", "indexes", "start_indices", "scatter_indices"),
+    "updates": ("src", "source", "update", "value", "values", "val", "vals", "u", "v"),
+    "axis": ("dim", "dimension", "axes", "dims"),
+    "batch_dims": ("batch_dim", "batch_axes", "nbatch"),
+    "reduction": ("reduce", "reduce_op", "op", "aggr", "combine", "operation"),
+    "include_self": ("use_init_val",),
+    "mode": ("bad_indices_policy", "boundary", "out_of_bounds"),
+    "fill_value": ("fill", "default", "default_value", "cval"),
+    "out": ("output", "result"),
+}
+_OURS = {theirs: ours for ours, names in _NAMES.items() for theirs in names}
+
+# Names for the size of the result along the axis, or for its shape.
+_SIZES = ("dim_size", "num_segments", "minlength", "size")
+_NO_MEANING = ("name", "validate_indices", "sparse_grad", "indices_are_sorted", "unique_indices")
+
+# Options that only some of the functions have: why this one has not.
+_ELSEWHERE = {
+    "axis": "its tuples index the leading axes of data; for one axis call {family}, or {family}_elements",
+    "batch_dims": "all its axes but axis are shared; leave batch_dims= out, or call {family}",
+    "fill_value": "it is for gathers; leave fill_value= out",
+    "reduction": "it is for scatters; call {scatter}",
+    "include_self": "it is for scatters; call {scatter}",
+    "accumulate_dtype": "it is for scatters; call {scatter}",
+    "updates": "it is for scatters; call {scatter}",
+}
+
+
+def plain_signature(function: FunctionT) -> FunctionT:
+    """Decorator: what help() and `inspect.signature` show is the signature without what is there for the hints.
+
+    The parameter `positional`, with the default MISSING, stands in front of the options: they are keywords.
+    """
+    signature = inspect.signature(function)
+    kinds = inspect.Parameter
+    shown, is_option = [], False
+    for name, parameter in signature.parameters.items():
+        if name == "positional":
+            is_option = True
+        elif parameter.kind == kinds.POSITIONAL_OR_KEYWORD:
+            kind = kinds.KEYWORD_ONLY if is_option else kinds.POSITIONAL_OR_KEYWORD
+            default = kinds.empty if parameter.default is MISSING else parameter.default
+            shown.append(parameter.replace(kind=kind, default=default))
+    vars(function)["__signature__"] = signature.replace(parameters=shown)
+    return function
+
+
+def missing(op: Operator, argument: str) -> TypeError:
+    return TypeError(f"{op.name}: {argument} is missing; pass an array{' of integers' * (argument == 'indices')}")
+
+
+def unexpected(
+    op: Operator, function: object, given: Sequence[object], positional: object, words: Mapping[str, object]
+) -> TypeError:
+    """The error for arguments beyond the signature of a function.
+
+    given: the values of data, indices and, for a scatter, updates. positional: the next one by position, or MISSING.
+    """
+    accepted = tuple(inspect.signature(function).parameters)  # type: ignore[arg-type]
+    if positional is not MISSING or (_is_integer(given[1]) and "src" in words and given[-1] is not MISSING):
+        return _by_position(op, accepted, given, positional)
+    renamed = {}
+    for word, value in words.items():
+        ours = _OURS.get(word)
+        if ours not in accepted:
+            return _unknown_name(op, accepted, word, value)
+        renamed[word] = ours
+    pairs = [_pair(op, word, words[word], ours) for word, ours in renamed.items()]
+    text = f"{op.name}: {', '.join(pairs)} here"
+    if op.kind == AXIS and ("index" in words or "src" in words):
+        text += f"; torch.{op.name} is {op.name}_elements"
+    return TypeError(text)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _pair(op: Operator, theirs: str, value: object, ours: str) -> str:
+    """The words "dim=0 is axis=0" or "src= is updates="."""
+    accepted = op.accepted(ours)
+    if accepted:
+        meant = nearest(str(getattr(value, "__name__", value)), accepted)
+        return f"{theirs}={shown(value)} is {ours}={meant!r}" if meant else f"{theirs}= is {ours}="
+    if isinstance(value, (int, float)):
+        return f"{theirs}={shown(value)} is {ours}={shown(value)}"
+    return f"{theirs}= is {ours}="
+
+
+def _unknown_name(op: Operator, accepted: Sequence[str], word: str, value: object) -> TypeError:
+    """The error for a name that stands for no argument of this function."""
+    family, _, kind = op.name.partition("_")
+    ours = _OURS.get(word, word)
+    if op.scatters and word in (*_SIZES, "shape"):
+        sizes = "data.shape" if word == "shape" else "data.shape[axis]"
+        fix = f"{word}= is {sizes} here; pass zeros of that size as data, and the values as updates"
+    elif word in _NO_MEANING:
+        fix = f"{word}= has no meaning here; call it without"
+    elif word == "accumulate" and op.scatters:
+        fix = f"{word}={shown(value)} is reduction={'add' if value else 'none'!r} here"
+    elif word == "inplace" and op.scatters:
+        fix = f"{word}= is out= here: pass out=data"
+    elif ours in _ELSEWHERE:
+        reason = _ELSEWHERE[ours].format(family=family, scatter=f"scatter_{kind}" if kind else "scatter")
+        fix = f"there is no {word}= here: {reason}"
+    else:
+        close = difflib.get_close_matches(word, accepted, n=1)
+        names = ", ".join(accepted)
+        fix = f"there is no {word}= here; " + (f"did you mean {close[0]}=?" if close else f"pass some of {names}")
+    return TypeError(f"{op.name}: {fix}")
+
+
+def _by_position(op: Operator, accepted: Sequence[str], given: Sequence[object], positional: object) -> TypeError:
+    """The error for options that stand without their names, or for PyTorch's order of arguments."""
+    if _is_integer(given[1]) and "axis" in accepted and not _is_integer(positional):
+        call = ", ".join(accepted[: len(given)])
+        text = f"axis is a keyword: call {op.name}({call}, axis={given[1]!r})"
+        if op.kind == AXIS:
+            text += f"; torch.{op.name} is {op.name}_elements"
+        return TypeError(f"{op.name}: {text}")
+    found = _option(op, accepted, positional)
+    if found:
+        return TypeError(f"{op.name}: {found[0]} is a keyword: pass {found[0]}={found[1]!r}")
+    names, last = ", ".join(accepted[: len(given) - 1]), accepted[len(given) - 1]
+    options = ", ".join(f"{name}=" for name in accepted[len(given) :])
+    return TypeError(f"{op.name}: {names} and {last} may stand without a name; pass the others by theirs: {options}")
+
+
+def _option(op: Operator, accepted: Sequence[str], value: object) -> tuple[str, object] | None:
+    """The option and the value that a value by position most likely stands for."""
+    if isinstance(value, str):
+        for option in ("reduction", "mode"):
+            meant = nearest(value, op.accepted(option)) if option in accepted else None
+            if meant:
+                return option, meant
+        return None
+    try:
+        whole = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return ("batch_dims" if op.kind == ND else "axis"), whole

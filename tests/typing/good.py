@@ -29,7 +29,9 @@ def numpy_keeps_the_dtype(f8: F8, i8: I8, u1: NDArray[np.uint8], texts: NDArray[
     assert_type(gs.scatter_nd(f8, u1, 1.5, reduction="mean", include_self=False, mode="drop"), F8)
     assert_type(gs.scatter_elements(f8, i8, [[1.0]], axis=0, reduction="max", out=f8), F8)
     assert_type(gs.gather(f8, i8, mode="fill", wrap_negative_indices=False), F8)
-    assert_type(gs.scatter(f8, i8, 1.0, reduction="add", wrap_negative_indices=np.True_, accumulate_dtype=np.float64), F8)
+    assert_type(
+        gs.scatter(f8, i8, 1.0, reduction="add", wrap_negative_indices=np.True_, accumulate_dtype=np.float64), F8
+    )
     assert_type(gs.gather(u1, some), NDArray[np.uint8])
     assert_type(gs.gather_nd(texts, i8), NDArray[np.str_])
     assert_type(gs.gather_nd(some, i8), Anything)

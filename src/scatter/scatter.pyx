@@ -37,7 +37,8 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport (
-    ASSIGN, INCONSISTENT, INDEX_DTYPE, NO_MEMORY, NONE, OK, Kind, Mode, ReductionCode, TypeCode,
+    ADD, ASSIGN, BOOL, INCONSISTENT, INDEX_DTYPE, MUL, NO_MEMORY, NONE, OK, UINT64, Kind, Mode, ReductionCode,
+    TypeCode,
 )
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
@@ -56,6 +57,7 @@ from common.walk cimport OTHER, is_linear
 from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
 from scatter.columns cimport describe_columns, run_columns
+from scatter.conversions cimport pair_of
 from scatter.job cimport (
     N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, begin_writing, copy_data, count_tuples, divide_means,
     row_items,
@@ -67,6 +69,8 @@ from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.strategy cimport ROWS_PER_UPDATE, Descriptions, choose_strategy
 from scatter.units cimport describe_units, run_units
+from scatter.wide cimport run_windows
+from scatter.windows cimport Wide, choose_cut, describe_wide
 
 cnp.import_array()
 
@@ -201,8 +205,16 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
     return status
 
 
+cdef Py_ssize_t run_wide(Wide* wide, Job* job, Descriptions* descriptions) noexcept:
+    """Run a scatter with accumulate_dtype."""
+    global last
+    last = choose_cut(wide, &descriptions.units, forced_strategy)
+    return run_windows(wide, job)
+
+
 cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out,
-                        int axis, int batch_dims, ReductionCode code, TypeCode type_code) noexcept:
+                        int axis, int batch_dims, ReductionCode code, TypeCode type_code,
+                        TypeCode accumulate) noexcept:
     """Whether the arrays are those of a valid plan.
 
     An array may have changed since: a subclass or a scalar's method can run any code between the plan and the kernel.
@@ -214,13 +226,17 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.nd
             and cnp.PyArray_ITEMSIZE(updates) == itemsize
             and (data is None or (cnp.PyArray_ITEMSIZE(data) == itemsize
                                   and has_shape(data, cnp.PyArray_NDIM(out), <const Py_ssize_t*>cnp.PyArray_DIMS(out))))
-            and (code == ASSIGN or itemsize == width_of(type_code)))
+            and (code == ASSIGN or itemsize == width_of(type_code))
+            and (accumulate == NONE or (reductions[<int>code].step in (ADD, MUL)
+                                        and pair_of(type_code, accumulate) != 0)))
 
 
 cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out,
                              int axis, int batch_dims, Mode mode, bint wrap_negative, ReductionCode code,
-                             TypeCode type_code, bint include_self, bint checks_first, int n_threads) noexcept:
+                             TypeCode type_code, TypeCode accumulate, bint include_self, bint checks_first,
+                             int n_threads) noexcept:
     cdef Job job
+    cdef Wide wide
     cdef Interrupts interrupts
     cdef Descriptions descriptions
     cdef int row_axis, updates_axis, d
@@ -282,6 +298,12 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
         work_ns += <double>job.out_bytes / 8
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
+    if accumulate != NONE and job.step.row.item_bytes:
+        if not describe_wide(&wide, &job, accumulate, width_of(accumulate), kind, indices, updates, out, axis,
+                             batch_dims, mode, wrap_negative, row_axis):
+            return NO_MEMORY
+        status = run_wide(&wide, &job, &descriptions)
+        return with_interrupts(&interrupts, status)
     descriptions.by_columns = describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, False)
     descriptions.has_columns = descriptions.by_columns or (
         forced_strategy == COLUMN_TILES
@@ -298,19 +320,23 @@ cdef inline int number_bytes(cnp.ndarray array) noexcept:
 
 def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarray updates not None,
             cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int reduction,
-            int type_code, bint include_self, bint checks_first, int n_threads):
+            int type_code, int accumulate, bint include_self, bint checks_first, int n_threads):
     """Copy data to out, apply the updates, and return a status. The shapes must be those of a valid plan.
 
     data: None if out holds it already. reduction: a registered ReductionCode. type_code: of the dtype; ignored for
-    ASSIGN. checks_first: if the call fails, nothing is written; otherwise out may be partly written then. out must not
-    overlap itself or another array.
+    ASSIGN. accumulate: of a wider dtype, in which the reduction is computed; NONE: in the dtype itself. checks_first:
+    if the call fails, nothing is written; otherwise out may be partly written then. out must not overlap itself or
+    another array.
     """
     cdef Py_ssize_t status
     if not is_consistent(<Kind>kind, data, indices, updates, out, axis, batch_dims, <ReductionCode>reduction,
-                         <TypeCode>type_code):
+                         <TypeCode>type_code, <TypeCode>accumulate):
         return <Py_ssize_t>INCONSISTENT
+    if BOOL < type_code <= UINT64 and not reductions[reduction].divides:
+        accumulate = NONE  # modulo a power of 2, the bits that remain are the same
     status = scatter_into(<Kind>kind, data, indices, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                          <ReductionCode>reduction, <TypeCode>type_code, include_self, checks_first, n_threads)
+                          <ReductionCode>reduction, <TypeCode>type_code, <TypeCode>accumulate, include_self,
+                          checks_first, n_threads)
     raise_if_interrupted(status)
     return status
 
@@ -365,7 +391,7 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
         return None
     status = scatter_into(<Kind>kind, None if result is source else source, indices, update, result, call.axis,
                           call.batch_dims, <Mode>mode_code, wrap_negative, <ReductionCode>code, <TypeCode>type_code,
-                          include_self, out is not None, n_threads)
+                          NONE, include_self, out is not None, n_threads)
     raise_if_interrupted(status)
     return result if status == OK else None
 

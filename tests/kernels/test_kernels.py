@@ -27,8 +27,9 @@ def run_scatter(kind, data, indices, updates, *, axis=0, mode=Mode.RAISE, wrap=T
     type_code = TypeCode[data.dtype.name.upper()] if code else TypeCode.NONE
     include_self, n_threads = rest.get("include_self", True), rest.get("n_threads", 1)
     status = scatter.scatter(
-        kind, data, indices, updates, out, axis, 0, mode, wrap, code, type_code, include_self, False, n_threads
-    )
+        kind, data, indices, updates, out, axis, 0, mode, wrap, code, type_code, TypeCode.NONE, include_self, False,
+        n_threads,
+    )  # fmt: skip
     return status, out
 
 

@@ -24,6 +24,7 @@ def scatter(
     wrap_negative: bool,
     reduction: int,
     type_code: int,
+    accumulate: int,
     include_self: bool,
     checks_first: bool,
     n_threads: int,

@@ -76,7 +76,7 @@ def scatter(
     return _scatter.scatter(
         plan.kind, data, indices, updates, out, plan.axis, plan.batch_dims, MODES[plan.mode],
         plan.wrap_negative_indices, int(REDUCTIONS[plan.reduction].code), TYPE_CODES.get(out.dtype.name, 0),
-        plan.include_self, checks_first, threads.limit,
+        TYPE_CODES.get(plan.accumulate_dtype, 0), plan.include_self, checks_first, threads.limit,
     )  # fmt: skip
 
 

@@ -1,0 +1,348 @@
+# Run the windows of a scatter with accumulate_dtype (windows.pxd).
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cython.parallel cimport prange, threadid
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from common.codes cimport INTERRUPTED, NO_MEMORY, OK, SKIP
+from common.interrupts cimport is_interrupted
+from common.items cimport CACHE_LINE, prefetch_stream
+from common.resolve cimport BLOCK, SKIPPED, resolve_block
+from common.threads cimport MAX_TASKS
+from common.walk cimport DATA, OTHER, Cursor, advance, seek
+from scatter.accumulate cimport elements_of_data
+from scatter.apply cimport apply_elements, apply_rows
+from scatter.conversions cimport narrow_items, widen_items
+from scatter.job cimport Job, begin_writing, copy_data
+from scatter.marks cimport SINK_BYTES, Marks, mark_block, slot_of, start_sinks
+from scatter.means cimport divide_rows
+from scatter.reductions cimport Step
+from scatter.windows cimport BUFFER_BYTES, SLOT_BYTES, Wide
+
+cdef enum:
+    LOAD_ITEMS = 1 << 16        # that are converted between two questions for signals
+
+cdef struct Window:
+    const Wide* wide
+    Py_ssize_t first_row
+    Py_ssize_t n_rows           # in the table
+    Py_ssize_t first_item       # of the piece of each row
+    Py_ssize_t n_items
+    Step step
+    Marks marks
+    char* table
+    int64_t* row_ids            # SERIAL: of the table's rows
+    Marks slots                 # SERIAL: a hash table of the numbers of the table's rows, counted from 1
+
+
+cdef inline Py_ssize_t aligned(Py_ssize_t n_bytes) noexcept nogil:
+    return (n_bytes + CACHE_LINE - 1) & -<Py_ssize_t>CACHE_LINE
+
+
+# Move
+
+cdef inline void widen_row(const Wide* wide, int operand, const char* row, Py_ssize_t first, Py_ssize_t n, bint keeps,
+                           char* to) noexcept nogil:
+    """Widen n items from number `first` on of a row of data or, if operand is OTHER, of updates."""
+    cdef const Job* job = wide.job
+    cdef Py_ssize_t step = job.step.row.inner_other if operand == OTHER else job.step.row.inner_data
+    cdef Py_ssize_t m, skipped
+    cdef Cursor cursor
+    if job.step.row.outer.n == 1:
+        widen_items(&wide.conversion, row + first * step, step, n, keeps, to)
+        return
+    seek(&job.step.row.outer, first // job.step.row.n_inner, &cursor)
+    skipped = first % job.step.row.n_inner
+    while n > 0:
+        m = min(n, job.step.row.n_inner - skipped)
+        widen_items(&wide.conversion, row + cursor.offset[operand] + skipped * step, step, m, keeps, to)
+        advance(&job.step.row.outer, 1, &cursor)
+        to += m * wide.conversion.wide_bytes
+        n -= m
+        skipped = 0
+
+
+cdef inline void narrow_row(const Wide* wide, const char* accumulators, Py_ssize_t first, Py_ssize_t n,
+                            char* row) noexcept nogil:
+    """Round n accumulators into a row of the result, from its item number `first` on."""
+    cdef const Job* job = wide.job
+    cdef Py_ssize_t step = job.step.row.inner_data
+    cdef Py_ssize_t m, skipped
+    cdef Cursor cursor
+    if job.step.row.outer.n == 1:
+        narrow_items(&wide.conversion, accumulators, n, row + first * step, step)
+        return
+    seek(&job.step.row.outer, first // job.step.row.n_inner, &cursor)
+    skipped = first % job.step.row.n_inner
+    while n > 0:
+        m = min(n, job.step.row.n_inner - skipped)
+        narrow_items(&wide.conversion, accumulators, m, row + cursor.offset[DATA] + skipped * step, step)
+        advance(&job.step.row.outer, 1, &cursor)
+        accumulators += m * wide.conversion.wide_bytes
+        n -= m
+        skipped = 0
+
+
+cdef inline void convert_window(const Window* window, bint stores) noexcept nogil:
+    """Load a window of rows of data into the table, or store it in the result. A signal may stop it."""
+    cdef const Wide* wide = window.wide
+    cdef const Job* job = wide.job
+    cdef const char* data = elements_of_data(job)
+    cdef Py_ssize_t width = wide.conversion.narrow_bytes
+    cdef Py_ssize_t start = window.first_row * wide.n_items
+    cdef Py_ssize_t n = window.n_rows * wide.n_items if wide.is_flat else window.n_rows
+    cdef Py_ssize_t i = 0, m
+    cdef Cursor cursor
+    seek(&wide.leading, window.first_row, &cursor)
+    while i < n:
+        m = min(n - i, <Py_ssize_t>LOAD_ITEMS) if wide.is_flat else 1
+        if is_interrupted(job.interrupts, m if wide.is_flat else window.n_items):
+            return
+        if wide.is_flat and stores:
+            narrow_items(&wide.conversion, window.table + i * wide.conversion.wide_bytes, m,
+                         job.out + (start + i) * width, width)
+        elif wide.is_flat:
+            widen_items(&wide.conversion, data + (start + i) * width, width, m, True,
+                        window.table + i * wide.conversion.wide_bytes)
+        else:
+            if stores:
+                narrow_row(wide, window.table + i * wide.pitch, window.first_item, window.n_items,
+                           job.out + cursor.offset[DATA])
+            else:
+                widen_row(wide, DATA, data + cursor.offset[DATA], window.first_item, window.n_items, True,
+                          window.table + i * wide.pitch)
+            advance(&wide.leading, 1, &cursor)
+        i += m
+
+
+cdef inline void store_found(const Window* window) noexcept nogil:
+    """Store the rows of a table that has only those with updates."""
+    cdef const Wide* wide = window.wide
+    cdef Py_ssize_t i
+    cdef Cursor cursor
+    for i in range(window.n_rows):
+        if is_interrupted(wide.job.interrupts, window.n_items):
+            return
+        seek(&wide.leading, window.row_ids[i], &cursor)
+        narrow_row(wide, window.table + i * wide.pitch, window.first_item, window.n_items,
+                   wide.job.out + cursor.offset[DATA])
+
+
+# Apply
+
+cdef inline void find_rows(Window* window, int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    """Replace offsets in the result by those in the table. A row that is new there is loaded."""
+    cdef const Wide* wide = window.wide
+    cdef uint32_t* numbers = <uint32_t*>window.slots.table
+    cdef Py_ssize_t i, slot
+    cdef Cursor cursor
+    for i in range(n):
+        if offsets[i] == SKIPPED:
+            continue
+        slot = slot_of(&window.slots, offsets[i])
+        if numbers[slot] == 0:
+            window.row_ids[window.n_rows] = offsets[i] // wide.pitch
+            seek(&wide.leading, window.row_ids[window.n_rows], &cursor)
+            widen_row(wide, DATA, elements_of_data(wide.job) + cursor.offset[DATA], window.first_item, window.n_items,
+                      True, window.table + window.n_rows * wide.pitch)
+            window.n_rows += 1
+            numbers[slot] = <uint32_t>window.n_rows
+        offsets[i] = (<int64_t>numbers[slot] - 1) * wide.pitch
+
+
+cdef inline void select_rows(const Window* window, int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    """Skip the tuples whose rows are in other windows."""
+    cdef Py_ssize_t i
+    cdef uint64_t low = <uint64_t>(window.first_row * window.wide.pitch)
+    cdef uint64_t size = <uint64_t>(window.n_rows * window.wide.pitch)
+    for i in range(n):
+        offsets[i] = offsets[i] if <uint64_t>offsets[i] - low < size else SKIPPED
+
+
+cdef inline void apply_picked(const Window* window, char* to, const int64_t* offsets, const char* updates,
+                              Py_ssize_t update_step, Py_ssize_t n, char* buffer, char* sinks) noexcept nogil:
+    """Widen and apply the rows of a block that are not skipped, some at a time."""
+    cdef const Wide* wide = window.wide
+    cdef int64_t picked[BLOCK]
+    cdef Py_ssize_t batch = min(BUFFER_BYTES // wide.pitch, <Py_ssize_t>BLOCK)
+    cdef Py_ssize_t i = 0, m
+    while i < n:
+        m = 0
+        while i < n and m < batch:
+            if offsets[i] != SKIPPED:
+                widen_row(wide, OTHER, updates + i * update_step, window.first_item, window.n_items, False,
+                          buffer + m * wide.pitch)
+                picked[m] = offsets[i]
+                m += 1
+            i += 1
+        if window.marks.width:
+            mark_block(&window.marks, &window.step, False, to, picked, buffer, NULL, wide.pitch, m, sinks)
+        apply_rows(&window.step, to, picked, buffer, NULL, wide.pitch, m)
+
+
+cdef inline void apply_widened(const Window* window, bint skips, char* to, int64_t* offsets, const char* updates,
+                               Py_ssize_t update_step, Py_ssize_t n, char* buffer, char* sinks) noexcept nogil:
+    """Widen the updates of a block and apply them at to + offsets."""
+    cdef const Wide* wide = window.wide
+    cdef Py_ssize_t i
+    if not window.step.by_value and not wide.rows_are_adjacent:
+        apply_picked(window, to, offsets, updates, update_step, n, buffer, sinks)
+        return
+    if wide.n_items == 1:
+        widen_items(&wide.conversion, updates, update_step, n, False, buffer)
+    else:
+        widen_items(&wide.conversion, updates, wide.conversion.narrow_bytes, n * wide.n_items, False, buffer)
+    if window.marks.width:
+        mark_block(&window.marks, &window.step, skips, to, offsets, buffer, NULL, wide.pitch, n, sinks)
+    if not window.step.by_value:
+        apply_rows(&window.step, to, offsets, buffer, NULL, wide.pitch, n)
+        return
+    if skips:
+        for i in range(n):  # skipped updates are applied to a sink: apply is branch-free
+            if offsets[i] == SKIPPED:
+                offsets[i] = <int64_t>(<size_t>sinks - <size_t>to)
+    apply_elements(&window.step, to, offsets, buffer, wide.pitch, n)
+
+
+cdef inline void apply_window(Window* window, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+    """Resolve tuples start to stop, and apply the updates of the window's rows in order."""
+    cdef const Wide* wide = window.wide
+    cdef const Job* job = wide.job
+    cdef int64_t offsets[BLOCK]
+    cdef char memory[BUFFER_BYTES + CACHE_LINE]
+    cdef char* buffer = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    cdef char sinks[SINK_BYTES]
+    cdef Cursor cursor
+    cdef Py_ssize_t update_step = wide.walk.stride[wide.walk.n_dims - 1][OTHER]
+    cdef bint finds = wide.n_slots > 0
+    cdef bint selects = not finds and wide.window_tuples == 0 and wide.n_windows > 1
+    cdef bint skips = selects or wide.tuples.mode == SKIP
+    cdef bint prefetches = wide.tuples.prefetches and 0 < update_step <= CACHE_LINE
+    # Offsets are relative to the first row of the result, so pass the address where it would be.
+    cdef char* to = <char*>(<size_t>window.table - <size_t>(window.first_row * wide.pitch))
+    cdef const char* updates
+    cdef Py_ssize_t n
+    start_sinks(sinks, BLOCK)
+    status[0] = OK
+    seek(&wide.walk, start, &cursor)
+    while start < stop:
+        updates = job.updates + cursor.offset[OTHER]
+        resolve_block(&wide.tuples, &wide.walk, &cursor, min(job.block, stop - start), not wide.updates_are_linear,
+                      offsets, &n)
+        if n < 0:
+            status[0] = start * wide.tuples.k - 1 - n
+            return
+        if is_interrupted(job.interrupts, n * job.tuple_work):
+            status[0] = INTERRUPTED
+            return
+        if prefetches:
+            prefetch_stream(updates, n * update_step)
+        if finds:
+            find_rows(window, offsets, n)
+        elif selects:
+            select_rows(window, offsets, n)
+        apply_widened(window, skips, to, offsets, updates, update_step, n, buffer, sinks)
+        start += n
+
+
+cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Window* window) noexcept nogil:
+    """Describe a task's window and its table, in the memory of a thread."""
+    cdef char* memory = wide.memory + thread * wide.memory_bytes
+    window.wide = wide
+    window.first_row = task // wide.n_pieces * wide.window_rows
+    window.n_rows = min(wide.window_rows, wide.n_rows - window.first_row)
+    window.first_item = task % wide.n_pieces * wide.piece_items
+    window.n_items = min(wide.piece_items, wide.n_items - window.first_item)
+    window.step = wide.step
+    window.step.row.n_inner = window.n_items
+    window.table = memory
+    memory += aligned(wide.table_rows * wide.pitch)
+    window.marks = wide.marks
+    window.marks.origin = window.first_row * wide.pitch
+    window.marks.table = memory
+    memset(memory, 0, wide.table_rows * wide.marks.width)
+    memory += aligned(wide.table_rows * wide.marks.width)
+    if wide.n_slots:
+        window.first_row = 0
+        window.n_rows = 0
+        window.row_ids = <int64_t*>memory
+        memory += aligned(wide.table_rows * sizeof(int64_t))
+        window.slots = wide.marks
+        window.slots.n_slots = wide.n_slots
+        window.slots.hash_shift = 64
+        while <Py_ssize_t>1 << (64 - window.slots.hash_shift) < wide.n_slots:
+            window.slots.hash_shift -= 1
+        window.slots.keys = <uint64_t*>memory
+        window.slots.table = memory + wide.n_slots * sizeof(uint64_t)
+        memset(memory, 0, wide.n_slots * SLOT_BYTES)
+
+
+cdef inline void run_window(const Wide* wide, Py_ssize_t task, int thread, Py_ssize_t* status) noexcept nogil:
+    cdef const Job* job = wide.job
+    cdef Window window
+    cdef Py_ssize_t start = 0, stop = wide.walk.n
+    status[0] = OK
+    if job.interrupts.stopped:
+        return
+    start_window(wide, task, thread, &window)
+    if wide.window_tuples:
+        start = task * wide.window_tuples
+        stop = min(start + wide.window_tuples, wide.walk.n)
+    if not wide.n_slots:
+        convert_window(&window, False)
+    apply_window(&window, start, stop, status)
+    if status[0] != OK:
+        return
+    if job.divides:
+        divide_rows(&window.step, &window.marks, job.include_self, window.table, wide.pitch, window.n_rows)
+    if wide.n_slots:
+        store_found(&window)
+    else:
+        convert_window(&window, True)
+
+
+cdef inline void run_task(const Wide* wide, Py_ssize_t task, int thread, Py_ssize_t* status) noexcept nogil:
+    """status: of the thread's tasks. The bad index that comes first in the indices is kept."""
+    cdef Py_ssize_t found
+    run_window(wide, task, thread, &found)
+    if found != OK and (status[0] == OK or found < status[0]):
+        status[0] = found
+
+
+cdef inline Py_ssize_t run_tasks(const Wide* wide, Py_ssize_t n_tasks, int n_threads) noexcept:
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef Py_ssize_t task, bad = OK
+    cdef int thread
+    for thread in range(n_threads):
+        status[thread] = OK
+    if n_threads == 1:
+        with nogil:
+            for task in range(n_tasks):
+                run_task(wide, task, 0, &status[0])
+    else:
+        for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            run_task(wide, task, threadid(), &status[threadid()])
+    for thread in range(n_threads):
+        if status[thread] != OK and (bad == OK or status[thread] < bad):
+            bad = status[thread]
+    return bad
+
+
+cdef inline Py_ssize_t run_windows(Wide* wide, Job* job) noexcept:
+    """Run all tasks. Returns OK, NO_MEMORY or the position of the first bad index."""
+    cdef Py_ssize_t n_tasks = wide.n_windows * wide.n_pieces
+    cdef Py_ssize_t result
+    cdef int n_threads = <int>max(<Py_ssize_t>1, min(<Py_ssize_t>wide.n_threads, n_tasks))
+    wide.memory_bytes = aligned(wide.table_rows * wide.pitch) + aligned(wide.table_rows * wide.marks.width)
+    if wide.n_slots:
+        wide.memory_bytes += aligned(wide.table_rows * sizeof(int64_t)) + aligned(wide.n_slots * SLOT_BYTES)
+    wide.memory = <char*>malloc(n_threads * wide.memory_bytes + CACHE_LINE)
+    if wide.memory == NULL:
+        return NO_MEMORY
+    result = begin_writing(job, job.checks_first or n_tasks == 0)
+    if result == OK and wide.n_slots:
+        copy_data(job)
+    if result == OK:
+        result = run_tasks(wide, n_tasks, n_threads)
+    free(wide.memory)
+    return result

@@ -1,0 +1,186 @@
+# accumulate_dtype: destinations are accumulated in a table of a wider dtype, and rounded once at the end.
+#
+#     data ── widen ──> table ── apply widened updates ──> table ── divide means, narrow ──> out
+#
+# The table is bounded. A large result is cut into windows of rows, and long rows into pieces; a task has a table for one
+# piece of one window. It resolves all tuples and applies the updates of its rows, in order; other threads run other
+# tasks. Four ways to cut:
+#
+#     UNITS       a window is some units (units.pxd): it takes only their tuples
+#     ROWS        a range of rows
+#     ROW_PIECES  the same for a piece of each row
+#     SERIAL      few updates of a large or strided result: the table has only the rows with updates, found by hashing
+#
+# PARTITION (partition.pxd) does the same with its tiles: for large results and many updates.
+from libc.stdint cimport int64_t
+cimport numpy as cnp
+
+from common.codes cimport Kind, Mode, TypeCode
+from common.items cimport CACHE_LINE
+from common.resolve cimport Tuples, describe, find_trivial
+from common.rows cimport empty_row
+from common.strategies cimport AUTO, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy
+from common.walk cimport DATA, MAX_DIMS, OTHER, Walk, add_axis, finish_walk, is_linear, start_walk
+from scatter.conversions cimport Conversion, pair_of
+from scatter.job cimport SCRATCH_BYTES, Job, row_items
+from scatter.marks cimport Marks, describe_marks
+from scatter.reductions cimport Step
+from scatter.units cimport Units
+
+cdef enum:
+    BUFFER_BYTES = 1 << 13      # of widened updates: L1 holds them and their rows
+    UNITS_BYTES = 1 << 17       # of a window of units: L2 holds it
+    SPARSE = 8                  # rows per update from which the table has only the rows with updates
+    SLOT_BYTES = 12             # of a hash table: a key, and the number of a table's row
+
+cdef struct Wide:
+    const Job* job
+    Conversion conversion
+    # A tuple's offset is here that of its row in a table with all rows of the result.
+    Tuples tuples
+    Walk walk
+    Walk leading                # the rows of the result: their offsets in it
+    Step step                   # of accumulators and widened updates. Its row is a row of the table
+    Marks marks
+    Py_ssize_t n_rows           # of the result
+    Py_ssize_t n_items          # of a row
+    Py_ssize_t pitch            # bytes of a row of the table
+    Py_ssize_t piece_items      # of a row of the table
+    Py_ssize_t n_pieces
+    Py_ssize_t window_rows
+    Py_ssize_t window_tuples    # UNITS: the tuples that belong to a window; 0: all
+    Py_ssize_t n_windows
+    Py_ssize_t table_rows       # the most rows of a table
+    Py_ssize_t n_slots          # SERIAL: of the hash table
+    bint updates_are_linear
+    bint rows_are_adjacent      # short rows of updates that are widened a block at a time
+    bint is_flat                # data and the result are one run of items
+    int n_threads
+    char* memory
+    Py_ssize_t memory_bytes     # of a thread
+
+cdef inline bint describe_wide(Wide* wide, const Job* job, TypeCode accumulate, Py_ssize_t width, Kind kind,
+                               cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out, int axis, int batch_dims,
+                               Mode mode, bint wrap_negative, int row_axis) noexcept:
+    """Describe all but the way to cut. width: bytes of an accumulator. False: there is no memory."""
+    cdef cnp.npy_intp shape[MAX_DIMS]
+    cdef cnp.ndarray row_ids
+    cdef int d, _row_axis, _updates_axis
+    wide.job = job
+    wide.conversion.pair = pair_of(job.step.type_code, accumulate)
+    wide.conversion.swapped = job.step.swapped
+    wide.conversion.narrow_bytes = job.step.row.item_bytes
+    wide.conversion.wide_bytes = width
+    wide.n_items = row_items(job)
+    wide.n_rows = 1
+    start_walk(&wide.leading)
+    for d in range(cnp.PyArray_NDIM(out)):
+        shape[d] = cnp.PyArray_DIM(out, d) if d < row_axis else 1
+        wide.n_rows *= shape[d]
+        if d < row_axis:
+            add_axis(&wide.leading, shape[d], 0, cnp.PyArray_STRIDE(out, d), 0)
+    finish_walk(&wide.leading)
+    # In an array of one byte for each row, the offset of a row is its number.
+    try:
+        row_ids = cnp.PyArray_SimpleNewFromData(cnp.PyArray_NDIM(out), shape, cnp.NPY_UINT8, cnp.PyArray_DATA(out))
+        describe(kind, row_ids, indices, updates, axis, batch_dims, mode, wrap_negative, &wide.tuples, &wide.walk,
+                 &_row_axis, &_updates_axis)
+    except Exception:
+        return False
+    wide.tuples.prefetches = job.tuples.prefetches
+    wide.updates_are_linear = is_linear(&wide.walk, OTHER)
+    wide.step.reduction = job.step.reduction
+    wide.step.type_code = accumulate
+    wide.step.swapped = 0
+    wide.step.is_rare = False
+    wide.step.by_value = wide.n_items == 1
+    empty_row(&wide.step.row)
+    wide.step.row.item_bytes = width
+    return True
+
+
+cdef inline void set_pitch(Wide* wide, Py_ssize_t piece_items) noexcept nogil:
+    """Cut rows into pieces, which are adjacent in a table."""
+    cdef const Job* job = wide.job
+    cdef Py_ssize_t width = wide.conversion.narrow_bytes
+    cdef int d
+    wide.piece_items = piece_items
+    wide.n_pieces = (wide.n_items + piece_items - 1) // piece_items
+    wide.pitch = piece_items * wide.conversion.wide_bytes
+    for d in range(wide.tuples.k):
+        wide.tuples.stride[d] *= wide.pitch
+    for d in range(wide.walk.n_dims):
+        wide.walk.stride[d][DATA] *= wide.pitch
+    find_trivial(&wide.tuples)
+    wide.step.row.n_inner = piece_items
+    wide.step.row.inner_data = wide.conversion.wide_bytes
+    wide.step.row.inner_other = wide.conversion.wide_bytes
+    describe_marks(&wide.marks, not job.include_self, job.divides, wide.walk.n, wide.pitch)
+    wide.is_flat = job.is_contiguous and wide.n_pieces == 1
+    wide.rows_are_adjacent = (
+        wide.n_pieces == 1 and wide.pitch <= CACHE_LINE and job.step.row.outer.n == 1
+        and (wide.n_items == 1 or job.step.row.inner_other == width)
+        and (wide.n_items == 1 or wide.walk.stride[wide.walk.n_dims - 1][OTHER] == wide.n_items * width))
+
+
+cdef inline Py_ssize_t cut_windows(Wide* wide, Py_ssize_t n_rows) noexcept nogil:
+    wide.window_rows = max(<Py_ssize_t>1, min(n_rows, wide.n_rows))
+    wide.n_windows = (wide.n_rows + wide.window_rows - 1) // wide.window_rows
+    wide.table_rows = wide.window_rows
+    return wide.n_windows
+
+
+cdef inline bint is_sparse(Wide* wide, bint forced) noexcept nogil:
+    """Whether the tables have only the rows with updates, found by hashing."""
+    cdef Py_ssize_t most = min(wide.walk.n, wide.n_rows)
+    if not forced and wide.n_rows // SPARSE < wide.walk.n:
+        return False
+    if most > SCRATCH_BYTES // wide.pitch:
+        return False
+    wide.n_slots = 16
+    while wide.n_slots < 2 * most:
+        wide.n_slots *= 2
+    if most * (wide.pitch + <Py_ssize_t>sizeof(int64_t)) + wide.n_slots * SLOT_BYTES > SCRATCH_BYTES:
+        wide.n_slots = 0
+        return False
+    cut_windows(wide, wide.n_rows)
+    wide.table_rows = most
+    return True
+
+
+cdef inline ScatterStrategy choose_cut(Wide* wide, const Units* units, int forced) noexcept nogil:
+    """Cut the result into windows and pieces."""
+    cdef Py_ssize_t width = wide.conversion.wide_bytes
+    cdef Py_ssize_t piece = max(<Py_ssize_t>1, min(wide.n_items, BUFFER_BYTES // width))
+    cdef Py_ssize_t unit_tuples = units.unit_tuples, per_window, each
+    cdef int n_threads = wide.job.n_threads
+    wide.window_tuples = 0
+    wide.n_slots = 0
+    if forced == ROW_PIECES:
+        piece = max(<Py_ssize_t>1, min(piece, wide.n_items // n_threads))
+    set_pitch(wide, piece)
+    if (forced == AUTO or forced == SERIAL) and is_sparse(wide, forced == SERIAL):
+        if wide.n_pieces == 1:
+            n_threads = 1
+        each = wide.table_rows * (wide.pitch + <Py_ssize_t>sizeof(int64_t)) + wide.n_slots * SLOT_BYTES
+        wide.n_threads = <int>max(<Py_ssize_t>1, min(<Py_ssize_t>n_threads, SCRATCH_BYTES // each))
+        return SERIAL
+    each = max(<Py_ssize_t>1, SCRATCH_BYTES // n_threads // wide.pitch)  # rows of a table
+    wide.n_threads = n_threads
+    if ((forced == AUTO or forced == UNITS) and units.unit_bytes and 1 < units.n_units and wide.n_pieces == 1
+            and units.unit_rows <= each and (forced == UNITS or units.n_units >= n_threads)):
+        per_window = (units.n_units + 4 * n_threads - 1) // (4 * n_threads)
+        per_window = max(<Py_ssize_t>1, min(per_window, UNITS_BYTES // (units.unit_rows * wide.pitch)))
+        cut_windows(wide, per_window * units.unit_rows)
+        wide.window_tuples = per_window * unit_tuples
+        return UNITS
+    # Each window resolves all tuples: more than one only if their rows take longer.
+    if forced == ROWS or forced == ROW_PIECES or wide.pitch >= CACHE_LINE:
+        each = min(each, (wide.n_rows + n_threads - 1) // n_threads)
+    else:
+        each = min(wide.n_rows, SCRATCH_BYTES // wide.pitch // n_threads)
+        if wide.n_rows <= SCRATCH_BYTES // wide.pitch:
+            each = wide.n_rows
+    if cut_windows(wide, each) * wide.n_pieces < n_threads:
+        wide.n_threads = <int>(wide.n_windows * wide.n_pieces)
+    return ROWS if wide.n_pieces == 1 else ROW_PIECES

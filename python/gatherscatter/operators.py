@@ -15,6 +15,7 @@ from gatherscatter.reductions import REDUCTIONS
 ND = int(Kind.ND)  # tuples along the last axis of indices
 AXIS = int(Kind.AXIS)  # along one axis; the axes after it are the row
 ELEMENTS = int(Kind.ELEMENTS)  # one index for each element of the result
+ARRAYS = int(Kind.ARRAYS)  # a tuple of arrays, one for each of several adjacent axes; the axes after them are the row
 
 MODES = ("raise", "clip", "wrap", "fill", "drop", "promise_in_bounds")
 GATHER_MODES = tuple(mode for mode in MODES if mode != "drop")
@@ -30,7 +31,7 @@ class Operator:
     name : str
         The function's name in messages.
     kind : int
-        ND, AXIS or ELEMENTS.
+        ND, AXIS, ELEMENTS or ARRAYS.
     scatters : bool
         Whether it is a scatter; otherwise it is a gather.
     data, indices, updates : str

@@ -9,7 +9,7 @@ from functools import lru_cache, wraps
 from typing import Any, NamedTuple
 
 from gatherscatter import errors
-from gatherscatter.operators import AXIS, ELEMENTS, MODES, ND, Operator
+from gatherscatter.operators import ARRAYS, AXIS, ELEMENTS, MODES, ND, Operator
 from gatherscatter.reductions import REDUCTIONS, dtype_name, wider_dtypes
 
 Shape = tuple[int, ...]
@@ -19,11 +19,11 @@ class Plan(NamedTuple):
     """A validated call: the indices at each position of `tuples` name one row of data."""
 
     operator: Operator  # for messages
-    kind: int  # ND, AXIS or ELEMENTS
+    kind: int  # ND, AXIS, ELEMENTS or ARRAYS
     mode: str
     wrap_negative_indices: bool
     axis: int  # the first axis of data that is indexed
-    depth: int  # how many axes are indexed: k for ND, else 1
+    depth: int  # how many axes are indexed: k for ND, the number of arrays for ARRAYS, else 1
     batch_dims: int
     tuples: Shape  # the shape of the positions
     row: Shape  # the shape of one row
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
 
     def index_position(self, position: Shape) -> Shape:
         """Convert a position in `tuples` to the position in indices (for ND, without the last axis) of its tuple."""
-        return position[: self.batch_dims] + position[self.axis :] if self.kind == AXIS else position
+        return position[: self.batch_dims] + position[self.axis :] if self.kind in (AXIS, ARRAYS) else position
 
 
 # Options
@@ -182,7 +182,18 @@ def _plan_elements(operator: Operator, data: Shape, indices: Shape, axis: int, b
     return Plan(operator, ELEMENTS, mode, operator.wrap_negative_indices, axis, 1, 0, indices, (), data)
 
 
-_PLANNERS = {ND: _plan_nd, AXIS: _plan_axis, ELEMENTS: _plan_elements}
+def _plan_arrays(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
+    """indices: the shape that the arrays have in common, and their number, as if they were one array of tuples."""
+    *shape, k = indices
+    axis = _positive_axis(operator, data, axis)
+    if axis + k > len(data):
+        raise errors.many_arrays(operator, data, axis, k)
+    _check_known(operator, "data", data, range(axis + k))
+    row = data[axis + k :]
+    return Plan(operator, ARRAYS, mode, operator.wrap_negative_indices, axis, k, 0, (*data[:axis], *shape), row, data)
+
+
+_PLANNERS = {ND: _plan_nd, AXIS: _plan_axis, ELEMENTS: _plan_elements, ARRAYS: _plan_arrays}
 
 
 # NumPy's limit, which the kernels have for the arrays of other libraries too.
@@ -191,7 +202,8 @@ _MOST_AXES = 64
 
 def _check_ranks(plan: Plan, indices: Shape) -> Plan:
     last = "updates" if plan.operator.scatters else ""
-    ranks = {"data": len(plan.data), "indices": len(indices), last: len(plan.shape)}
+    rank = len(indices) - (plan.kind == ARRAYS)
+    ranks = {"data": len(plan.data), "indices": rank, last: len(plan.shape)}
     for argument, n in ranks.items():
         if n > _MOST_AXES:
             raise errors.many_axes(plan.operator, argument, n, _MOST_AXES)
@@ -219,7 +231,10 @@ def _cached(make: Callable[..., Plan]) -> Callable[..., Plan]:
 
 @_cached
 def gather(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
-    """The plan of a gather. `axis` is ignored for ND, `batch_dims` for ELEMENTS."""
+    """The plan of a gather. `axis` is ignored for ND, `batch_dims` for ELEMENTS and ARRAYS.
+
+    indices: the shape of indices; for k arrays of shape B, (*B, k).
+    """
     _check_mode(operator, mode)
     # Shapes become tuples, since some libraries have a custom class for them.
     return _check_ranks(
@@ -258,10 +273,14 @@ def scatter(
 def explain(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Exception:
     """The error for a tuple with a bad index. `position`: of the tuple in `indices`, an array of any library.
 
+    For ARRAYS, `indices` is a tuple of arrays, and `position` is one in each of them.
+
     `offset`: if `indices` is a chunk of a larger array, the position where the chunk starts.
     """
     if plan.kind == ND:
         found = tuple(_value(indices[(*position, component)]) for component in range(plan.depth))
+    elif plan.kind == ARRAYS:
+        found = tuple(_value(array[position]) for array in indices)
     else:
         found = (_value(indices[position]),)
     places_all = plan.mode in ("clip", "wrap")  # but for an axis of size 0
@@ -269,7 +288,7 @@ def explain(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Ex
         lowest = -plan.data[axis] if plan.wrap_negative_indices else 0
         if plan.data[axis] == 0 if places_all else not lowest <= index < plan.data[axis]:
             where = tuple(i + start for i, start in zip(position, offset, strict=True)) if offset else position
-            shown = found if plan.kind == ND else index
+            shown = found if plan.kind in (ND, ARRAYS) else index
             return errors.out_of_bounds(plan.operator, where, shown, plan.data, axis, index)
     return errors.changed_meanwhile(plan.operator)
 

@@ -4,6 +4,7 @@ cpdef enum Kind:
     ND = 0        # tuples along the last axis of indices
     AXIS = 1      # single indices into one axis; the axes after it are the row
     ELEMENTS = 2  # one index for each element of the result
+    ARRAYS = 3    # a tuple of arrays of one shape, one for each of adjacent axes; the axes after them are the row
 
 cpdef enum Mode:
     RAISE = 0

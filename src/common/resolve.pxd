@@ -10,11 +10,11 @@
 cimport cython
 from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
-cimport numpy as cnp
 
-from common.codes cimport AXIS, CLIP, ELEMENTS, ND, RAISE, SKIP, WRAP, Kind, Mode
+from common.arrays cimport Arrays, Component, array_at, array_stride, distance
+from common.codes cimport CLIP, RAISE, SKIP, WRAP, Mode
 from common.items cimport CACHE_LINE, cloned_void, inline_void, prefetch_stream
-from common.walk cimport DATA, INDICES, MAX_DIMS, Cursor, Walk, add_axis, advance, finish_walk, start_walk
+from common.walk cimport DATA, INDICES, MAX_DIMS, Cursor, Walk, advance
 
 cdef extern from "<stdint.h>":
     const int64_t SKIPPED "INT64_MIN"  # the offset of a tuple that is out of bounds in mode SKIP
@@ -39,6 +39,7 @@ cdef enum:
     BLOCK = 128  # tuples: few enough that out-of-order execution loads the next block while this one is moved
 
 cdef struct Tuples:
+    Arrays* arrays   # NULL, unless the components are in arrays that differ in dtype or strides; kind is 0 then
     const char* base
     char kind        # of NumPy's dtype: 'i' or 'u'
     int width        # bytes of an index
@@ -55,10 +56,13 @@ cdef struct Tuples:
 
 
 cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
-    """Set trivial and shift. Trivial: 1 or 2 indices of native int64 or int32, mode RAISE, last stride a power of 2."""
+    """Set trivial and shift. Trivial: 1 or 2 indices of native int64 or int32, mode RAISE, last stride a power of 2.
+
+    The two are side by side, or in two arrays.
+    """
     tuples.trivial = (tuples.mode == RAISE and not tuples.swapped and tuples.kind == c'i'
                       and (tuples.width == 8 or tuples.width == 4)
-                      and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride == tuples.width)))
+                      and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride & (tuples.width - 1) == 0)))
     tuples.shift = 0
     if tuples.trivial:
         while tuples.shift < 62 and (<int64_t>1 << tuples.shift) < tuples.stride[tuples.k - 1]:
@@ -68,55 +72,9 @@ cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
 
 cdef inline bint are_trivial(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
     """Whether the tuples at p, step bytes apart, are trivial: contiguous and aligned in addition to find_trivial."""
-    return tuples.trivial and step == tuples.k * tuples.width and <uintptr_t>p % tuples.width == 0
-
-
-cdef inline bint describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray other, int axis,
-                          int batch_dims, Mode mode, bint wrap_negative, Tuples* tuples, Walk* walk, int* row_axis,
-                          int* other_axis) noexcept:
-    """Describe an operator's tuples and the iteration over them. False: indices are not integers.
-
-    IN   data: the array that is indexed (a gather's data, a scatter's result); other: a gather's result, a
-         scatter's updates, or None; axis: for AXIS and ELEMENTS, not negative
-    OUT  row_axis, other_axis: the first axis of the row in data and in other
-    """
-    cdef int q = cnp.PyArray_NDIM(indices)
-    cdef int n_axes = q - 1 if kind == ND else q + axis - batch_dims if kind == AXIS else q
-    cdef int first = batch_dims if kind == ND else axis  # of the axes that are indexed
-    cdef int d, i
-    cdef Py_ssize_t n, index_stride, data_stride
-
-    tuples.kind = indices.descr.kind
-    if tuples.kind != c'i' and tuples.kind != c'u':
-        return False
-    tuples.base = cnp.PyArray_BYTES(indices)
-    tuples.width = <int>cnp.PyArray_ITEMSIZE(indices)
-    tuples.swapped = cnp.PyArray_ISBYTESWAPPED(indices)
-    tuples.mode = mode
-    tuples.k = <int>cnp.PyArray_DIM(indices, q - 1) if kind == ND else 1
-    tuples.component_stride = cnp.PyArray_STRIDE(indices, q - 1) if kind == ND else 0
-    for d in range(tuples.k):
-        tuples.size[d] = cnp.PyArray_DIM(data, first + d)
-        tuples.wrap[d] = tuples.size[d] if wrap_negative else 0
-        tuples.stride[d] = cnp.PyArray_STRIDE(data, first + d)
-    find_trivial(tuples)
-    start_walk(walk)
-    for d in range(n_axes):
-        if kind == AXIS and batch_dims <= d < axis:  # indices lack these axes and are broadcast over them
-            n = cnp.PyArray_DIM(data, d)
-            index_stride = 0
-            data_stride = cnp.PyArray_STRIDE(data, d)
-        else:
-            i = d if kind != AXIS or d < batch_dims else d - axis + batch_dims
-            n = cnp.PyArray_DIM(indices, i)
-            index_stride = cnp.PyArray_STRIDE(indices, i)
-            data_stride = cnp.PyArray_STRIDE(data, d) if (d != axis if kind == ELEMENTS else d < batch_dims) else 0
-        add_axis(walk, n, index_stride, data_stride, cnp.PyArray_STRIDE(other, d) if other is not None else 0)
-    finish_walk(walk)
-    tuples.prefetches = walk.n > MIN_STREAM and cnp.PyArray_NBYTES(data) > L1_BYTES
-    row_axis[0] = cnp.PyArray_NDIM(data) if kind == ELEMENTS else first + tuples.k
-    other_axis[0] = n_axes
-    return True
+    return (tuples.trivial and <uintptr_t>p % tuples.width == 0
+            and (step == tuples.width
+                 or (tuples.k == 2 and step == 2 * tuples.width and tuples.component_stride == tuples.width)))
 
 
 # Load: one component of the tuples, widened to int64.
@@ -229,28 +187,53 @@ cdef inline inline_void resolve_axis(Mode mode, const int64_t* values, Py_ssize_
                 offsets[i] = (start + i * start_step if is_first else offsets[i]) + value * stride
 
 
-cdef inline inline_void resolve_trivial(trivial_index_t* kind, int k, const Tuples* tuples, const char* p,
+cdef inline inline_void resolve_trivial(trivial_index_t* kind, int k, int step, const Tuples* tuples, const char* p,
                                         int64_t start, int64_t start_step, Py_ssize_t n, int64_t* offsets,
                                         int64_t* out_of_bounds) noexcept nogil:
-    """Load and resolve trivial tuples in one loop. out_of_bounds becomes negative if an index is out of bounds."""
+    """Load and resolve trivial tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
+
+    step: from an index to the next one of its axis, in indices: 2 if pairs stand side by side, 1 for two arrays.
+    """
     cdef Py_ssize_t i
-    cdef const trivial_index_t* index = <const trivial_index_t*>p
+    cdef const trivial_index_t* first = <const trivial_index_t*>p
+    cdef const trivial_index_t* last = first + (k - 1)
     cdef int64_t value, offset, outside = 0
     cdef int64_t size0 = tuples.size[0], wrap0 = tuples.wrap[0], stride0 = tuples.stride[0]
     cdef int64_t size = tuples.size[k - 1], wrap = tuples.wrap[k - 1]
     cdef int shift = tuples.shift
+    if k == 2 and step == 1:
+        last = <const trivial_index_t*>(<uintptr_t>p + <uintptr_t>tuples.component_stride)
     for i in range(n):
         offset = start + i * start_step if start_step else start
         if k == 2:
-            value = <int64_t>index[2 * i]
+            value = <int64_t>first[i * step]
             value += (value >> 63) & wrap0
             outside |= value | (size0 - 1 - value)
             offset += value * stride0
-        value = <int64_t>index[i * k + k - 1]
+        value = <int64_t>last[i * step]
         value += (value >> 63) & wrap
         outside |= value | (size - 1 - value)
         offsets[i] = offset + (value << shift)
     out_of_bounds[0] |= outside
+
+
+cdef inline inline_void resolve_any_trivial(trivial_index_t* kind, const Tuples* tuples, const char* p,
+                                            Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n,
+                                            int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
+    if tuples.k == 1:
+        resolve_trivial(kind, 1, 1, tuples, p, start, start_step, n, offsets, out_of_bounds)
+    elif step == 2 * sizeof(trivial_index_t):
+        resolve_trivial(kind, 2, 2, tuples, p, start, start_step, n, offsets, out_of_bounds)
+    else:
+        resolve_trivial(kind, 2, 1, tuples, p, start, start_step, n, offsets, out_of_bounds)
+
+
+cdef inline inline_void prefetch_tuples(const Tuples* tuples, const char* p, Py_ssize_t step,
+                                        Py_ssize_t n) noexcept nogil:
+    """Prefetch what follows n tuples at p, step bytes apart. Two arrays are two streams."""
+    prefetch_stream(p, n * step)
+    if tuples.k == 2 and tuples.component_stride != tuples.width:
+        prefetch_stream(<const char*>(<uintptr_t>p + <uintptr_t>tuples.component_stride), n * step)
 
 
 cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
@@ -266,14 +249,10 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
             offsets[i] = start + i * start_step
         return
     if are_trivial(tuples, p, step):
-        if tuples.width == 8 and tuples.k == 1:
-            resolve_trivial(<int64_t*>NULL, 1, tuples, p, start, start_step, n, offsets, &outside)
-        elif tuples.width == 8:
-            resolve_trivial(<int64_t*>NULL, 2, tuples, p, start, start_step, n, offsets, &outside)
-        elif tuples.k == 1:
-            resolve_trivial(<int32_t*>NULL, 1, tuples, p, start, start_step, n, offsets, &outside)
+        if tuples.width == 8:
+            resolve_any_trivial(<int64_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
         else:
-            resolve_trivial(<int32_t*>NULL, 2, tuples, p, start, start_step, n, offsets, &outside)
+            resolve_any_trivial(<int32_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
         out_of_bounds[0] |= outside < 0
         return
     # Indices are loaded into the offsets' memory: a private copy, which no other thread can change.
@@ -281,18 +260,139 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
     resolve_axis(tuples.mode, offsets, n, tuples.size[0], tuples.wrap[0], tuples.stride[0], True, start, start_step,
                  offsets, out_of_bounds)
     for j in range(1, tuples.k):
-        load_any(tuples, p + j * tuples.component_stride, step, n, tuples.size[j], values)
+        load_any(tuples, <const char*>(<uintptr_t>p + <uintptr_t>(j * tuples.component_stride)), step, n,
+                 tuples.size[j], values)
         resolve_axis(tuples.mode, values, n, tuples.size[j], tuples.wrap[j], tuples.stride[j], False, 0, 0, offsets,
                      out_of_bounds)
 
 
-cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
-    """Position of the first index out of bounds, tuple × k + component; 0 if another thread has changed it."""
+cdef inline cloned_void add_component(const Tuples* component, const char* p, Py_ssize_t step, Py_ssize_t n,
+                                      int64_t* offsets, uint64_t* out_of_bounds) noexcept nogil:
+    """Add the offsets of n ≤ BLOCK indices of one component, step bytes apart at p."""
+    cdef int64_t values[BLOCK]
+    load_any(component, p, step, n, component.size[0], values)
+    resolve_axis(component.mode, values, n, component.size[0], component.wrap[0], component.stride[0], False, 0, 0,
+                 offsets, out_of_bounds)
+
+
+# Kind ARRAYS, if the arrays differ in dtype or strides: run by run along the innermost axis of the walk.
+
+cdef struct Run:
+    int64_t start               # what each offset has in common; SKIPPED: all tuples of the run are skipped
+    int n_varying               # components that are not constant along the run
+    int varying[MAX_DIMS]
+    Tuples along                # the first of them; the first two if they are alike; none if there is none
+    const char* p
+    Py_ssize_t step
+
+
+cdef inline void take_component(const Tuples* tuples, int j, Tuples* one) noexcept nogil:
+    """Array j as tuples of one index. trivial remains to be found."""
+    cdef const Component* component = &tuples.arrays.component[j]
+    one.arrays = NULL
+    one.kind = component.kind
+    one.width = component.width
+    one.swapped = component.swapped
+    one.mode = tuples.mode
+    one.k = 1
+    one.trivial = False
+    one.prefetches = False
+    one.component_stride = 0
+    one.size[0] = tuples.size[j]
+    one.wrap[0] = tuples.wrap[j]
+    one.stride[0] = tuples.stride[j]
+
+
+cdef inline bint take_second(const Tuples* tuples, const Walk* walk, const Cursor* cursor, int j,
+                             Run* run) noexcept nogil:
+    """Add array j to the first one of a run. False: they are not alike."""
+    cdef const Component* component = &tuples.arrays.component[j]
+    if (component.kind != run.along.kind or component.width != run.along.width
+            or component.swapped != run.along.swapped
+            or array_stride(tuples.arrays, walk.n_dims - 1, j) != run.step):
+        return False
+    run.along.k = 2
+    run.along.component_stride = distance(run.p, array_at(tuples.arrays, walk, cursor, j))
+    run.along.size[1] = tuples.size[j]
+    run.along.wrap[1] = tuples.wrap[j]
+    run.along.stride[1] = tuples.stride[j]
+    return True
+
+
+cdef inline void start_run(const Tuples* tuples, const Walk* walk, const Cursor* cursor, Run* run,
+                           uint64_t* out_of_bounds) noexcept nogil:
+    """Describe the run at the cursor, and resolve the components that are constant along it."""
+    cdef const Arrays* arrays = tuples.arrays
+    cdef int inner = walk.n_dims - 1
+    cdef int j
+    cdef int64_t offset
+    run.start = cursor.offset[DATA]
+    run.n_varying = 0
+    for j in range(tuples.k):
+        if array_stride(arrays, inner, j) != 0:
+            run.varying[run.n_varying] = j
+            run.n_varying += 1
+            continue
+        take_component(tuples, j, &run.along)
+        resolve_strided(&run.along, array_at(arrays, walk, cursor, j), 0, 0, 0, 1, &offset, out_of_bounds)
+        if out_of_bounds[0]:
+            return
+        if offset == SKIPPED:
+            run.start = SKIPPED
+            return
+        run.start += offset
+    if run.n_varying == 0:
+        run.along.k = 0
+        return
+    j = run.varying[0]
+    take_component(tuples, j, &run.along)
+    run.p = array_at(arrays, walk, cursor, j)
+    run.step = array_stride(arrays, inner, j)
+    if run.n_varying == 2:
+        take_second(tuples, walk, cursor, run.varying[1], run)
+    find_trivial(&run.along)
+
+
+cdef inline void resolve_run(const Tuples* tuples, const Walk* walk, const Cursor* cursor, Py_ssize_t n,
+                             int64_t* offsets, uint64_t* out_of_bounds) noexcept nogil:
+    """Resolve n ≤ BLOCK tuples along the innermost axis."""
+    cdef const Arrays* arrays = tuples.arrays
+    cdef int inner = walk.n_dims - 1
+    cdef Run run
+    cdef Tuples one
+    cdef Py_ssize_t i, step
+    start_run(tuples, walk, cursor, &run, out_of_bounds)
+    if out_of_bounds[0]:
+        return
+    if run.start == SKIPPED:
+        for i in range(n):
+            offsets[i] = SKIPPED
+        return
+    if tuples.prefetches:
+        for i in range(run.n_varying):
+            step = array_stride(arrays, inner, run.varying[i])
+            if 0 < step <= CACHE_LINE:
+                prefetch_stream(array_at(arrays, walk, cursor, run.varying[i]), n * step)
+    resolve_strided(&run.along, run.p, run.step, run.start, walk.stride[inner][DATA], n, offsets, out_of_bounds)
+    for i in range(run.along.k, run.n_varying):
+        take_component(tuples, run.varying[i], &one)
+        add_component(&one, array_at(arrays, walk, cursor, run.varying[i]),
+                      array_stride(arrays, inner, run.varying[i]), n, offsets, out_of_bounds)
+
+
+cdef inline Py_ssize_t first_bad(const Tuples* tuples, const Walk* walk, const Cursor* cursor,
+                                 Py_ssize_t n) noexcept nogil:
+    """Find the first index out of bounds in n tuples along the innermost axis.
+
+    Its position is tuple × k + component; 0 if another thread has changed it.
+    """
+    cdef int inner = walk.n_dims - 1
     cdef Tuples single
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, step
     cdef int j
     cdef int64_t offset
     cdef uint64_t out_of_bounds = 0
+    cdef const char* p
     single.kind = tuples.kind
     single.width = tuples.width
     single.swapped = tuples.swapped
@@ -303,10 +403,17 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const char* p, Py_ssize_t
     single.stride[0] = 0
     for i in range(n):
         for j in range(tuples.k):
+            if tuples.arrays != NULL:
+                take_component(tuples, j, &single)
+                p = array_at(tuples.arrays, walk, cursor, j)
+                step = array_stride(tuples.arrays, inner, j)
+            else:
+                p = <const char*>(<uintptr_t>(tuples.base + cursor.offset[INDICES])
+                                  + <uintptr_t>(j * tuples.component_stride))
+                step = walk.stride[inner][INDICES]
             single.size[0] = tuples.size[j]
             single.wrap[0] = tuples.wrap[j]
-            resolve_strided(&single, p + i * step + j * tuples.component_stride, step, 0, 0, 1, &offset,
-                            &out_of_bounds)
+            resolve_strided(&single, p + i * step, step, 0, 0, 1, &offset, &out_of_bounds)
             if out_of_bounds:
                 return i * tuples.k + j
     return 0
@@ -327,13 +434,16 @@ cdef inline void resolve_block(const Tuples* tuples, const Walk* walk, Cursor* c
     done[0] = 0
     while done[0] < n:
         run = min(walk.shape[inner] - cursor.coordinate[inner], n - done[0])
-        p = tuples.base + cursor.offset[INDICES]
-        if tuples.prefetches and 0 < step <= CACHE_LINE:
-            prefetch_stream(p, run * step)
-        resolve_strided(tuples, p, step, cursor.offset[DATA], walk.stride[inner][DATA], run, offsets + done[0],
-                        &out_of_bounds)
+        if tuples.arrays != NULL:
+            resolve_run(tuples, walk, cursor, run, offsets + done[0], &out_of_bounds)
+        else:
+            p = tuples.base + cursor.offset[INDICES]
+            if tuples.prefetches and 0 < step <= CACHE_LINE:
+                prefetch_tuples(tuples, p, step, run)
+            resolve_strided(tuples, p, step, cursor.offset[DATA], walk.stride[inner][DATA], run, offsets + done[0],
+                            &out_of_bounds)
         if out_of_bounds:
-            done[0] = -1 - (done[0] * tuples.k + first_bad(tuples, p, step, run))
+            done[0] = -1 - (done[0] * tuples.k + first_bad(tuples, walk, cursor, run))
             return
         advance(walk, run, cursor)
         done[0] += run

@@ -5,14 +5,16 @@
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_SIZE
 
 from libc.math cimport isinf
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
+from common.arrays cimport get_array
 from common.codes cimport (
-    AXIS, BFLOAT16, BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND, NONE,
-    RAISE, SKIP, UINT8, UINT64, WRAP, Kind,
+    ARRAYS, AXIS, BFLOAT16, BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND,
+    NONE, RAISE, SKIP, UINT8, UINT64, WRAP, Kind,
 )
 from common.items cimport MAX_WORD_BYTES
 from common.walk cimport MAX_DIMS
@@ -57,14 +59,49 @@ cdef inline void append(SmallCall* call, cnp.ndarray array, int start, int stop)
         call.n_dims += 1
 
 
-cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, Py_ssize_t axis,
-                                Py_ssize_t batch_dims) noexcept:
-    """Describe a call and check the rules for shapes. False: a rule is broken."""
+cdef inline bint has_shape(cnp.ndarray array, int n_dims, const Py_ssize_t* shape) noexcept:
+    cdef int d
+    if cnp.PyArray_NDIM(array) != n_dims:
+        return False
+    for d in range(n_dims):
+        if cnp.PyArray_DIM(array, d) != shape[d]:
+            return False
+    return True
+
+
+cdef inline bint describe_arrays_shape(SmallCall* call, cnp.ndarray data, tuple arrays, Py_ssize_t axis,
+                                       Py_ssize_t batch_dims) noexcept:
+    """describe_shape of kind ARRAYS."""
+    cdef cnp.ndarray first = get_array(arrays, 0)
+    cdef int r = cnp.PyArray_NDIM(data), k = <int>PyTuple_GET_SIZE(arrays), q = cnp.PyArray_NDIM(first), j
+    call.n_dims = call.batch_dims = 0
+    if axis < 0:
+        axis += r
+    if not 0 <= axis <= r - k or batch_dims != 0:
+        return False
+    for j in range(1, k):
+        if not has_shape(get_array(arrays, j), q, <const Py_ssize_t*>cnp.PyArray_DIMS(first)):
+            return False
+    call.axis = <int>axis
+    append(call, data, 0, call.axis)
+    append(call, first, 0, q)
+    append(call, data, call.axis + k, r)
+    return call.n_dims <= MAX_DIMS
+
+
+cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays,
+                                Py_ssize_t axis, Py_ssize_t batch_dims) noexcept:
+    """Describe a call and check the rules for shapes. False: a rule is broken.
+
+    arrays: for ARRAYS, all of them, where indices are the first; else None.
+    """
     cdef int r = cnp.PyArray_NDIM(data), q = cnp.PyArray_NDIM(indices)
     cdef int a = 0, b, d
     cdef Py_ssize_t k
 
     call.n_dims = call.axis = call.batch_dims = 0
+    if kind == ARRAYS:
+        return describe_arrays_shape(call, data, arrays, axis, batch_dims)
     if kind == ND:
         q -= 1
         if q < 0 or not 0 <= batch_dims <= min(q, r):
@@ -104,7 +141,8 @@ cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cn
     return call.n_dims <= MAX_DIMS
 
 
-cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
+cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, axis,
+                                batch_dims):
     """Describe a call and check all rules. False: a rule is broken, or the call needs a plan."""
     cdef int d, overflow = 0
     cdef long long axis_, batch_dims_
@@ -112,9 +150,9 @@ cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cn
         return False
     axis_ = PyLong_AsLongLongAndOverflow(axis, &overflow)
     batch_dims_ = PyLong_AsLongLongAndOverflow(batch_dims, &overflow) if not overflow else 0
-    if overflow or not describe_shape(call, kind, data, indices, axis_, batch_dims_):
+    if overflow or not describe_shape(call, kind, data, indices, arrays, axis_, batch_dims_):
         return False
-    if kind == AXIS:
+    if kind == AXIS or kind == ARRAYS:
         for d in range(call.batch_dims, call.axis):
             if cnp.PyArray_DIM(data, d) == 0:  # no position, so the kernel would not check the indices
                 return False
@@ -158,16 +196,6 @@ cdef inline int mode_of(mode, str skip) noexcept:
     if mode == "wrap":
         return WRAP
     return SKIP if mode == skip else -1
-
-
-cdef inline bint has_shape(cnp.ndarray array, int n_dims, const Py_ssize_t* shape) noexcept:
-    cdef int d
-    if cnp.PyArray_NDIM(array) != n_dims:
-        return False
-    for d in range(n_dims):
-        if cnp.PyArray_DIM(array, d) != shape[d]:
-            return False
-    return True
 
 
 cdef inline bint same_dtype(cnp.ndarray a, cnp.ndarray b):
@@ -305,3 +333,13 @@ cdef inline bint overlap(cnp.ndarray a, cnp.ndarray b) noexcept:
     find_extent(a, &low, &high)
     find_extent(b, &other_low, &other_high)
     return low < other_high and other_low < high
+
+
+cdef inline bint overlaps_indices(cnp.ndarray a, cnp.ndarray indices, tuple arrays) noexcept:
+    """As overlap, with the indices: one array, or those of kind ARRAYS."""
+    cdef Py_ssize_t j
+    if arrays is not None:
+        for j in range(1, PyTuple_GET_SIZE(arrays)):
+            if overlap(a, get_array(arrays, j)):
+                return True
+    return overlap(a, indices)

@@ -45,7 +45,7 @@ cdef inline inline_void move_trivial_tile(word_t* kind, trivial_index_t* index_k
         if row < tiles.n_rows:
             prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row,
                              COLUMN_BYTES // sizeof(word_t) * sizeof(trivial_index_t))
-            resolve_trivial(index_kind, 1, &tiles.tuples, indices + row * tiles.index_row, 0, sizeof(word_t),
+            resolve_trivial(index_kind, 1, 1, &tiles.tuples, indices + row * tiles.index_row, 0, sizeof(word_t),
                             COLUMN_BYTES // sizeof(word_t), offsets[row & 1], out_of_bounds)
             if out_of_bounds[0] < 0:
                 return

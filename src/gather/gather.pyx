@@ -17,14 +17,16 @@ it. Kernels return a Status or the position of the first bad index; Python raise
 from libc.stdint cimport int64_t
 cimport numpy as cnp
 
-from common.codes cimport INCONSISTENT, INDEX_DTYPE, OK, REFERENCES, SKIP, Kind, Mode
+from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
+from common.codes cimport ARRAYS, INCONSISTENT, OK, REFERENCES, SKIP, Kind, Mode
+from common.describe cimport describe, release
 from common.interrupts cimport Interrupts, arm, disarm, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
-from common.resolve cimport BLOCK, SKIPPED, Tuples, describe, resolve_block
+from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
-    PyDataType_REFCHK, SmallCall, describe_shape, describe_small, has_shape, mode_of, new_array, overlap, usable_out,
-    write_element,
+    PyDataType_REFCHK, SmallCall, describe_shape, describe_small, has_shape, mode_of, new_array, overlap,
+    overlaps_indices, usable_out, write_element,
 )
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
@@ -64,20 +66,22 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
     return status
 
 
-cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis,
+cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray out, int axis,
                             int batch_dims, Mode mode, bint wrap_negative, const char* fill, bint can_stop,
                             int n_threads) noexcept:
-    """can_stop: a signal may end the gather before all of out is written."""
+    """can_stop: a signal may end the gather before all of out is written. arrays: as in describe."""
     cdef Job job
     cdef Columns columns
     cdef Interrupts interrupts
     cdef int d, row_axis, out_axis
-    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0
+    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0, status
 
-    if not describe(kind, data, indices, out, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk, &row_axis,
-                    &out_axis):
-        return INDEX_DTYPE
+    status = describe(kind, data, indices, arrays, out, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk,
+                      &row_axis, &out_axis)
+    if status != OK:
+        return status
     if job.walk.n == 0:
+        release(&job.tuples)
         return OK
     for d in range(job.tuples.k):
         stride = abs_stride(job.tuples.stride[d])
@@ -102,43 +106,46 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cn
     arm(&interrupts)
     if not can_stop:
         disarm(&interrupts)
-    return with_interrupts(&interrupts, run(&job, &columns, choose_strategy(&job, kind, data, indices, out, axis,
-                                                                            forced_strategy, &columns)))
+    status = run(&job, &columns, choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns))
+    release(&job.tuples)
+    return with_interrupts(&interrupts, status)
 
 
-cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis, int batch_dims,
-                        cnp.ndarray fill) noexcept:
+cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray out, int axis,
+                        int batch_dims, cnp.ndarray fill) noexcept:
     """Whether the arrays are those of a valid plan.
 
     An array may have changed since: a subclass or a scalar's method can run any code between the plan and the kernel.
     """
     cdef SmallCall call
     cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(data)
-    return (describe_shape(&call, kind, data, indices, axis, batch_dims)
+    return (describe_shape(&call, kind, data, indices, arrays, axis, batch_dims)
             and (fill is None or cnp.PyArray_NBYTES(fill) == itemsize)
             and (out is None or (has_shape(out, call.n_dims, call.shape) and cnp.PyArray_ISWRITEABLE(out)
                                  and cnp.PyArray_ITEMSIZE(out) == itemsize and not PyDataType_REFCHK(out.descr))))
 
 
-def gather(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray out, int axis,
-           int batch_dims, int mode, bint wrap_negative, cnp.ndarray fill, bint checks_first, int n_threads):
+def gather(int kind, cnp.ndarray data not None, indices not None, cnp.ndarray out, int axis, int batch_dims,
+           int mode, bint wrap_negative, cnp.ndarray fill, bint checks_first, int n_threads):
     """Write the rows of data that indices name to out, and return a status. The shapes must be those of a valid plan.
 
-    data and indices may have any strides, alignment and byte order. out: None to only check the indices. fill: for
-    mode SKIP, one element of data's dtype. checks_first: if the call fails, nothing is written. n_threads: the
-    maximum; 0: OpenMP's choice.
+    data and indices may have any strides, alignment and byte order. indices: for ARRAYS, a tuple of arrays. out: None
+    to only check the indices. fill: for mode SKIP, one element of data's dtype. checks_first: if the call fails,
+    nothing is written. n_threads: the maximum; 0: OpenMP's choice.
     """
     cdef Py_ssize_t status = OK
+    cdef tuple arrays = arrays_of(<Kind>kind, indices)
+    cdef cnp.ndarray first = get_array(arrays, 0) if arrays is not None else <cnp.ndarray>indices
     if PyDataType_REFCHK(data.descr) and out is not None:
         return <Py_ssize_t>REFERENCES
-    if (not is_consistent(<Kind>kind, data, indices, out, axis, batch_dims, fill)
+    if (not is_consistent(<Kind>kind, data, first, arrays, out, axis, batch_dims, fill)
             or (out is not None and mode == SKIP and fill is None)):
         return <Py_ssize_t>INCONSISTENT
     if checks_first and mode != SKIP:
-        status = gather_into(<Kind>kind, data, indices, None, axis, batch_dims, <Mode>mode, wrap_negative, NULL, True,
-                             n_threads)
+        status = gather_into(<Kind>kind, data, first, arrays, None, axis, batch_dims, <Mode>mode, wrap_negative, NULL,
+                             True, n_threads)
     if status == OK:
-        status = gather_into(<Kind>kind, data, indices, out, axis, batch_dims, <Mode>mode, wrap_negative,
+        status = gather_into(<Kind>kind, data, first, arrays, out, axis, batch_dims, <Mode>mode, wrap_negative,
                              cnp.PyArray_BYTES(fill) if fill is not None else NULL, not checks_first, n_threads)
     raise_if_interrupted(status)
     return status
@@ -150,13 +157,23 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
     data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0.
     """
     cdef SmallCall call
-    cdef cnp.ndarray source, result
+    cdef cnp.ndarray source, result, first
+    cdef tuple arrays = None
     cdef int mode_code = mode_of(mode, "fill")
     cdef Py_ssize_t status
     cdef char element[MAX_WORD_BYTES]
 
-    if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or type(wrap_negative) is not bool
-            or mode_code < 0 or not describe_small(&call, <Kind>kind, data, indices, axis, batch_dims)):
+    if kind == ARRAYS:
+        if not is_tuple_of_arrays(indices, True):
+            return None
+        arrays = indices
+        first = get_array(arrays, 0)
+    elif type(indices) is cnp.ndarray:
+        first = indices
+    else:
+        return None
+    if (type(data) is not cnp.ndarray or type(wrap_negative) is not bool or mode_code < 0
+            or not describe_small(&call, <Kind>kind, data, first, arrays, axis, batch_dims)):
         return None
     source = data
     if mode_code == SKIP and not write_element(source, fill_value, element):
@@ -165,23 +182,23 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
         result = new_array(source, call.n_dims, call.shape)
     else:
         result = usable_out(out, source, call.n_dims, call.shape)
-        if result is None or overlap(result, source) or overlap(result, indices):
+        if result is None or overlap(result, source) or overlaps_indices(result, first, arrays):
             return None
         if mode_code != SKIP:
-            status = gather_into(<Kind>kind, source, indices, None, call.axis, call.batch_dims, <Mode>mode_code,
-                                 wrap_negative, NULL, True, n_threads)
+            status = gather_into(<Kind>kind, source, first, arrays, None, call.axis, call.batch_dims,
+                                 <Mode>mode_code, wrap_negative, NULL, True, n_threads)
             raise_if_interrupted(status)
             if status != OK:
                 return None
     if result is None or PyDataType_REFCHK(source.descr):
         return None
-    status = gather_into(<Kind>kind, source, indices, result, call.axis, call.batch_dims, <Mode>mode_code,
+    status = gather_into(<Kind>kind, source, first, arrays, result, call.axis, call.batch_dims, <Mode>mode_code,
                          wrap_negative, element if mode_code == SKIP else NULL, out is None, n_threads)
     raise_if_interrupted(status)
     return result if status == OK else None
 
 
-def resolve(int kind, cnp.ndarray row_ids not None, cnp.ndarray indices not None, int axis, int batch_dims, int mode,
+def resolve(int kind, cnp.ndarray row_ids not None, indices not None, int axis, int batch_dims, int mode,
             bint wrap_negative, Py_ssize_t start, cnp.ndarray rows not None):
     """Resolve tuples without moving anything: rows[i] = id of the row that tuple start + i names, -1 if skipped.
 
@@ -193,21 +210,26 @@ def resolve(int kind, cnp.ndarray row_ids not None, cnp.ndarray indices not None
     cdef Cursor cursor
     cdef int64_t* found = <int64_t*>cnp.PyArray_DATA(rows)
     cdef int row_axis, other_axis
-    cdef Py_ssize_t n, i, done = 0, total = cnp.PyArray_SIZE(rows)
+    cdef Py_ssize_t n, i, done = 0, total = cnp.PyArray_SIZE(rows), status
+    cdef tuple arrays = arrays_of(<Kind>kind, indices)
+    cdef cnp.ndarray first = get_array(arrays, 0) if arrays is not None else <cnp.ndarray>indices
 
-    if not describe(<Kind>kind, row_ids, indices, None, axis, batch_dims, <Mode>mode, wrap_negative, &tuples, &walk,
-                    &row_axis, &other_axis):
-        return <Py_ssize_t>INDEX_DTYPE
+    status = describe(<Kind>kind, row_ids, first, arrays, None, axis, batch_dims, <Mode>mode, wrap_negative, &tuples,
+                      &walk, &row_axis, &other_axis)
+    if status != OK:
+        return status
     seek(&walk, start, &cursor)
     while done < total:
         resolve_block(&tuples, &walk, &cursor, min(<Py_ssize_t>BLOCK, total - done), False, found + done, &n)
         if n < 0:
-            return (start + done) * tuples.k - 1 - n
+            status = (start + done) * tuples.k - 1 - n
+            break
         for i in range(done, done + n):
             if found[i] == SKIPPED:
                 found[i] = -1
         done += n
-    return <Py_ssize_t>OK
+    release(&tuples)
+    return status
 
 
 def force(int strategy, int n_threads):

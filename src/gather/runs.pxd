@@ -3,11 +3,15 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
+from common.arrays cimport Arrays, array_stride
+from common.codes cimport RAISE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
     CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t,
 )
-from common.resolve cimport are_trivial, resolve_strided, resolve_trivial, trivial_index_t
+from common.resolve cimport (
+    Run, Tuples, are_trivial, prefetch_tuples, resolve_strided, resolve_trivial, start_run, trivial_index_t,
+)
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
@@ -23,14 +27,16 @@ cdef struct Runs:
     Py_ssize_t tuples_per_task
 
 
-cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int k, const Job* job, const char* p,
-                                 int64_t start, int64_t start_step, Py_ssize_t n, char* out,
-                                 int64_t* out_of_bounds) noexcept nogil:
+cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int k, int index_step, const Job* job,
+                                 const Tuples* tuples, const char* p, int64_t start, int64_t start_step, Py_ssize_t n,
+                                 char* out, int64_t* out_of_bounds) noexcept nogil:
+    """k, index_step: as in resolve_trivial."""
     cdef const char* data = job.data
     cdef int64_t buffers[2][RUN_BLOCK]
     cdef int64_t* offsets = buffers[0]
     cdef int64_t* next_offsets = buffers[1]
     cdef int64_t* swap
+    cdef Py_ssize_t step = index_step * <Py_ssize_t>sizeof(trivial_index_t)
     cdef Py_ssize_t i, n_offsets = 0, n_next, resolved = 0
     cdef uint64_t outside = 0
     cdef word_t item
@@ -40,20 +46,20 @@ cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int 
     while True:
         n_next = min(<Py_ssize_t>RUN_BLOCK, n - resolved)
         if n_next == RUN_BLOCK:
-            resolve_trivial(index_kind, k, &job.tuples, p, start, start_step, RUN_BLOCK, next_offsets, out_of_bounds)
+            resolve_trivial(index_kind, k, index_step, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
+                            out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
         elif n_next:
-            resolve_strided(&job.tuples, p, k * <Py_ssize_t>sizeof(trivial_index_t), start, start_step, n_next,
-                            next_offsets, &outside)
+            resolve_strided(tuples, p, step, start, start_step, n_next, next_offsets, &outside)
             if outside:
                 out_of_bounds[0] = -1
                 return
         if job.tuples.prefetches and not job.prefetches:
-            prefetch_stream(p, n_next * k * <Py_ssize_t>sizeof(trivial_index_t))
+            prefetch_tuples(tuples, p, step, n_next)
         if job.prefetches:
             prefetch_block(data, next_offsets, n_next)
-        p += n_next * k * <Py_ssize_t>sizeof(trivial_index_t)
+        p += n_next * step
         start += n_next * start_step
         resolved += n_next
         if n_offsets == RUN_BLOCK:
@@ -75,46 +81,91 @@ cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int 
         n_offsets = n_next
 
 
-cdef inline inline_void move_run_width(word_t* kind, const Job* job, const char* p, int64_t start, int64_t start_step,
-                                       Py_ssize_t n, char* out, int64_t* out_of_bounds) noexcept nogil:
-    if job.tuples.width == 8 and job.tuples.k == 1:
-        move_run(kind, <int64_t*>NULL, 1, job, p, start, start_step, n, out, out_of_bounds)
-    elif job.tuples.width == 8:
-        move_run(kind, <int64_t*>NULL, 2, job, p, start, start_step, n, out, out_of_bounds)
-    elif job.tuples.k == 1:
-        move_run(kind, <int32_t*>NULL, 1, job, p, start, start_step, n, out, out_of_bounds)
+cdef inline inline_void move_run_pairs(word_t* kind, trivial_index_t* index_kind, const Job* job,
+                                       const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
+                                       int64_t start_step, Py_ssize_t n, char* out,
+                                       int64_t* out_of_bounds) noexcept nogil:
+    if tuples.k == 1:
+        move_run(kind, index_kind, 1, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
+    elif step == 2 * sizeof(trivial_index_t):
+        move_run(kind, index_kind, 2, 2, job, tuples, p, start, start_step, n, out, out_of_bounds)
     else:
-        move_run(kind, <int32_t*>NULL, 2, job, p, start, start_step, n, out, out_of_bounds)
+        move_run(kind, index_kind, 2, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
 
 
-cdef inline cloned_void move_any_run(const Job* job, const char* p, int64_t start, int64_t start_step, Py_ssize_t n,
-                                     char* out, int64_t* out_of_bounds) noexcept nogil:
+cdef inline inline_void move_run_width(word_t* kind, const Job* job, const Tuples* tuples, const char* p,
+                                       Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n, char* out,
+                                       int64_t* out_of_bounds) noexcept nogil:
+    if tuples.width == 8:
+        move_run_pairs(kind, <int64_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
+    else:
+        move_run_pairs(kind, <int32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
+
+
+cdef inline cloned_void move_any_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,
+                                     int64_t start, int64_t start_step, Py_ssize_t n, char* out,
+                                     int64_t* out_of_bounds) noexcept nogil:
     if job.itemsize == 4:
-        move_run_width(<uint32_t*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+        move_run_width(<uint32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
     elif job.itemsize == 8:
-        move_run_width(<uint64_t*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+        move_run_width(<uint64_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
     elif job.itemsize == 2:
-        move_run_width(<uint16_t*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+        move_run_width(<uint16_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
     elif job.itemsize == 1:
-        move_run_width(<uint8_t*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+        move_run_width(<uint8_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
     else:
-        move_run_width(<bytes16*>NULL, job, p, start, start_step, n, out, out_of_bounds)
+        move_run_width(<bytes16*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
+
+
+cdef inline bint has_trivial_runs(const Job* job) noexcept nogil:
+    """Whether the tuples of every run are trivial: the pieces of a run are as aligned as its start."""
+    cdef const Arrays* arrays = job.tuples.arrays
+    cdef int inner = job.walk.n_dims - 1
+    cdef int d, i
+    cdef Cursor cursor
+    cdef Run run
+    cdef uint64_t outside = 0
+    if arrays == NULL:
+        if not are_trivial(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES]):
+            return False
+        for d in range(inner):
+            if job.walk.stride[d][INDICES] % job.tuples.width != 0:
+                return False
+        return True
+    if job.tuples.mode != RAISE:
+        return False
+    seek(&job.walk, 0, &cursor)
+    start_run(&job.tuples, &job.walk, &cursor, &run, &outside)
+    if outside or run.along.k == 0 or run.along.k != run.n_varying or not are_trivial(&run.along, run.p, run.step):
+        return False
+    for d in range(arrays.first, inner):
+        for i in range(run.n_varying):
+            if array_stride(arrays, d, run.varying[i]) % run.along.width != 0:
+                return False
+    return True
 
 
 cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
     """Whether the job is for RUNS; with forced: whether RUNS can run it."""
     cdef int inner = job.walk.n_dims - 1
-    cdef int d
     if not forced and job.walk.shape[inner] < RUN_BLOCK:
         return False
     if (job.row.outer.n != 1 or job.row.n_inner != 1 or job.row.item_bytes != job.itemsize
-            or job.walk.stride[inner][OTHER] != job.itemsize or not is_word(job.itemsize)
-            or not are_trivial(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES])):
+            or job.walk.stride[inner][OTHER] != job.itemsize or not is_word(job.itemsize)):
         return False
-    for d in range(inner):  # so that every run is aligned
-        if job.walk.stride[d][INDICES] % job.tuples.width != 0:
-            return False
-    return True
+    return has_trivial_runs(job)
+
+
+cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_t n,
+                                 int64_t* out_of_bounds) noexcept nogil:
+    cdef Run run
+    cdef uint64_t outside = 0
+    start_run(&job.tuples, &job.walk, cursor, &run, &outside)
+    if outside:
+        out_of_bounds[0] = -1
+        return
+    move_any_run(job, &run.along, run.p, run.step, run.start, job.walk.stride[job.walk.n_dims - 1][DATA], n,
+                 job.out + cursor.offset[OTHER], out_of_bounds)
 
 
 cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept nogil:
@@ -129,8 +180,12 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
     seek(&job.walk, start, &cursor)
     while start < stop:
         n = min(min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start), <Py_ssize_t>STEP)
-        move_any_run(job, job.tuples.base + cursor.offset[INDICES], cursor.offset[DATA], job.walk.stride[inner][DATA],
-                     n, job.out + cursor.offset[OTHER], &out_of_bounds)
+        if job.tuples.arrays != NULL:
+            move_arrays_run(job, &cursor, n, &out_of_bounds)
+        else:
+            move_any_run(job, &job.tuples, job.tuples.base + cursor.offset[INDICES], job.walk.stride[inner][INDICES],
+                         cursor.offset[DATA], job.walk.stride[inner][DATA], n, job.out + cursor.offset[OTHER],
+                         &out_of_bounds)
         if out_of_bounds < 0 or is_interrupted(job.interrupts, n * job.tuple_work):
             return 1
         advance(&job.walk, n, &cursor)

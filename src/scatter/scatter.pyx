@@ -36,17 +36,18 @@ from cython.parallel cimport prange
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
+from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport (
-    ADD, ASSIGN, BOOL, INCONSISTENT, INDEX_DTYPE, MUL, NO_MEMORY, NONE, OK, UINT64, Kind, Mode, ReductionCode,
-    TypeCode,
+    ADD, ARRAYS, ASSIGN, BOOL, INCONSISTENT, MUL, NO_MEMORY, NONE, OK, UINT64, Kind, Mode, ReductionCode, TypeCode,
 )
+from common.describe cimport describe, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
-from common.resolve cimport BLOCK, describe
+from common.resolve cimport BLOCK
 from common.rows cimport describe_row
 from common.small_calls cimport (
-    PyDataType_REFCHK, SmallCall, describe_shape, describe_small, has_shape, mode_of, new_array, overlap, repeated,
-    same_dtype, type_code_of, usable_out, width_of, write_element,
+    PyDataType_REFCHK, SmallCall, describe_shape, describe_small, has_shape, mode_of, new_array, overlap,
+    overlaps_indices, repeated, same_dtype, type_code_of, usable_out, width_of, write_element,
 )
 from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
@@ -212,16 +213,17 @@ cdef Py_ssize_t run_wide(Wide* wide, Job* job, Descriptions* descriptions) noexc
     return run_windows(wide, job)
 
 
-cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out,
-                        int axis, int batch_dims, ReductionCode code, TypeCode type_code,
-                        TypeCode accumulate) noexcept:
+cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,
+                        cnp.ndarray out, int axis, int batch_dims, ReductionCode code,
+                        TypeCode type_code, TypeCode accumulate) noexcept:
     """Whether the arrays are those of a valid plan.
 
     An array may have changed since: a subclass or a scalar's method can run any code between the plan and the kernel.
     """
     cdef SmallCall call
     cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(out)
-    return (describe_shape(&call, kind, out, indices, axis, batch_dims) and has_shape(updates, call.n_dims, call.shape)
+    return (describe_shape(&call, kind, out, indices, arrays, axis, batch_dims)
+            and has_shape(updates, call.n_dims, call.shape)
             and cnp.PyArray_ISWRITEABLE(out) and not PyDataType_REFCHK(out.descr)
             and cnp.PyArray_ITEMSIZE(updates) == itemsize
             and (data is None or (cnp.PyArray_ITEMSIZE(data) == itemsize
@@ -231,10 +233,11 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.nd
                                         and pair_of(type_code, accumulate) != 0)))
 
 
-cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out,
-                             int axis, int batch_dims, Mode mode, bint wrap_negative, ReductionCode code,
-                             TypeCode type_code, TypeCode accumulate, bint include_self, bint checks_first,
-                             int n_threads) noexcept:
+cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,
+                             cnp.ndarray out, int axis, int batch_dims, Mode mode, bint wrap_negative,
+                             ReductionCode code, TypeCode type_code, TypeCode accumulate, bint include_self,
+                             bint checks_first, int n_threads) noexcept:
+    """arrays: as in describe."""
     cdef Job job
     cdef Wide wide
     cdef Interrupts interrupts
@@ -243,9 +246,10 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     cdef Py_ssize_t status
     cdef double work_ns
 
-    if not describe(kind, out, indices, updates, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk,
-                    &row_axis, &updates_axis):
-        return INDEX_DTYPE
+    status = describe(kind, out, indices, arrays, updates, axis, batch_dims, mode, wrap_negative, &job.tuples,
+                      &job.walk, &row_axis, &updates_axis)
+    if status != OK:
+        return status
     job.reduction = &reductions[<int>code]
     job.out = cnp.PyArray_BYTES(out)
     job.out_bytes = cnp.PyArray_NBYTES(out)
@@ -267,6 +271,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
         status = begin_writing(&job, False)
         if status == OK:
             copy_data(&job)
+        release(&job.tuples)
         return with_interrupts(&interrupts, status)
     describe_row(&job.step.row, out, row_axis, updates, updates_axis, PY_SSIZE_T_MAX, code != ASSIGN)
     # Empty rows: only check the indices.
@@ -299,16 +304,19 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, c
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
     if accumulate != NONE and job.step.row.item_bytes:
-        if not describe_wide(&wide, &job, accumulate, width_of(accumulate), kind, indices, updates, out, axis,
-                             batch_dims, mode, wrap_negative, row_axis):
-            return NO_MEMORY
-        status = run_wide(&wide, &job, &descriptions)
+        status = describe_wide(&wide, &job, accumulate, width_of(accumulate), kind, indices, arrays, updates, out, axis,
+                               batch_dims, mode, wrap_negative, row_axis)
+        if status == OK:
+            status = run_wide(&wide, &job, &descriptions)
+            release(&wide.tuples)
+        release(&job.tuples)
         return with_interrupts(&interrupts, status)
     descriptions.by_columns = describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, False)
     descriptions.has_columns = descriptions.by_columns or (
         forced_strategy == COLUMN_TILES
         and describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, True))
     status = run(&job, &descriptions, choose_strategy(&job, forced_strategy, &descriptions))
+    release(&job.tuples)
     return with_interrupts(&interrupts, status)
 
 
@@ -318,23 +326,25 @@ cdef inline int number_bytes(cnp.ndarray array) noexcept:
     return width // 2 if array.descr.kind == c'c' else width
 
 
-def scatter(int kind, cnp.ndarray data, cnp.ndarray indices not None, cnp.ndarray updates not None,
+def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates not None,
             cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int reduction,
             int type_code, int accumulate, bint include_self, bint checks_first, int n_threads):
     """Copy data to out, apply the updates, and return a status. The shapes must be those of a valid plan.
 
-    data: None if out holds it already. reduction: a registered ReductionCode. type_code: of the dtype; ignored for
-    ASSIGN. accumulate: of a wider dtype, in which the reduction is computed; NONE: in the dtype itself. checks_first:
-    if the call fails, nothing is written; otherwise out may be partly written then. out must not overlap itself or
-    another array.
+    data: None if out holds it already. indices: for ARRAYS, a tuple of arrays. reduction: a registered ReductionCode.
+    type_code: of the dtype; ignored for ASSIGN. accumulate: of a wider dtype, in which the reduction is computed; NONE:
+    in the dtype itself. checks_first: if the call fails, nothing is written; otherwise out may be partly written then.
+    out must not overlap itself or another array.
     """
     cdef Py_ssize_t status
-    if not is_consistent(<Kind>kind, data, indices, updates, out, axis, batch_dims, <ReductionCode>reduction,
+    cdef tuple arrays = arrays_of(<Kind>kind, indices)
+    cdef cnp.ndarray first = get_array(arrays, 0) if arrays is not None else <cnp.ndarray>indices
+    if not is_consistent(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <ReductionCode>reduction,
                          <TypeCode>type_code, <TypeCode>accumulate):
         return <Py_ssize_t>INCONSISTENT
     if BOOL < type_code <= UINT64 and not reductions[reduction].divides:
         accumulate = NONE  # modulo a power of 2, the bits that remain are the same
-    status = scatter_into(<Kind>kind, data, indices, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
+    status = scatter_into(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
                           <ReductionCode>reduction, <TypeCode>type_code, <TypeCode>accumulate, include_self,
                           checks_first, n_threads)
     raise_if_interrupted(status)
@@ -349,18 +359,28 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
     name of a registered reduction.
     """
     cdef SmallCall call
-    cdef cnp.ndarray source, update, result
+    cdef cnp.ndarray source, update, result, first
+    cdef tuple arrays = None
     cdef object found
     cdef int code, mode_code, type_code = NONE
     cdef Py_ssize_t status
     cdef char element[MAX_WORD_BYTES]
 
-    if (type(data) is not cnp.ndarray or type(indices) is not cnp.ndarray or type(include_self) is not bool
-            or type(reduction) is not str or type(wrap_negative) is not bool):
+    if kind == ARRAYS:
+        if not is_tuple_of_arrays(indices, True):
+            return None
+        arrays = indices
+        first = get_array(arrays, 0)
+    elif type(indices) is cnp.ndarray:
+        first = indices
+    else:
+        return None
+    if (type(data) is not cnp.ndarray or type(include_self) is not bool or type(reduction) is not str
+            or type(wrap_negative) is not bool):
         return None
     found = code_of_name.get(reduction)
     mode_code = mode_of(mode, "drop")
-    if found is None or mode_code < 0 or not describe_small(&call, <Kind>kind, data, indices, axis, batch_dims):
+    if found is None or mode_code < 0 or not describe_small(&call, <Kind>kind, data, first, arrays, axis, batch_dims):
         return None
     source = data
     code = found
@@ -384,12 +404,12 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
             result = new_array(source, cnp.PyArray_NDIM(source), <const Py_ssize_t*>cnp.PyArray_DIMS(source))
     else:
         result = usable_out(out, source, cnp.PyArray_NDIM(source), <const Py_ssize_t*>cnp.PyArray_DIMS(source))
-        if result is not None and (overlap(result, indices) or overlap(result, update) or (result is not source and (
-                not cnp.PyArray_IS_C_CONTIGUOUS(source) or overlap(result, source)))):
+        if result is not None and (overlaps_indices(result, first, arrays) or overlap(result, update) or (
+                result is not source and (not cnp.PyArray_IS_C_CONTIGUOUS(source) or overlap(result, source)))):
             return None
     if result is None:
         return None
-    status = scatter_into(<Kind>kind, None if result is source else source, indices, update, result, call.axis,
+    status = scatter_into(<Kind>kind, None if result is source else source, first, arrays, update, result, call.axis,
                           call.batch_dims, <Mode>mode_code, wrap_negative, <ReductionCode>code, <TypeCode>type_code,
                           NONE, include_self, out is not None, n_threads)
     raise_if_interrupted(status)

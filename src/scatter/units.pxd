@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 cimport numpy as cnp
 
-from common.codes cimport AXIS, ELEMENTS, INTERRUPTED, ND, OK, Kind
+from common.codes cimport ELEMENTS, INTERRUPTED, ND, OK, Kind
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE
 from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_rows
@@ -44,7 +44,7 @@ cdef inline void describe_units(Units* units, const Job* job, Kind kind, cnp.nda
         if d >= leading:
             units.unit_bytes *= cnp.PyArray_DIM(out, d)
         else:
-            units.n_units *= cnp.PyArray_DIM(indices, d) if kind != AXIS else cnp.PyArray_DIM(out, d)
+            units.n_units *= cnp.PyArray_DIM(indices, d) if kind == ND or kind == ELEMENTS else cnp.PyArray_DIM(out, d)
             if kind == ELEMENTS and cnp.PyArray_DIM(indices, d) != cnp.PyArray_DIM(out, d):
                 aligned = False
     units.unit_tuples = job.walk.n // max(units.n_units, <Py_ssize_t>1)

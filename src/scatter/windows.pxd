@@ -15,9 +15,10 @@
 from libc.stdint cimport int64_t
 cimport numpy as cnp
 
-from common.codes cimport Kind, Mode, TypeCode
+from common.codes cimport NO_MEMORY, OK, Kind, Mode, TypeCode
+from common.describe cimport describe
 from common.items cimport CACHE_LINE
-from common.resolve cimport Tuples, describe, find_trivial
+from common.resolve cimport Tuples, find_trivial
 from common.rows cimport empty_row
 from common.strategies cimport AUTO, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy
 from common.walk cimport DATA, MAX_DIMS, OTHER, Walk, add_axis, finish_walk, is_linear, start_walk
@@ -59,13 +60,14 @@ cdef struct Wide:
     char* memory
     Py_ssize_t memory_bytes     # of a thread
 
-cdef inline bint describe_wide(Wide* wide, const Job* job, TypeCode accumulate, Py_ssize_t width, Kind kind,
-                               cnp.ndarray indices, cnp.ndarray updates, cnp.ndarray out, int axis, int batch_dims,
-                               Mode mode, bint wrap_negative, int row_axis) noexcept:
-    """Describe all but the way to cut. width: bytes of an accumulator. False: there is no memory."""
+cdef inline Py_ssize_t describe_wide(Wide* wide, const Job* job, TypeCode accumulate, Py_ssize_t width, Kind kind,
+                                     cnp.ndarray indices, tuple arrays, cnp.ndarray updates, cnp.ndarray out, int axis,
+                                     int batch_dims, Mode mode, bint wrap_negative, int row_axis) noexcept:
+    """Describe all but the way to cut. width: bytes of an accumulator. Returns a Status, as `describe` does."""
     cdef cnp.npy_intp shape[MAX_DIMS]
     cdef cnp.ndarray row_ids
     cdef int d, _row_axis, _updates_axis
+    cdef Py_ssize_t status
     wide.job = job
     wide.conversion.pair = pair_of(job.step.type_code, accumulate)
     wide.conversion.swapped = job.step.swapped
@@ -83,10 +85,12 @@ cdef inline bint describe_wide(Wide* wide, const Job* job, TypeCode accumulate, 
     # In an array of one byte for each row, the offset of a row is its number.
     try:
         row_ids = cnp.PyArray_SimpleNewFromData(cnp.PyArray_NDIM(out), shape, cnp.NPY_UINT8, cnp.PyArray_DATA(out))
-        describe(kind, row_ids, indices, updates, axis, batch_dims, mode, wrap_negative, &wide.tuples, &wide.walk,
-                 &_row_axis, &_updates_axis)
+        status = describe(kind, row_ids, indices, arrays, updates, axis, batch_dims, mode, wrap_negative, &wide.tuples,
+                          &wide.walk, &_row_axis, &_updates_axis)
     except Exception:
-        return False
+        status = NO_MEMORY
+    if status != OK:
+        return status
     wide.tuples.prefetches = job.tuples.prefetches
     wide.updates_are_linear = is_linear(&wide.walk, OTHER)
     wide.step.reduction = job.step.reduction
@@ -96,7 +100,7 @@ cdef inline bint describe_wide(Wide* wide, const Job* job, TypeCode accumulate, 
     wide.step.by_value = wide.n_items == 1
     empty_row(&wide.step.row)
     wide.step.row.item_bytes = width
-    return True
+    return OK
 
 
 cdef inline void set_pitch(Wide* wide, Py_ssize_t piece_items) noexcept nogil:

@@ -4,6 +4,7 @@ class Kind(IntEnum):
     ND = 0
     AXIS = 1
     ELEMENTS = 2
+    ARRAYS = 3
 
 class Mode(IntEnum):
     RAISE = 0

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 def gather(
     kind: int,
     data: NDArray[Any],
-    indices: NDArray[Any],
+    indices: NDArray[Any] | tuple[NDArray[Any], ...],
     out: NDArray[Any] | None,
     axis: int,
     batch_dims: int,
@@ -31,7 +31,7 @@ def try_gather(
 def resolve(
     kind: int,
     row_ids: NDArray[Any],
-    indices: NDArray[Any],
+    indices: NDArray[Any] | tuple[NDArray[Any], ...],
     axis: int,
     batch_dims: int,
     mode: int,

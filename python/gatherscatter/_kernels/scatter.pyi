@@ -15,7 +15,7 @@ def register(
 def scatter(
     kind: int,
     data: NDArray[Any] | None,
-    indices: NDArray[Any],
+    indices: NDArray[Any] | tuple[NDArray[Any], ...],
     updates: NDArray[Any],
     out: NDArray[Any],
     axis: int,

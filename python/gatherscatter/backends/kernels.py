@@ -17,6 +17,7 @@ from gatherscatter.plan import Plan, Shape, explain, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
 
 Array = NDArray[Any]
+Indices = Array | tuple[Array, ...]  # a tuple for ARRAYS
 
 OK, REFERENCES, NO_MEMORY = int(Status.OK), int(Status.REFERENCES), int(Status.NO_MEMORY)
 INCONSISTENT = int(Status.INCONSISTENT)
@@ -54,7 +55,7 @@ for _record in REDUCTIONS.values():
 
 
 def gather(
-    plan: Plan, data: Array, indices: Array, out: Array | None, fill: Array | None, checks_first: bool = False
+    plan: Plan, data: Array, indices: Indices, out: Array | None, fill: Array | None, checks_first: bool = False
 ) -> int:
     """Write the rows of data that indices name to `out`. If `out` is None, only check the indices.
 
@@ -67,7 +68,7 @@ def gather(
 
 
 def scatter(
-    plan: Plan, data: Array | None, indices: Array, updates: Array, out: Array, checks_first: bool = False
+    plan: Plan, data: Array | None, indices: Indices, updates: Array, out: Array, checks_first: bool = False
 ) -> int:
     """Write data, with updates combined into it, to `out`. data: None if `out` holds it already.
 
@@ -91,7 +92,7 @@ def row_ids(shape: Shape) -> Array:
     return np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), shape, strides[len(shape) - 1 :: -1] if shape else ())
 
 
-def resolve(plan: Plan, ids: Array, indices: Array, start: int, rows: NDArray[np.int64]) -> int:
+def resolve(plan: Plan, ids: Array, indices: Indices, start: int, rows: NDArray[np.int64]) -> int:
     """Write the row ids of the tuples from number `start` on to `rows`, or -1 for none; return a status.
 
     ids: `row_ids` of the leading axes.
@@ -101,7 +102,7 @@ def resolve(plan: Plan, ids: Array, indices: Array, start: int, rows: NDArray[np
     )
 
 
-def resolved(plan: Plan, indices: Array) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def resolved(plan: Plan, indices: Indices) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Iterate over blocks of tuples: the number of the first one, and the row id of each, or -1."""
     ids = row_ids(plan.leading)
     block = max(BLOCK // max(int(np.prod(plan.row)), 1), 1)
@@ -112,7 +113,7 @@ def resolved(plan: Plan, indices: Array) -> Iterator[tuple[int, NDArray[np.int64
         yield start, rows
 
 
-def check(status: int, indices: Array, plan: Plan) -> None:
+def check(status: int, indices: Indices, plan: Plan) -> None:
     """Raise the error if a status reports one."""
     if status == OK:
         return
@@ -126,7 +127,7 @@ def check(status: int, indices: Array, plan: Plan) -> None:
     raise explain(plan, indices, plan.index_position(position))
 
 
-def check_indices(plan: Plan, data: Array, indices: Array) -> None:
+def check_indices(plan: Plan, data: Array, indices: Indices) -> None:
     """Raise the error for a bad index before anything is written."""
     if MODES[plan.mode] != SKIP:
         check(gather(plan, data, indices, None, None), indices, plan)

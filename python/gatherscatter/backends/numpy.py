@@ -14,10 +14,11 @@ from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels, references
 from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
-from gatherscatter.operators import AXIS, Operator
+from gatherscatter.operators import ARRAYS, AXIS, Operator
 from gatherscatter.plan import Plan
 
 Array = NDArray[Any]
+Indices = kernels.Indices
 
 # max_work of numpy.shares_memory. (Any: NumPy's stubs accept only -1 and 0.)
 _OVERLAP_WORK: Any = 10_000
@@ -52,9 +53,9 @@ class NumPyBackend(Backend):
     ) -> Array | None:
         return try_scatter(op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit)
 
-    def gather(self, data: Array, indices: Array, plan: Plan, fill_value: Any, out: Array | None) -> Array:
-        if indices.dtype.kind not in "iu":
-            raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
+    def gather(self, data: Array, indices: Indices, plan: Plan, fill_value: Any, out: Array | None) -> Array:
+        """`indices`: for kind ARRAYS, a tuple of arrays of one shape; as in `scatter`."""
+        _check_index_dtype(indices, plan, data)
         _check_unused(indices, plan)
         fill = None
         if kernels.MODES[plan.mode] == kernels.SKIP:
@@ -62,16 +63,20 @@ class NumPyBackend(Backend):
         if out is None:
             return _gather(data, indices, plan, fill)
         target = self._checked_out(plan, out, data, plan.shape)
-        if data.dtype.hasobject or _overlap(target, data) or _overlap(target, indices) or _may_overlap_itself(target):
+        if (
+            data.dtype.hasobject
+            or _overlap(target, data)
+            or _overlaps_indices(target, indices)
+            or _may_overlap_itself(target)
+        ):
             target[...] = _gather(data, indices, plan, fill)
             return out
         kernels.check(kernels.gather(plan, data, indices, target, fill, checks_first=True), indices, plan)
         return out
 
-    def scatter(self, data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
+    def scatter(self, data: Array, indices: Indices, updates: Any, plan: Plan, out: Array | None) -> Array:
         self.check_reduction(plan, data)
-        if indices.dtype.kind not in "iu":
-            raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
+        _check_index_dtype(indices, plan, data)
         if isinstance(updates, np.ndarray):
             updates = self.fit_updates(plan, self.plain(updates), data)
         else:
@@ -86,7 +91,7 @@ class NumPyBackend(Backend):
         if (
             data.dtype.hasobject
             or (not in_place and _overlap(target, data))
-            or _overlap(target, indices)
+            or _overlaps_indices(target, indices)
             or _overlap(target, updates)
             or _may_overlap_itself(target)
         ):
@@ -127,7 +132,7 @@ def _name(dtype: np.dtype[Any]) -> str:
     return "str" if dtype.kind in "USOT" else str(dtype.name)
 
 
-def _gather(data: Array, indices: Array, plan: Plan, fill: Array | None) -> Array:
+def _gather(data: Array, indices: Indices, plan: Plan, fill: Array | None) -> Array:
     """A gather into a new array."""
     result = memory.empty(plan.shape, data.dtype)
     status = kernels.gather(plan, data, indices, result, fill)
@@ -139,7 +144,7 @@ def _gather(data: Array, indices: Array, plan: Plan, fill: Array | None) -> Arra
 
 
 def _scatter(
-    out: Array, data: Array | None, indices: Array, updates: Array, plan: Plan, checks_first: bool = False
+    out: Array, data: Array | None, indices: Indices, updates: Array, plan: Plan, checks_first: bool = False
 ) -> None:
     """A scatter into `out`. data: copied to `out` first; None if `out` holds it already.
 
@@ -151,9 +156,15 @@ def _scatter(
     kernels.check(kernels.scatter(plan, data, indices, updates, out, checks_first), indices, plan)
 
 
-def _check_unused(indices: Array, plan: Plan) -> None:
+def _check_index_dtype(indices: Indices, plan: Plan, data: Array) -> None:
+    for array in indices if isinstance(indices, tuple) else (indices,):
+        if array.dtype.kind not in "iu":
+            raise errors.index_dtype(plan.operator, array.dtype, data.dtype)
+
+
+def _check_unused(indices: Indices, plan: Plan) -> None:
     """Check indices that no kernel reads, because an axis of data in front of the indexed one is empty."""
-    if plan.kind != AXIS or 0 not in plan.data[plan.batch_dims : plan.axis]:
+    if plan.kind not in (AXIS, ARRAYS) or 0 not in plan.data[plan.batch_dims : plan.axis]:
         return
     # Check with a plan in which those axes have size 1.
     data = plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims) + plan.data[plan.axis :]
@@ -180,6 +191,10 @@ def _overlap(out: Array, array: Array) -> bool:
         return np.shares_memory(out, array, max_work=_OVERLAP_WORK)
     except (np.exceptions.TooHardError, RuntimeError):  # the latter: NumPy has no memory to decide it
         return True
+
+
+def _overlaps_indices(out: Array, indices: Indices) -> bool:
+    return any(_overlap(out, array) for array in (indices if isinstance(indices, tuple) else (indices,)))
 
 
 def _may_overlap_itself(out: Array) -> bool:

@@ -116,6 +116,15 @@ def long_tuples(op: Operator, data: Sequence[int], indices: Sequence[int], batch
     )
 
 
+def many_arrays(op: Operator, data: Sequence[int], axis: int, k: int) -> ValueError:
+    left = len(data) - axis
+    after = f" from axis {axis} on" if axis else ""
+    return ValueError(
+        f"{op.name}: {op.indices} has {k} arrays, one for each axis, but {op.data} of shape {tuple(data)} "
+        f"has {n_axes(left)}{after}; pass at most {left}"
+    )
+
+
 def other_rank(op: Operator, data: Sequence[int], indices: Sequence[int]) -> ValueError:
     return ValueError(
         f"{op.name}: {op.indices} of shape {tuple(indices)} has {n_axes(len(indices))}, "

@@ -1,0 +1,532 @@
+"""Kind ARRAYS: a tuple of index arrays, one for each of several adjacent axes, of any dtypes and strides."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from assertions import assert_same_bits, assert_same_numbers
+from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES, reduces
+from gatherscatter import plan as plans
+from gatherscatter import reference
+from gatherscatter._kernels import gather as gather_kernel
+from gatherscatter._kernels import scatter as scatter_kernel
+from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterStrategy, Status, TypeCode
+from gatherscatter.backends import kernels
+from gatherscatter.backends.numpy import BACKEND
+from gatherscatter.operators import ARRAYS, GATHER, SCATTER
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import (
+    DISTINCT_LAYOUTS,
+    INDEX_DTYPES,
+    LAYOUTS,
+    PLAIN_DTYPES,
+    REDUCTION_DTYPES,
+    REFERENCE_DTYPES,
+    SAME_DTYPE_LAYOUTS,
+    WRITABLE_LAYOUTS,
+    examples,
+    index_values,
+    lay_out,
+    numbers,
+    side_of_axis,
+    sides,
+    values,
+)
+
+GET, SET = GATHER.replace(kind=ARRAYS), SCATTER.replace(kind=ARRAYS)
+GATHERS = [name.lower() for name in GatherStrategy.__members__]
+SCATTERS = [name.lower() for name in ScatterStrategy.__members__]
+
+
+def gather(data, arrays, axis=0, *, mode="raise", fill_value=0, out=None, op=GET):
+    plan = plans.gather(op, data.shape, (*arrays[0].shape, len(arrays)), axis, 0, mode)
+    return BACKEND.gather(data, arrays, plan, fill_value, out)
+
+
+def scatter(data, arrays, updates, axis=0, *, reduction="none", include_self=True, mode="raise", out=None, op=SET):
+    shape = (*arrays[0].shape, len(arrays))
+    plan = plans.scatter(op, data.shape, shape, axis, 0, mode, reduction, include_self)
+    return BACKEND.scatter(data, arrays, updates, plan, out)
+
+
+def tuples_of(data, arrays, axis):
+    """The indices of scatter_nd, of Python's integers, that name what the arrays name."""
+    shape = data.shape[:axis] + arrays[0].shape
+    full = np.empty((*shape, axis + len(arrays)), object)
+    for d in range(axis):
+        full[..., d] = np.arange(data.shape[d]).reshape(-1, *(1,) * (len(shape) - d - 1))
+    for j, array in enumerate(arrays):
+        full[..., axis + j] = array.astype(object)
+    return full
+
+
+@st.composite
+def places(draw, mode):
+    """(shape of data, arrays, axis), with arrays of one shape: broadcast, and each of its own dtype and layout."""
+    axis = draw(st.integers(0, 2))
+    shape = draw(sides(draw(st.integers(0, 3))))
+    k = draw(st.sampled_from([1, 2, 2, 2, 3, 4, 5]))
+    indexed = tuple(draw(side_of_axis(shape, mode)) for _ in range(k))
+    alike = draw(st.booleans())
+    dtype, layout = draw(st.sampled_from(INDEX_DTYPES)), draw(st.sampled_from(DISTINCT_LAYOUTS))
+    arrays = []
+    for size in indexed:
+        own = shape
+        if not alike:
+            dtype, layout = draw(st.sampled_from(INDEX_DTYPES)), draw(st.sampled_from(DISTINCT_LAYOUTS))
+            if 0 not in shape:
+                own = tuple(draw(st.sampled_from([n, 1])) for n in shape)[draw(st.integers(0, len(shape))) :]
+        array = lay_out(draw(index_values(own, (size,), dtype, mode)), layout)
+        arrays.append(np.broadcast_to(array, shape))
+    return draw(sides(axis)) + indexed + draw(sides(draw(st.integers(0, 2)))), tuple(arrays), axis
+
+
+@st.composite
+def gather_calls(draw, dtypes):
+    mode = draw(st.sampled_from(GATHER_MODES))
+    shape, arrays, axis = draw(places(mode))
+    dtype = draw(st.sampled_from(dtypes))
+    data = lay_out(values(shape, dtype, draw(st.integers(0, 99))), draw(st.sampled_from(LAYOUTS)))
+    return data, arrays, axis, mode
+
+
+@st.composite
+def scatter_calls(draw, dtypes, reductions):
+    mode = draw(st.sampled_from(SCATTER_MODES))
+    shape, arrays, axis = draw(places(mode))
+    dtype, seed = draw(st.sampled_from(dtypes)), draw(st.integers(0, 99))
+    fill = numbers if dtype in REDUCTION_DTYPES else values
+    data = lay_out(fill(shape, dtype, seed), draw(st.sampled_from(LAYOUTS)))
+    elements = shape[:axis] + arrays[0].shape + shape[axis + len(arrays) :]
+    updates = lay_out(fill(elements, data.dtype, seed + 100), draw(st.sampled_from(SAME_DTYPE_LAYOUTS)))
+    options = {
+        "mode": mode,
+        "include_self": draw(st.booleans()),
+        "reduction": draw(st.sampled_from([name for name in reductions if reduces(name, dtype.name)])),
+    }
+    return data, arrays, updates, axis, options
+
+
+def check_gather(call, strategy, n_threads, out_layout):
+    data, arrays, axis, mode = call
+    expected = reference.gather_nd(data, tuples_of(data, arrays, axis), mode=mode)
+    with kernels.forced(n_threads, gather=strategy):
+        assert_same_bits(gather(data, arrays, axis, mode=mode), expected)
+        out = lay_out(np.zeros(expected.shape, expected.dtype), out_layout)
+        assert gather(data, arrays, axis, mode=mode, out=out) is out
+        assert_same_bits(np.asarray(out), expected)
+
+
+def check_scatter(call, strategy, n_threads, out_layout):
+    data, arrays, updates, axis, options = call
+    expected = reference.scatter_nd(data, tuples_of(data, arrays, axis), updates, **options)
+    with kernels.forced(n_threads, scatter=strategy):
+        assert_same_numbers(scatter(data, arrays, updates, axis, **options), expected)
+        out = lay_out(np.array(data), out_layout)
+        assert scatter(out, arrays, updates, axis, out=out, **options) is out
+        assert_same_numbers(np.asarray(out), expected)
+
+
+each_gather = given(
+    gather_calls(PLAIN_DTYPES), st.sampled_from(GATHERS), st.sampled_from([1, 2, 8]), st.sampled_from(WRITABLE_LAYOUTS)
+)
+each_scatter = given(
+    scatter_calls(REDUCTION_DTYPES, REDUCTIONS),
+    st.sampled_from(SCATTERS),
+    st.sampled_from([1, 2, 8]),
+    st.sampled_from(WRITABLE_LAYOUTS),
+)
+
+
+@examples(300)
+@each_gather
+def test_gathers_are_those_of_the_reference(call, strategy, n_threads, out_layout):
+    check_gather(call, strategy, n_threads, out_layout)
+
+
+@examples(300)
+@each_scatter
+def test_scatters_are_those_of_the_reference(call, strategy, n_threads, out_layout):
+    check_scatter(call, strategy, n_threads, out_layout)
+
+
+@pytest.mark.slow
+@examples(4000)
+@each_gather
+def test_more_gathers(call, strategy, n_threads, out_layout):
+    check_gather(call, strategy, n_threads, out_layout)
+
+
+@pytest.mark.slow
+@examples(4000)
+@each_scatter
+def test_more_scatters(call, strategy, n_threads, out_layout):
+    check_scatter(call, strategy, n_threads, out_layout)
+
+
+@examples(40)
+@given(gather_calls(REFERENCE_DTYPES))
+def test_gathers_of_references(call):
+    data, arrays, axis, mode = call
+    if mode != "fill":  # of 0, which StringDType refuses
+        assert_same_bits(
+            gather(data, arrays, axis, mode=mode), reference.gather_nd(data, tuples_of(data, arrays, axis), mode=mode)
+        )
+
+
+def test_scatters_of_references():
+    data, rng = values((4, 5, 2), np.dtype(object), 0), np.random.default_rng(0)
+    a, b = np.broadcast_arrays(rng.integers(0, 4, (6, 1)), np.array([[1, 7, 4]], "u1"))
+    updates = values((6, 3, 2), np.dtype(object), 1)
+    expected = reference.scatter_nd(data, np.stack([a, b], -1), updates, mode="drop")
+    assert scatter(data, (a, b), updates, mode="drop").tolist() == expected.tolist()
+    with pytest.raises(IndexError, match=r"indices\[0, 1\] = \(\d, 7\) is out of bounds"):
+        scatter(data, (a, b), updates, out=data.copy())
+
+
+# Layouts that the kernels treat in a way of their own, with more tuples than a block has. SIZES are the axes'.
+
+SIZES = (50, 70, 20)
+
+
+def indices_of(name, rng):
+    """Index arrays, by the name of their layout."""
+    n = 700
+    y, x, z = (rng.integers(-size, size, n) for size in SIZES)
+    pairs = np.stack([y, x], -1)
+    misaligned = np.zeros(8 * n + 1, np.uint8)[1:].view(np.int64)
+    misaligned[:] = x
+    return {
+        "one": lambda: (y,),
+        "alike": lambda: (y, x),
+        "alike, of 4 bytes": lambda: (y.astype("i4"), x.astype("i4")),
+        "alike, of 1 byte": lambda: (y.astype("i1"), x.astype("i1")),
+        "alike, with a step": lambda: (y[::3], x[::3]),
+        "alike, reversed": lambda: (y[::-1], x[::-1]),
+        "alike, of rank 3": lambda: (y.reshape(7, 10, 10), x.reshape(7, 10, 10)),
+        "alike, transposed": lambda: (y.reshape(7, 100).T, x.reshape(7, 100).T),
+        "alike, swapped": lambda: (y.astype(">i8"), x.astype(">i8")),
+        "side by side": lambda: (pairs[:, 0], pairs[:, 1]),
+        "overlapping": lambda: (y[:-1], y[1:]),
+        "the same": lambda: (y, y),
+        "of two dtypes": lambda: (y, x.astype("i2")),
+        "of two byte orders": lambda: (y, x.astype(">i8")),
+        "of two steps": lambda: (y, x[::-1]),
+        "misaligned": lambda: (y, misaligned),
+        "unsigned": lambda: (np.abs(y) // 2, (np.abs(x) // 2).astype("u8")),
+        "grid": lambda: np.broadcast_arrays(y[:9, None], x[None]),
+        "grid of 4 bytes": lambda: np.broadcast_arrays(y[:9, None].astype("i4"), x[None].astype("i4")),
+        "grid, by columns": lambda: np.broadcast_arrays(y[None], x[:9, None]),
+        "grid, of short rows": lambda: np.broadcast_arrays(y[:, None], x[None, :3]),
+        "grid of two dtypes": lambda: np.broadcast_arrays(y[:9, None].astype("u1") % 50, x[None]),
+        "constant": lambda: np.broadcast_arrays(y[0], x[0], np.empty(300))[:2],
+        "one constant": lambda: np.broadcast_arrays(y[0], x),
+        "no axis": lambda: (np.array(y[0]), np.array(x[0])),
+        "empty": lambda: (y[:0], x[:0].astype("i4")),
+        "three": lambda: (y, x, z),
+        "three of three dtypes": lambda: (y, x.astype("i4"), z.astype("i1")),
+        "batches": lambda: np.broadcast_arrays(y[:5, None], x[None], z[None]),
+        "batches of two dtypes": lambda: np.broadcast_arrays(y[:5, None], x[None].astype("i2"), z[None]),
+        "cube": lambda: np.broadcast_arrays(y[:3, None, None], x[:4, None], z),
+    }[name]()
+
+
+NAMES = (
+    "one",
+    "alike",
+    "alike, of 4 bytes",
+    "alike, of 1 byte",
+    "alike, with a step",
+    "alike, reversed",
+    "alike, of rank 3",
+    "alike, transposed",
+    "alike, swapped",
+    "side by side",
+    "overlapping",
+    "the same",
+    "of two dtypes",
+    "of two byte orders",
+    "of two steps",
+    "misaligned",
+    "unsigned",
+    "grid",
+    "grid of 4 bytes",
+    "grid, by columns",
+    "grid, of short rows",
+    "grid of two dtypes",
+    "constant",
+    "one constant",
+    "no axis",
+    "empty",
+    "three",
+    "three of three dtypes",
+    "batches",
+    "batches of two dtypes",
+    "cube",
+)
+each_layout = pytest.mark.parametrize("name", NAMES)
+
+
+def check_layout(name, n_threads, gather_strategy, scatter_strategy, row, axis, reduction):
+    rng = np.random.default_rng(NAMES.index(name))
+    arrays = tuple(indices_of(name, rng))
+    k, where = len(arrays), (slice(None),) * axis
+    data = rng.integers(-99, 99, (2, 3)[:axis] + SIZES[:k] + row)
+    with kernels.forced(n_threads, gather=gather_strategy, scatter=scatter_strategy):
+        expected = data[(*where, *arrays)]
+        assert_same_bits(gather(data, arrays, axis), expected)
+        updates = rng.integers(-99, 99, expected.shape)
+        expected = data.copy()
+        if reduction == "add":
+            np.add.at(expected, (*where, *arrays), updates)
+        else:
+            expected = reference.scatter_nd(data, tuples_of(data, arrays, axis), updates)
+        assert_same_bits(scatter(data, arrays, updates, axis, reduction=reduction), expected)
+        if arrays[0].size == 0:
+            return
+        # The first bad index: in a tuple behind the first block, if there is one, and in the last array.
+        last = arrays[0].size * 4 // 5
+        at = np.unravel_index(last, arrays[0].shape)
+        bad = [np.array(array, array.dtype.newbyteorder("=")) for array in arrays]
+        bad[-1][at] = SIZES[k - 1]
+        for array, start in zip(bad, (0, last + 1, last + 1), strict=False):
+            array.reshape(-1)[start + 5 :: 40] = 100 if start else array.flat[0]  # later ones
+        shown = tuple(int(array[at]) for array in bad)
+        text = f"gather: indices[{', '.join(map(str, at))}]".replace("[]", "") + f" = {shown if k else shown[0]} is out"
+        dtypes = [array.dtype for array in arrays]
+        laid_out = tuple(array.astype(dtype) for array, dtype in zip(bad, dtypes, strict=True))
+        with pytest.raises(IndexError, match=re.escape(text)):
+            gather(data, laid_out, axis)
+        out = data.copy()
+        with pytest.raises(IndexError, match=re.escape(text.replace("gather", "scatter"))):
+            scatter(out, laid_out, updates, axis, reduction=reduction, out=out)
+        assert_same_bits(out, data)
+
+
+@each_layout
+def test_layouts_of_elements(name):
+    check_layout(name, 1, "auto", "auto", (), 0, "add")
+    check_layout(name, 2, "runs", "partition", (), 0, "none")
+
+
+@each_layout
+def test_layouts_of_rows(name):
+    check_layout(name, 3, "blocks", "rows", (3,), 0, "add")
+    check_layout(name, 2, "runs", "units", (2,), 1, "none")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+@pytest.mark.parametrize(("row", "axis"), [((), 0), ((), 2), ((4,), 0), ((4,), 1)])
+@pytest.mark.parametrize("reduction", ["none", "add"])
+@each_layout
+def test_layouts_with_all_strategies(name, reduction, row, axis, n_threads):
+    for gather_strategy, scatter_strategy in itertools.zip_longest(GATHERS, SCATTERS, fillvalue="auto"):
+        check_layout(name, n_threads, gather_strategy, scatter_strategy, row, axis, reduction)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "asked", "runs"),
+    [
+        ("alike", (), "auto", "runs"),
+        ("alike, of 4 bytes", (), "auto", "runs"),
+        ("side by side", (), "auto", "runs"),
+        ("overlapping", (), "auto", "runs"),
+        ("grid", (), "auto", "runs"),
+        ("grid of 4 bytes", (), "auto", "runs"),
+        ("batches", (), "auto", "runs"),
+        ("of two dtypes", (), "runs", "blocks"),
+        ("misaligned", (), "runs", "blocks"),
+        ("alike, swapped", (), "runs", "blocks"),
+        ("three", (), "runs", "blocks"),
+        ("constant", (), "runs", "blocks"),
+        ("alike", (2,), "runs", "blocks"),
+        ("alike", (), "columns", "runs"),
+    ],
+)
+def test_strategies_of_gathers(name, row, asked, runs):
+    arrays = tuple(indices_of(name, np.random.default_rng(0)))
+    data = np.zeros(SIZES[: len(arrays)] + row, "f4" if len(arrays) < 3 else "f8")
+    with kernels.forced(1, gather=asked):
+        gather(data, arrays)
+    assert gather_kernel.last_strategy() == GatherStrategy[runs.upper()]
+
+
+@pytest.mark.parametrize("strategy", SCATTERS[1:])
+def test_strategies_of_scatters(strategy):
+    arrays = tuple(indices_of("of two dtypes", np.random.default_rng(0)))
+    row = (8,) if strategy in ("rows", "row_pieces") else ()
+    data = np.zeros(SIZES[:2] + row, "i8")
+    with kernels.forced(2, scatter=strategy):
+        scatter(data, arrays, np.ones((700, *row), "i8"), reduction="add")
+    ran = ScatterStrategy(scatter_kernel.last_strategy()).name.lower()
+    assert ran == strategy if strategy != "column_tiles" else ran != strategy  # which has one index an element
+
+
+def test_as_many_arrays_as_axes():
+    rng = np.random.default_rng(0)
+    data = rng.integers(0, 99, [2 if d % 6 == 0 else 1 for d in range(63)])
+    arrays = tuple(rng.integers(-n, n, 150).astype("i2" if n == 1 else "i8") for n in data.shape)
+    assert len(arrays) == 63
+    expected = np.array([data[tuple(int(array[i]) for array in arrays)] for i in range(150)])
+    assert_same_bits(gather(data, arrays), expected)
+    doubled = tuple(np.broadcast_to(array, (2, 150)) for array in arrays)
+    assert_same_bits(gather(data, doubled), np.stack([expected, expected]))
+
+
+def test_arrays_of_the_highest_rank():
+    a = np.arange(3).reshape((1,) * 63 + (3,))
+    b = np.broadcast_to(np.array([2, 0, 1], "u1"), a.shape)
+    data = np.arange(9.0).reshape(3, 3)
+    assert_same_bits(gather(data, (a, b)), data[a, b])
+    with pytest.raises(ValueError, match="the result has 65 axes, but at most 64 are possible"):
+        gather(data[..., None], (a, b))
+
+
+class TestRules:
+    def test_more_arrays_than_axes(self):
+        i = np.arange(2)
+        with pytest.raises(ValueError, match=re.escape("data of shape (2, 3, 4) has 2 axes from axis 1 on; pass at")):
+            gather(np.zeros((2, 3, 4)), (i, i, i), 1)
+        with pytest.raises(ValueError, match=re.escape("3 arrays, one for each axis, but data of shape (2, 3) has 2")):
+            scatter(np.zeros((2, 3)), (i, i, i), 1.0)
+
+    def test_indices_that_are_no_integers(self):
+        i = np.arange(2)
+        with pytest.raises(TypeError, match="indices has dtype float64"):
+            gather(np.zeros((2, 3)), (i, i.astype(float)))
+
+    def test_axis_counts_from_the_end_too(self):
+        data, i = np.arange(24.0).reshape(2, 3, 4), np.array([1, 0])
+        assert_same_bits(gather(data, (i, i + 1), -2), data[:, i, i + 1])
+
+    @pytest.mark.parametrize("axis", [0, 1])
+    @pytest.mark.parametrize("mode", ["raise", "clip", "wrap"])
+    def test_no_index_is_in_an_axis_of_size_0(self, mode, axis):
+        data = np.zeros((2,) * axis + (3, 0, 2))
+        i, message = np.zeros(2, "u8"), rf"indices\[0\] = \(0, 0\) is out of bounds .* axis {axis + 1} has size 0"
+        with pytest.raises(IndexError, match=message):
+            gather(data, (i, i), axis, mode=mode)
+        with pytest.raises(IndexError, match=message):
+            scatter(data, (i.astype("i1"), i), 1.0, axis, mode=mode)
+        assert gather(data, (i[:0], i[:0]), axis, mode=mode).shape == (2,) * axis + (0, 2)
+        with pytest.raises(IndexError, match=message):  # data has no element, but the index is bad nevertheless
+            gather(data[:0] if axis else data[..., :0], (i, i), axis, mode=mode)
+
+    def test_indices_are_checked_if_data_is_empty_in_front_of_them(self):
+        data, i = np.zeros((0, 3, 4)), np.array([0, 3])
+        assert gather(data, (i - 1, i), 1).shape == (0, 2)
+        with pytest.raises(IndexError, match=r"indices\[1\] = \(3, 3\) is out of bounds"):
+            gather(data, (i, i), 1)
+        assert gather(data, (i, i), 1, mode="clip").shape == (0, 2)
+        assert gather(data, (i, i), 1, mode="fill").shape == (0, 2)
+
+    def test_an_index_that_is_skipped_skips_the_tuple(self):
+        data, y, x = np.arange(12.0).reshape(3, 4), np.array([0, 9, 2]), np.array([3, 0, -9])
+        assert gather(data, (y, x), mode="fill", fill_value=-1.0).tolist() == [3.0, -1.0, -1.0]
+        grid = gather(data, np.broadcast_arrays(y[:, None], x), mode="fill", fill_value=-1.0)
+        assert grid.tolist() == [[3.0, 0.0, -1.0], [-1.0, -1.0, -1.0], [11.0, 8.0, -1.0]]
+        assert scatter(data, (y, x.astype("i1")), 99.0, mode="drop").tolist() == [
+            [0.0, 1.0, 2.0, 99.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0],
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize("x", [np.array([0, -1]), np.array([0, -1], "i1"), np.broadcast_to(np.array(-1), (2,))])
+    def test_negative_indices_may_be_out_of_bounds(self, x):
+        data, y = np.zeros((2, 3)), np.arange(2)
+        with pytest.raises(IndexError, match=r"indices\[\d\] = \(\d, -1\) is out of bounds"):
+            gather(data, (y, x), op=GET.replace(wrap_negative_indices=False))
+
+
+class TestOut:
+    def test_in_place(self):
+        data, y, x = np.arange(12.0).reshape(3, 4), np.array([0, 0, 2]), np.array([1, 1, 3], "i4")
+        assert scatter(data, (y, x), 5.0, reduction="add", out=data) is data
+        assert (data[0, 1], data[2, 3], data.sum()) == (11.0, 16.0, 66.0 + 15.0)
+
+    def test_out_may_be_an_index_array(self):
+        data = np.arange(9).reshape(3, 3)
+        for layout in ("alike", "mixed"):
+            y, x = np.array([2, 1, 0]), np.array([1, 0, 2])
+            arrays = (y, x) if layout == "alike" else (y.astype("i1"), x)
+            expected = data[arrays]
+            assert gather(data, arrays, out=x) is x
+            assert_same_bits(x, expected)
+        x = np.array([[1, 0, 2], [0, 1, 0], [2, 2, 1]])
+        expected = x.copy()
+        np.add.at(expected, (np.broadcast_to(np.arange(3), (3, 3)), x.copy()), 1)
+        assert_same_bits(scatter(x, (np.broadcast_to(np.arange(3), (3, 3)), x), 1, reduction="add", out=x), expected)
+
+    def test_nothing_is_written_if_an_index_is_bad(self):
+        data, y = np.zeros((3, 400)), np.zeros(400, int)
+        x = np.arange(400, dtype="i4")
+        x[399] = 400
+        out = np.full(400, 7.0)
+        with pytest.raises(IndexError, match=r"indices\[399\] = \(0, 400\)"):
+            gather(data, (y, x), out=out)
+        assert (out == 7.0).all()
+        with pytest.raises(IndexError, match=r"indices\[399\] = \(0, 400\)"):
+            scatter(data, (y, x), 1.0, out=data)
+        assert not data.any()
+
+
+class TestKernels:
+    """The compiled functions refuse what is not of a plan."""
+
+    def call(self, data, indices, out, axis=0):
+        return gather_kernel.gather(Kind.ARRAYS, data, indices, out, axis, 0, Mode.RAISE, True, None, False, 1)
+
+    def test_shapes_that_differ(self):
+        data, i, out = np.zeros((3, 3)), np.arange(3), np.zeros(3)
+        assert self.call(data, (i, i), out) == Status.OK
+        assert self.call(data, (i, i[:2]), out) == Status.INCONSISTENT
+        assert self.call(data, (i, i[:, None]), out) == Status.INCONSISTENT
+        assert self.call(data, (i, i, i), out) == Status.INCONSISTENT
+        assert self.call(data, (i, i), out[:2]) == Status.INCONSISTENT
+        assert self.call(data, (i, i), out, axis=1) == Status.INCONSISTENT
+        assert self.call(data, (i, i > 0), out) == Status.INDEX_DTYPE
+        assert self.call(data, (i > 0, i), out) == Status.INDEX_DTYPE
+
+        def add(indices):
+            return scatter_kernel.scatter(
+                Kind.ARRAYS, None, indices, out, data, 0, 0, Mode.RAISE, True, ReductionCode.ADD, TypeCode.FLOAT64,
+                TypeCode.NONE, True, False, 1,
+            )  # fmt: skip
+
+        assert add((i, i)) == Status.OK
+        assert add((i, i[:2])) == Status.INCONSISTENT
+        assert add((i, i > 0)) == Status.INDEX_DTYPE
+
+    @pytest.mark.parametrize("indices", [[np.arange(3)] * 2, (), (np.arange(3), [0, 1, 2]), np.arange(3), None])
+    def test_what_is_no_tuple_of_arrays(self, indices):
+        with pytest.raises(TypeError):
+            self.call(np.zeros((3, 3)), indices, np.zeros(3))
+        with pytest.raises(TypeError):
+            gather_kernel.resolve(Kind.ARRAYS, np.zeros((3, 3)), indices, 0, 0, Mode.RAISE, True, 0, np.zeros(3, int))
+        assert gather_kernel.try_gather(ARRAYS, True, np.zeros((3, 3)), indices, 0, 0, "raise", 0, None, 1) is None
+
+    def test_a_tuple_is_for_this_kind_only(self):
+        i = np.arange(3)
+        with pytest.raises(TypeError, match="not tuple"):
+            gather_kernel.gather(Kind.AXIS, np.zeros(3), (i,), np.zeros(3), 0, 0, Mode.RAISE, True, None, False, 1)
+        assert gather_kernel.try_gather(Kind.AXIS, True, np.zeros(3), (i,), 0, 0, "raise", 0, None, 1) is None
+
+    def test_small_calls(self):
+        data, y, x = np.arange(12.0).reshape(3, 4), np.array([0, 9, 2]), np.array([3, 0, -9], "i4")
+        arrays, options = (y, x), (0, 0, "fill", -1.0)
+        result = gather_kernel.try_gather(ARRAYS, True, data, arrays, *options, None, 1)
+        assert result.tolist() == [3.0, -1.0, -1.0]
+        out = np.zeros(3)
+        assert gather_kernel.try_gather(ARRAYS, True, data, arrays, *options, out, 1) is out
+        assert out.tolist() == [3.0, -1.0, -1.0]
+        for bad in ((y, x[:2]), (y, x, x), (y, x > 0), (y,) * 3):
+            assert gather_kernel.try_gather(ARRAYS, True, data, bad, *options, None, 1) is None
+        # out is one of the arrays
+        assert gather_kernel.try_gather(ARRAYS, True, data.astype(int), (y, y), 0, 0, "clip", 0, y, 1) is None
+        result = scatter_kernel.try_scatter(ARRAYS, True, data, arrays, 9.0, 0, 0, "add", "drop", True, None, 1)
+        assert_same_bits(result, scatter(data, arrays, 9.0, reduction="add", mode="drop"))
+        assert scatter_kernel.try_scatter(ARRAYS, True, data, arrays, 9.0, 0, 0, "add", "raise", True, None, 1) is None
+        assert scatter_kernel.try_scatter(ARRAYS, True, data, y, 9.0, 0, 0, "add", "raise", True, None, 1) is None
+        # No position, so the kernel would not check the indices.
+        assert gather_kernel.try_gather(ARRAYS, True, np.zeros((0, 3, 4)), arrays, 1, 0, "raise", 0, None, 1) is None

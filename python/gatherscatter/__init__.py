@@ -16,6 +16,7 @@ GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` are for the mem
 
 from gatherscatter import onnx, openvino, tensorflow
 from gatherscatter._version import __version__
+from gatherscatter.at import at
 from gatherscatter.config import show_config
 from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from gatherscatter.gathers import gather, gather_elements, gather_nd
@@ -26,6 +27,7 @@ from gatherscatter.threads import get_num_threads, set_num_threads
 __all__ = [
     "__version__",
     "are_deterministic_algorithms_enabled",
+    "at",
     "empty_cache",
     "gather",
     "gather_elements",

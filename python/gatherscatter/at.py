@@ -1,0 +1,493 @@
+"""Indexing as in NumPy: ``at(x)[index]`` gathers from x and scatters into it, by any index of NumPy's.
+
+`indexed` carries the calls out. ``at.pyi`` has the overloads for type checkers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from gatherscatter import dispatch, indexed, threads
+from gatherscatter._kernels.gather import try_gather
+from gatherscatter._kernels.scatter import try_scatter
+from gatherscatter.indexed import GET, SCATTER
+from gatherscatter.indexing import FULL
+from gatherscatter.operators import AXIS
+
+__all__ = ["At", "at"]
+
+
+class at:
+    """Index `x` as NumPy does, to gather from it or to scatter into a copy of it.
+
+    ``at(x)[index]`` has the methods `get`, `set`, `add`, `subtract`, `multiply`, `min`, `max` and `mean`, which are
+    documented in `At`. Nothing happens before one of them is called.
+
+    Parameters
+    ----------
+    x : array or list
+        An array of any library, which the results belong to. A list or a scalar becomes a NumPy array.
+
+    See Also
+    --------
+    gather, gather_nd, gather_elements : Gathers by one array of indices.
+    scatter, scatter_nd, scatter_elements : Scatters by one array of indices.
+
+    Notes
+    -----
+    The index is what NumPy's indexing takes [1]_: integers, slices, ``...``, ``None``, arrays of integers, which are
+    broadcast against each other, masks (arrays of bools, of any rank), and a tuple of these. Lists are arrays. The axes
+    of the result stand where NumPy puts them: those of the index arrays where the arrays stand in the index, or in
+    front if a slice, ``...`` or ``None`` stands between them. In a call with index arrays an integer counts as one.
+
+    Slices, integers and ``None`` are never copied: the call works on a view of `x`. A mask takes 8 bytes for each
+    element that it picks, times its axes if these cannot be viewed as one.
+
+    References
+    ----------
+    .. [1] NumPy user guide, https://numpy.org/doc/stable/user/basics.indexing.html
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> x = np.arange(12).reshape(3, 4)
+    >>> gs.at(x)[[0, 2], 1:3].get()
+    array([[ 1,  2],
+           [ 9, 10]])
+    >>> gs.at(x)[[0, 2], [1, -1]].set(-5)
+    array([[ 0, -5,  2,  3],
+           [ 4,  5,  6,  7],
+           [ 8,  9, 10, -5]])
+    >>> gs.at(x)[x > 8].add(100)
+    array([[  0,   1,   2,   3],
+           [  4,   5,   6,   7],
+           [  8, 109, 110, 111]])
+    >>> gs.at(np.zeros(3))[[0, 2, 0]].add([1.0, 2.0, 4.0])
+    array([5., 0., 2.])
+    """
+
+    __slots__ = ("_x",)
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __getitem__(self, index: Any) -> At:
+        """The part of x that an index names."""
+        return At(self._x, index)
+
+    def __repr__(self) -> str:
+        return "gatherscatter.at(...)"
+
+
+class At:
+    """The part of an array that an index names: ``at(x)[index]``.
+
+    Each method is the loop over the positions ``t`` of ``x[index]`` in row-major order, where ``place(t)`` is the
+    position in `x` that ``x[index][t]`` comes from::
+
+        get                 result[t] = x[place(t)]
+        the other methods   result[place(t)] = f(result[place(t)], updates[t]), from a copy of x
+
+    See Also
+    --------
+    at : The function that makes it.
+
+    Notes
+    -----
+    The result is bit for bit that of this loop, duplicates included, at every thread count; a GPU adds floats in any
+    order unless `use_deterministic_algorithms` is on.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> gs.at([1, 2, 3])[::2].multiply(10)
+    array([10,  2, 30])
+    """
+
+    __slots__ = ("_index", "_x")
+
+    def __init__(self, x: Any, index: Any) -> None:
+        self._x = x
+        self._index = index
+
+    def __repr__(self) -> str:
+        return "gatherscatter.at(...)[...]"
+
+    def get(
+        self,
+        *,
+        mode: str = "raise",
+        fill_value: Any = 0,
+        wrap_negative_indices: bool | np.bool = True,
+        out: Any = None,
+    ) -> Any:
+        """Return the values of ``x[index]`` as a new array.
+
+        Never a view of x, not even for a slice.
+
+        Parameters
+        ----------
+        mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
+            How to treat an integer in the index, or in an array of it, that is out of bounds: see `gather_nd`. A slice
+            is cut to the axis, in every mode.
+        fill_value : scalar, default 0
+            Value for ``mode="fill"``. The dtype of x must hold it unchanged; 0 is the zero of any dtype.
+        wrap_negative_indices : bool, default True
+            Whether ``i < 0`` means ``i + size``. If False, a negative integer is out of bounds. Slices are as in
+            Python either way.
+        out : array, optional
+            Array for the result, of the result's shape and dtype. Any strides; it may overlap x.
+
+        Returns
+        -------
+        array
+            Of the shape of ``x[index]``, and of x's library, dtype and device; `out` itself if it is given.
+
+        Raises
+        ------
+        IndexError
+            If the index is none of NumPy's, if its arrays do not broadcast to one shape, or if an index is out of
+            bounds and the mode raises. `out` is unchanged.
+        ValueError, TypeError
+            As `gather_nd`.
+        NotImplementedError
+            For a mask that is traced or of Dask: how many elements it picks is not known at the call.
+
+        See Also
+        --------
+        gather : Gather by one array of indices.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gatherscatter as gs
+        >>> x = np.arange(6).reshape(2, 3)
+        >>> gs.at(x)[:, [2, 0]].get()
+        array([[2, 0],
+               [5, 3]])
+        >>> gs.at(x)[[0, 1], [0, 7]].get(mode="fill", fill_value=-1)
+        array([ 0, -1])
+        """
+        x, index = self._x, self._index
+        if wrap_negative_indices is True:
+            # Fast path: one array, after full slices or none, as `gather` along an axis. What is None breaks a rule.
+            if type(x) is ndarray:
+                axis = 0
+                if type(index) is tuple:
+                    axis, index = _last(index)
+                if type(index) is ndarray:
+                    result = try_gather(AXIS, True, x, index, axis, 0, mode, fill_value, out, threads.limit)
+                    if result is not None:
+                        return result
+            else:
+                backend = dispatch.known.get((type(x), type(index)))
+                if backend is not None:
+                    result = backend.try_gather(GET, x, index, (0, 0, mode, fill_value), out)
+                    if result is not None:
+                        return result
+        return indexed.get(GET, x, self._index, mode, fill_value, wrap_negative_indices, out)
+
+    def set(
+        self,
+        updates: Any,
+        *,
+        mode: str = "raise",
+        include_self: bool | np.bool = True,
+        wrap_negative_indices: bool | np.bool = True,
+        out: Any = None,
+    ) -> Any:
+        """Return a copy of x with ``x[index]`` replaced by `updates`. Of duplicates the last wins.
+
+        Parameters
+        ----------
+        updates, mode, include_self, wrap_negative_indices, out
+            As in `add`.
+
+        Returns
+        -------
+        array
+            As in `add`.
+
+        See Also
+        --------
+        add : What the parameters mean.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gatherscatter as gs
+        >>> gs.at(np.zeros((2, 3), int))[:, [0, 2]].set([[1, 2], [3, 4]])
+        array([[1, 0, 2],
+               [3, 0, 4]])
+        """
+        return self._update("none", updates, mode, include_self, wrap_negative_indices, None, out)
+
+    def add(
+        self,
+        updates: Any,
+        *,
+        mode: str = "raise",
+        include_self: bool | np.bool = True,
+        wrap_negative_indices: bool | np.bool = True,
+        accumulate_dtype: Any = None,
+        out: Any = None,
+    ) -> Any:
+        """Return a copy of x with `updates` added to ``x[index]``, one after the other.
+
+        Parameters
+        ----------
+        updates : array or scalar
+            Broadcast to the shape of ``x[index]``. An array is cast to x's dtype by NumPy's rule "same_kind"; a scalar
+            or a list if x's dtype holds its values.
+        mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
+            How to treat an integer in the index, or in an array of it, that is out of bounds: see `scatter_nd`.
+        include_self : bool, default True
+            Whether a place starts from its element of x; if False, from its first update.
+        wrap_negative_indices : bool, default True
+            Whether ``i < 0`` means ``i + size``. If False, a negative integer is out of bounds.
+        accumulate_dtype : dtype, optional
+            A wider dtype in which to compute, rounded to x's once: see `scatter_nd`.
+        out : array, optional
+            Array for the result, of x's shape and dtype; ``out=x`` works in place.
+
+        Returns
+        -------
+        array
+            Of x's library, shape, dtype and device; `out` itself if it is given.
+
+        Raises
+        ------
+        IndexError, ValueError, TypeError, NotImplementedError
+            As `get` and `scatter_nd`. `out` is unchanged.
+
+        See Also
+        --------
+        scatter : Scatter by one array of indices.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gatherscatter as gs
+        >>> gs.at(np.zeros(3))[[1, 1, 2]].add(1.0)
+        array([0., 2., 1.])
+        """
+        return self._update("add", updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out)
+
+    def subtract(
+        self,
+        updates: Any,
+        *,
+        mode: str = "raise",
+        include_self: bool | np.bool = True,
+        wrap_negative_indices: bool | np.bool = True,
+        accumulate_dtype: Any = None,
+        out: Any = None,
+    ) -> Any:
+        """Return a copy of x with `updates` subtracted from ``x[index]``, one after the other.
+
+        It adds the negated updates, which is the same bit for bit; they take memory in addition to the result.
+
+        Parameters
+        ----------
+        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out
+            As in `add`.
+
+        Returns
+        -------
+        array
+            As in `add`.
+
+        See Also
+        --------
+        add : What the parameters mean.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gatherscatter as gs
+        >>> gs.at(np.zeros(3))[[1, 1, 2]].subtract(1.0)
+        array([ 0., -2., -1.])
+        """
+        return self._update("add", updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out, True)
+
+    def multiply(
+        self,
+        updates: Any,
+        *,
+        mode: str = "raise",
+        include_self: bool | np.bool = True,
+        wrap_negative_indices: bool | np.bool = True,
+        accumulate_dtype: Any = None,
+        out: Any = None,
+    ) -> Any:
+        """Return a copy of x with ``x[index]`` multiplied by `updates`, one after the other.
+
+        Parameters
+        ----------
+        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out
+            As in `add`.
+
+        Returns
+        -------
+        array
+            As in `add`.
+
+        See Also
+        --------
+        add : What the parameters mean.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gatherscatter as gs
+        >>> gs.at(np.ones(3))[[1, 1, 2]].multiply(2.0)
+        array([1., 4., 2.])
+        """
+        return self._update("mul", updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out)
+
+    def min(
+        self,
+        updates: Any,
+        *,
+        mode: str = "raise",
+        include_self: bool | np.bool = True,
+        wrap_negative_indices: bool | np.bool = True,
+        out: Any = None,
+    ) -> Any:
+        """Return a copy of x with the smaller of each element of ``x[index]`` and its updates. NaN propagates.
+
+        Parameters
+        ----------
+        updates, mode, include_self, wrap_negative_indices, out
+            As in `add`.
+
+        Returns
+        -------
+        array
+            As in `add`.
+
+        See Also
+        --------
+        add : What the parameters mean.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gatherscatter as gs
+        >>> gs.at(np.array([5, 5, 5]))[[0, 2, 0]].min([4, 9, 3])
+        array([3, 5, 5])
+        """
+        return self._update("min", updates, mode, include_self, wrap_negative_indices, None, out)
+
+    def max(
+        self,
+        updates: Any,
+        *,
+        mode: str = "raise",
+        include_self: bool | np.bool = True,
+        wrap_negative_indices: bool | np.bool = True,
+        out: Any = None,
+    ) -> Any:
+        """Return a copy of x with the larger of each element of ``x[index]`` and its updates. NaN propagates.
+
+        Parameters
+        ----------
+        updates, mode, include_self, wrap_negative_indices, out
+            As in `add`.
+
+        Returns
+        -------
+        array
+            As in `add`.
+
+        See Also
+        --------
+        add : What the parameters mean.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gatherscatter as gs
+        >>> gs.at(np.array([5, 5, 5]))[[0, 2, 0]].max([4, 9, 7])
+        array([7, 5, 9])
+        """
+        return self._update("max", updates, mode, include_self, wrap_negative_indices, None, out)
+
+    def mean(
+        self,
+        updates: Any,
+        *,
+        mode: str = "raise",
+        include_self: bool | np.bool = True,
+        wrap_negative_indices: bool | np.bool = True,
+        accumulate_dtype: Any = None,
+        out: Any = None,
+    ) -> Any:
+        """Return a copy of x with the mean of each element of ``x[index]`` and its updates. Integers are floored.
+
+        Parameters
+        ----------
+        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out
+            As in `add`.
+
+        Returns
+        -------
+        array
+            As in `add`.
+
+        See Also
+        --------
+        add : What the parameters mean.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import gatherscatter as gs
+        >>> gs.at(np.array([9.0, 9.0]))[[0, 0]].mean([1.0, 2.0], include_self=False)
+        array([1.5, 9. ])
+        """
+        return self._update("mean", updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out)
+
+    def _update(
+        self,
+        reduction: str,
+        updates: Any,
+        mode: Any,
+        include_self: Any,
+        wrap: Any,
+        accumulate_dtype: Any,
+        out: Any,
+        negate: bool = False,
+    ) -> Any:
+        x, index = self._x, self._index
+        if wrap is True and accumulate_dtype is None and not negate:
+            if type(x) is ndarray:
+                axis = 0
+                if type(index) is tuple:
+                    axis, index = _last(index)
+                if type(index) is ndarray:
+                    result = try_scatter(
+                        AXIS, True, x, index, updates, axis, 0, reduction, mode, include_self, out, threads.limit
+                    )
+                    if result is not None:
+                        return result
+            else:
+                backend = dispatch.known.get((type(x), type(index), type(updates)))
+                if backend is not None:
+                    result = backend.try_scatter(SCATTER, x, index, updates, (0, 0, reduction, mode, include_self), out)
+                    if result is not None:
+                        return result
+        options = (reduction, include_self, mode, accumulate_dtype)
+        return indexed.update(SCATTER, x, self._index, updates, options, wrap, out, negate)
+
+
+def _last(index: tuple[Any, ...]) -> tuple[int, Any]:
+    """The axis and the item of an index whose other items are full slices in front; (0, None) for another index."""
+    for item in index[:-1]:
+        if type(item) is not slice or item != FULL:
+            return 0, None
+    return (len(index) - 1, index[-1]) if index else (0, None)

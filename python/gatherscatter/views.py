@@ -1,0 +1,194 @@
+"""An index as a view of x and the index arrays of a gather or scatter along axes of it.
+
+A basic index is a view. Index arrays index one axis of it, or several adjacent ones: where they stand apart, the view
+is transposed, so that these axes are in front.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gatherscatter import indexing
+from gatherscatter.backends.base import Backend
+from gatherscatter.indexing import Parsed, Selector
+from gatherscatter.operators import Operator
+from gatherscatter.plan import Shape
+
+_ZERO = np.zeros((), np.int64)
+
+
+class View(NamedTuple):
+    """How a view is made of an array, in this order. Empty: not at all."""
+
+    key: tuple[Any, ...] = ()  # a basic index
+    inserted: Shape = ()  # the axes of what it gives that are new
+    order: Shape = ()  # a permutation of the axes
+    shape: Shape = ()  # the axes of a mask as one
+    before: Shape = ()  # the shape in front of this
+
+    def of(self, xp: Any, array: Any) -> Any:
+        """The view of an array of x's shape."""
+        if self.key:
+            array = array[(*self.key, ...)]
+        if self.order:
+            array = xp.permute_dims(array, self.order)
+        return xp.reshape(array, self.shape) if self.shape else array
+
+    def undone(self, xp: Any, part: Any) -> Any:
+        """The array of which this is the view, or with a key its part that the key without None picks."""
+        if self.shape:
+            part = xp.reshape(part, self.before)
+        if self.order:
+            part = xp.permute_dims(part, inverse(self.order))
+        if self.inserted:
+            axes = [axis for axis in range(part.ndim) if axis not in self.inserted]
+            part = xp.reshape(part, tuple(part.shape[axis] for axis in axes))
+        return part
+
+
+class Call(NamedTuple):
+    """A gather or scatter of the core, on a view of x."""
+
+    backend: Backend
+    op: Operator
+    parsed: Parsed
+    x: Any
+    view: View
+    data: Any  # the view of x
+    arrays: tuple[Any, ...]  # index arrays, one for each axis of data from `axis` on
+    axis: int
+    shape: Shape  # of x[index]
+    common: Shape  # of the index arrays together: axes of x[index] from number `place` on
+    place: int
+    flips: Shape  # axes of x[index] that are in reverse order
+
+    @property
+    def xp(self) -> Any:
+        return self.backend.namespace(self.x)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the core has the axes of the index arrays in front, and x[index] has not."""
+        return self.axis == 0 and self.place > 0 and bool(self.common)
+
+    def to_core(self, array: Any) -> Any:
+        """An array of the shape of x[index] as the core has it."""
+        if self.flips:
+            array = self.xp.flip(array, axis=self.flips)
+        return self.xp.permute_dims(array, inverse(self._order)) if self.is_moved else array
+
+    def from_core(self, array: Any) -> Any:
+        """The inverse of `to_core`."""
+        if self.is_moved:
+            array = self.xp.permute_dims(array, self._order)
+        return self.xp.flip(array, axis=self.flips) if self.flips else array
+
+    @property
+    def _order(self) -> Shape:
+        n, k = len(self.common), self.place
+        return (*range(n, n + k), *range(n), *range(n + k, len(self.shape)))
+
+
+# The call of the core
+
+
+def call(backend: Backend, op: Operator, x: Any, parsed: Parsed) -> Call:
+    """The view of x and the index arrays."""
+    xp = backend.namespace(x)
+    key = parsed.view if parsed.inserted or not parsed.is_whole else ()
+    view = View(key, parsed.inserted)
+    data = view.of(xp, x)
+    selectors, indexed = parsed.selectors, parsed.indexed
+    rest = tuple(axis for axis in range(data.ndim) if axis not in indexed)
+    is_split = len(indexed) > 1 and not getattr(backend, "takes_arrays", False)
+    axis = parsed.place
+    merged = None
+    if is_split and len(selectors) == 1:
+        merged = _merged(backend, data, axis, len(indexed))
+    if parsed.is_apart or (is_split and merged is None):
+        axis = 0
+    order = (*rest[:axis], *indexed, *rest[axis:])
+    if order != tuple(range(data.ndim)):
+        view = view._replace(order=order)
+        data = xp.permute_dims(data, order)
+    sizes = tuple(data.shape[axis : axis + len(indexed)])
+    if len(selectors) == 1 and len(indexed) > 1:  # a mask
+        merged = _merged(backend, data, axis, len(indexed)) if merged is None else merged
+        if merged is not None:
+            view = view._replace(shape=tuple(merged.shape), before=tuple(data.shape))
+            data = merged
+    arrays: list[Any] = []
+    at = 0
+    for selector in selectors:
+        arrays += _index_arrays(backend, op, x, selector, sizes[at : at + selector.depth], merged is not None)
+        at += selector.depth
+    common = indexing.broadcast(op, [tuple(array.shape) for array in arrays])
+    kept = tuple(rest)
+    shape_of = {a: n for a, n in zip(order, view.before or data.shape, strict=True)}
+    place = parsed.place
+    shape = (*(shape_of[a] for a in kept[:place]), *common, *(shape_of[a] for a in kept[place:]))
+    flips = tuple(n + (len(common) if n >= place else 0) for n in (kept.index(a) for a in parsed.flipped))
+    return Call(backend, op, parsed, x, view, data, tuple(arrays), axis, shape, common, place, flips)
+
+
+def _merged(backend: Backend, data: Any, axis: int, depth: int) -> Any | None:
+    """Data with adjacent axes as one, if that is possible without a copy, else None."""
+    shape = tuple(data.shape)
+    merged = (*shape[:axis], int(np.prod(shape[axis : axis + depth])), *shape[axis + depth :])
+    if backend.name == "PyTorch":
+        try:
+            return data.view(merged)
+        except RuntimeError:
+            return None
+    if backend.name != "NumPy":
+        return None
+    if data.size:
+        axes = [a for a in range(axis, axis + depth) if shape[a] > 1]
+        for outer, inner in itertools.pairwise(axes):
+            if data.strides[outer] != data.strides[inner] * shape[inner]:
+                return None
+    return data.reshape(merged)
+
+
+def _index_arrays(
+    backend: Backend, op: Operator, x: Any, selector: Selector, sizes: Shape, is_merged: bool
+) -> list[Any]:
+    """The arrays of integers of a selector, one for each of its axes; for axes that were merged, one."""
+    array = selector.array
+    if isinstance(array, int):
+        if backend.name in ("NumPy", "Dask"):
+            return [np.asarray(array) if array else _ZERO]
+        return [backend.as_argument(op, "indices", array, x)]
+    if selector.axis_of_x < 0 and backend.name not in ("NumPy", "Dask"):
+        return [backend.asarray(array, x)]
+    if not selector.is_mask:
+        return [array]
+    if len(array.shape) == 0:  # of another library than NumPy
+        return [backend.asarray(np.zeros(int(bool(array)), np.int64), x)]
+    if backend.name in ("NumPy", "Dask", "JAX"):
+        flat = _true_elements(np.asarray(array))
+        found = [flat] if is_merged else list(np.unravel_index(flat, sizes))
+        return [backend.asarray(one, x) for one in found] if backend.name == "JAX" else found
+    xp = backend.namespace(array)
+    return [xp.nonzero(xp.reshape(array, (-1,)))[0]] if is_merged else list(xp.nonzero(array))
+
+
+# Bytes of a mask that is not contiguous, of which so many are copied at a time.
+_BLOCK = 1 << 16
+
+
+def _true_elements(mask: Any) -> Any:
+    """The row-major numbers of a mask's true elements, without a copy of the mask."""
+    if mask.flags.c_contiguous or mask.size <= _BLOCK:
+        return np.flatnonzero(mask)
+    step = max(_BLOCK * len(mask) // mask.size, 1)
+    width = mask.size // len(mask)
+    blocks = [np.flatnonzero(mask[n : n + step]) + n * width for n in range(0, len(mask), step)]
+    return np.concatenate(blocks)
+
+
+def inverse(order: Shape) -> Shape:
+    return tuple(sorted(range(len(order)), key=order.__getitem__))

@@ -1,0 +1,328 @@
+"""`at` on NumPy arrays, beside NumPy's own indexing and the loop over the indexed shape."""
+
+import tracemalloc
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from at_draws import STEPS, indices, laid_out, loop, shapes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+METHODS = (*STEPS, "mean")
+DTYPES = ("f4", "i8", "i2", "u1", "f8")
+
+
+@st.composite
+def calls(draw):
+    shape = draw(shapes())
+    n = int(np.prod(shape, dtype=int))
+    x = (np.arange(n) % 90 + 1).astype(draw(st.sampled_from(DTYPES))).reshape(shape)
+    x = laid_out(x, draw(st.sampled_from(("plain", "transposed", "strided", "reversed"))))
+    return x, draw(indices(shape))
+
+
+@given(calls())
+def test_get_is_numpys(call):
+    x, index = call
+    try:
+        expected = np.array(x[index])
+    except IndexError:
+        with pytest.raises(IndexError, match=r"^at: "):
+            gs.at(x)[index].get()
+        return
+    found = gs.at(x)[index].get()
+    assert type(found) is np.ndarray
+    assert (found.shape, found.dtype) == (expected.shape, x.dtype)
+    np.testing.assert_array_equal(found, expected)
+    assert not np.shares_memory(found, x)
+    out = np.empty_like(expected, order="F")
+    assert gs.at(x)[index].get(out=out) is out
+    np.testing.assert_array_equal(out, expected)
+
+
+@given(calls(), st.sampled_from(METHODS), st.booleans(), st.randoms(use_true_random=False))
+def test_updates_are_the_loop(call, method, include_self, random):
+    x, index = call
+    try:
+        shape = x[index].shape
+    except IndexError:
+        return
+    updates = (np.arange(int(np.prod(shape, dtype=int))) * 7 % 23 + 1).astype(x.dtype).reshape(shape)
+    if shape and random.random() < 0.4:
+        updates = updates[:1]
+    elif shape and shape[0] and random.random() < 0.4:
+        updates = updates[0]
+    before = x.copy()
+    expected = loop(x, index, updates, method, include_self)
+    found = getattr(gs.at(x)[index], method)(updates, include_self=include_self)
+    assert (type(found), found.dtype) == (np.ndarray, x.dtype)
+    np.testing.assert_array_equal(found, expected, strict=True)
+    np.testing.assert_array_equal(x, before)
+    for out in (np.empty_like(x), np.empty(x.shape, x.dtype, order="F")):
+        assert getattr(gs.at(x)[index], method)(updates, include_self=include_self, out=out) is out
+        np.testing.assert_array_equal(out, expected)
+    assert getattr(gs.at(x)[index], method)(updates, include_self=include_self, out=x) is x
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.slow
+@settings(max_examples=5000)
+@given(calls())
+def test_get_is_numpys_often(call):
+    test_get_is_numpys.hypothesis.inner_test(call)
+
+
+@pytest.mark.slow
+@settings(max_examples=5000)
+@given(calls(), st.sampled_from(METHODS), st.booleans(), st.randoms(use_true_random=False))
+def test_updates_are_the_loop_often(call, method, include_self, random):
+    test_updates_are_the_loop.hypothesis.inner_test(call, method, include_self, random)
+
+
+X = np.arange(120).reshape(2, 3, 4, 5)
+ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        (slice(None), ROWS, COLUMNS),
+        (slice(None), ROWS, slice(None), COLUMNS),
+        (0, slice(None), COLUMNS),  # an integer stands apart
+        (0, ROWS),
+        (slice(None), ROWS, ..., COLUMNS),  # `...` for one axis
+        (slice(None), ROWS, COLUMNS, ..., 2),
+        (slice(None), slice(None), ROWS, ..., COLUMNS),  # `...` for none: apart all the same
+        (slice(None), ROWS, None, COLUMNS),
+        (None, ROWS % 2, COLUMNS % 3, None),
+        (slice(None), True, ROWS),
+        (True, slice(None), ROWS),
+        (slice(None), X[0, :, :, 0] > 20),
+        (slice(None), X[0, :, :, 0] > 20, ROWS[:1]),
+        (ROWS[:2, None] % 2, slice(None), slice(None, None, -1), COLUMNS),
+        X > 60,
+        (X[..., 0] > 60,),
+        np.zeros(X.shape, bool),
+        (1, 2, 3, 4),
+        (1, -1),
+        (..., -1),
+        (),
+        ...,
+        None,
+        True,
+        False,
+        [],
+        [[]],
+        range(2),
+        (ROWS.astype("u1") % 2, COLUMNS.astype("u8") % 3, COLUMNS),
+        (slice(5, 0, -2), slice(-1, None)),
+        np.int8(1),
+        np.array(1),
+    ],
+    ids=str,
+)
+def test_axes_are_numpys(index):
+    np.testing.assert_array_equal(gs.at(X)[index].get(), X[index], strict=True)
+    expected = X.copy()
+    expected[index] = -1
+    np.testing.assert_array_equal(gs.at(X)[index].set(-1), expected)
+
+
+@pytest.mark.parametrize("index", [(), ..., None, True, False, (True, None), np.array(True)], ids=str)
+def test_rank_0(index):
+    x = np.array(3.0)
+    np.testing.assert_array_equal(gs.at(x)[index].get(), np.array(x[index]), strict=True)
+    np.testing.assert_array_equal(gs.at(x)[index].add(1), loop(x, index, 1.0, "add"), strict=True)
+
+
+def test_lists_are_arrays():
+    np.testing.assert_array_equal(gs.at([1, 2, 3])[[2, 0]].get(), [3, 1])
+    np.testing.assert_array_equal(gs.at([1, 2, 3])[[True, False, True]].set([7, 8]), [7, 2, 8])
+    np.testing.assert_array_equal(gs.at([[1, 2], [3, 4]])[(0, 1), (1, 0)].get(), [2, 3])
+    np.testing.assert_array_equal(gs.at(5)[()].add(1), 6)
+
+
+@pytest.mark.parametrize("dtype", ["U3", "O", "M8[s]", [("a", "i4"), ("b", "f8")]])
+def test_any_dtype_is_moved(dtype):
+    x = np.zeros((3, 4), dtype)
+    x[1:] = np.arange(8).astype("i8").astype(dtype if dtype != "U3" else "U3").reshape(2, 4) if dtype != "O" else "a"
+    for index in ((slice(None), [0, 2]), (slice(1, None), 1), ([0, 1], [2, 3]), x == x[0, 0]):
+        np.testing.assert_array_equal(gs.at(x)[index].get(), x[index])
+        expected = x.copy()
+        expected[index] = x[2, 3]
+        np.testing.assert_array_equal(gs.at(x)[index].set(np.full((), x[2, 3], x.dtype)), expected)
+
+
+# Modes
+
+
+@pytest.mark.parametrize("index", [9, (slice(None), 9), (1, [0, 9, -9]), ([9, 0], [1, -9]), ([0, 1], slice(None), -9)])
+@pytest.mark.parametrize("mode", ["clip", "wrap", "fill"])
+def test_modes_of_get(index, mode):
+    x = np.arange(24).reshape(2, 3, 4)
+    found = gs.at(x)[index].get(mode=mode, fill_value=-1)
+    sizes = x.shape
+    given_items = index if isinstance(index, tuple) else (index,)
+    inside, outside = [], np.zeros((), bool)
+    for item, size in zip(given_items, sizes, strict=False):
+        if isinstance(item, slice):
+            inside.append(item)
+            continue
+        i = np.array(item)
+        i = np.where(i < 0, i + size, i)
+        outside = outside | (i < 0) | (i >= size)
+        inside.append(np.clip(i, 0, size - 1) if mode == "clip" else i % size)
+    expected = np.array(x[tuple(inside)])
+    if mode == "fill":
+        expected[outside] = -1
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_modes_of_updates():
+    x = np.arange(6).reshape(2, 3)
+    np.testing.assert_array_equal(gs.at(x)[5].set(9, mode="drop"), x)
+    np.testing.assert_array_equal(gs.at(x)[5].set(9, mode="clip"), [[0, 1, 2], [9, 9, 9]])
+    np.testing.assert_array_equal(gs.at(x)[0, 4].add(9, mode="wrap"), [[0, 10, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(gs.at(x)[[0, 7], [1, 1]].add(9, mode="drop"), [[0, 10, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(gs.at(x)[[0, 7], 1].mean(9, mode="drop"), [[0, 5, 2], [3, 4, 5]])
+
+
+def test_negative_indices_are_out_of_bounds_if_asked_for():
+    x = np.arange(6).reshape(2, 3)
+    np.testing.assert_array_equal(gs.at(x)[[-1, 1]].get(wrap_negative_indices=False, mode="clip"), x[[0, 1]])
+    np.testing.assert_array_equal(gs.at(x)[-1:, 1].get(wrap_negative_indices=False), [4])
+    np.testing.assert_array_equal(gs.at(x)[-1].set(0, wrap_negative_indices=False, mode="drop"), x)
+    for index in (-1, [-1], (0, [-1]), ([0], [-1])):
+        with pytest.raises(IndexError, match=r"wrap_negative_indices=False takes no negative index"):
+            gs.at(x)[index].get(wrap_negative_indices=False)
+
+
+# Updates
+
+
+def test_updates_are_cast_by_same_kind():
+    x = np.zeros(3, "f4")
+    assert gs.at(x)[[0, 1]].add(np.ones(2)).dtype == x.dtype
+    assert gs.at(x)[[0, 1]].add(np.ones(2, int)).dtype == x.dtype
+    np.testing.assert_array_equal(gs.at(x)[1:].set(np.float64(2.5)), [0, 2.5, 2.5])
+    np.testing.assert_array_equal(gs.at(x)[1:].set([1, 2]), [0, 1, 2])
+    np.testing.assert_array_equal(gs.at(np.zeros(3, "i2"))[1:].set(np.array([True, True])), [0, 1, 1])
+    np.testing.assert_array_equal(gs.at(x)[[0, 1]].set(np.ones((1, 1, 2))), [1, 1, 0])  # as NumPy's assignment
+    for updates in (np.ones(2), 2.5, [2.5, 1.0], np.float32(1)):
+        with pytest.raises(TypeError, match=r"^at: updates"):
+            gs.at(np.zeros(3, int))[1:].add(updates)
+
+
+def test_subtract_wraps_around():
+    x = np.zeros(2, "u1")
+    np.testing.assert_array_equal(gs.at(x)[[0, 0]].subtract(np.array([3, 4], "u1")), [249, 0])
+    np.testing.assert_array_equal(gs.at(x)[0].subtract(3), [253, 0])
+    np.testing.assert_array_equal(gs.at(np.zeros(1))[0].subtract(3.5, include_self=False), [-3.5])
+
+
+# out
+
+
+@pytest.mark.parametrize(
+    "index", [[0, 9], (slice(None), [0, 9]), ([0, 1], [0, 9]), (1, [0, 9]), (slice(0, 2), [0, 9]), (..., 9)], ids=str
+)
+def test_out_is_all_or_nothing(index):
+    x = np.arange(20.0).reshape(4, 5)
+    kept = x.copy()
+    with pytest.raises(IndexError, match=r"^at: index"):
+        gs.at(x)[index].add(1.0, out=x)
+    np.testing.assert_array_equal(x, kept)
+    out = np.full((4, 5), -1.0)
+    with pytest.raises(IndexError, match=r"^at: index"):
+        gs.at(x)[index].set(1.0, out=out)
+    assert (out == -1.0).all()
+
+
+def test_out_of_get_is_all_or_nothing():
+    x, out = np.arange(20.0).reshape(4, 5), np.full((2, 5), -1.0)
+    with pytest.raises(IndexError, match=r"^at: index"):
+        gs.at(x)[[0, 9]].get(out=out)
+    with pytest.raises(IndexError, match=r"^at: index"):
+        gs.at(x)[[[0] * 5, [0] * 4 + [4]], [0, 1, 2, 3, 4]].get(out=out)
+    assert (out == -1.0).all()
+
+
+def test_out_may_be_what_is_read():
+    x = np.arange(6)
+    assert gs.at(x)[::-1].get(out=x) is x
+    np.testing.assert_array_equal(x, [5, 4, 3, 2, 1, 0])
+    gs.at(x)[1:].set(x[:-1], out=x)
+    np.testing.assert_array_equal(x, [5, 5, 4, 3, 2, 1])
+    gs.at(x)[x].add(1, out=x)
+    np.testing.assert_array_equal(x, [5, 6, 5, 4, 3, 3])
+    gs.at(x)[::2].set(x[3:], out=x[:])  # another view of the same elements
+    np.testing.assert_array_equal(x, [4, 6, 3, 4, 3, 3])
+
+
+def test_read_only_arrays():
+    x, i = np.arange(4.0), np.array([1, 2])
+    x.setflags(write=False)
+    i.setflags(write=False)
+    for index in (i, slice(1, 3), (x > 1), (None, i)):
+        np.testing.assert_array_equal(gs.at(x)[index].get(), x[index])
+        assert gs.at(x)[index].set(1).flags.writeable
+        with pytest.raises(ValueError, match=r"at: out is read-only"):
+            gs.at(x)[index].set(1, out=x)
+
+
+@pytest.mark.parametrize("index", [[1], slice(1, 3), ([1], [2]), (0, slice(None, None, -1))], ids=str)
+def test_out_is_checked(index):
+    x = np.zeros((4, 5))
+    shape = np.zeros((4, 5))[index].shape
+    call = gs.at(x)[index]
+    for out, kind in ((np.zeros((9, 9)), ValueError), (np.zeros((4, 5), "f4"), TypeError), ([0.0], TypeError)):
+        with pytest.raises(kind, match=r"^at: out"):
+            call.set(1.0, out=out)
+    for out, kind in ((np.zeros((9, 9)), ValueError), (np.zeros(shape, "f4"), TypeError), ([0.0], TypeError)):
+        with pytest.raises(kind, match=r"^at: out"):
+            call.get(out=out)
+
+
+# Memory
+
+
+def peak(call):
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_basic_parts_are_views():
+    x = np.zeros((64, 64, 64))  # 2 MiB
+    for index in ((slice(None), [3]), (slice(None, None, -1), 5, [1, 2]), ([1], slice(None), [2]), (None, ..., [0])):
+        assert peak(gs.at(x)[index].get) < x.nbytes // 8
+        assert peak(lambda index=index: gs.at(x)[index].add(1.0, out=x)) < x.nbytes // 8
+
+
+def test_masks_take_memory_for_what_they_pick():
+    mask = np.zeros((1000, 1000), bool)
+    mask[::100, ::100] = True
+    x = np.zeros((1000, 1000), "u1")
+    for array, pick in ((x, mask), (x.T, mask.T), (x[:, ::-1], mask), (np.zeros((1000, 1000, 2), "u1")[..., 0], mask)):
+        assert peak(gs.at(array)[pick].get) < 100_000
+        assert peak(lambda a=array, m=pick: gs.at(a)[m].set(1, out=a)) < 100_000
+
+
+# Small calls
+
+
+@pytest.mark.parametrize("index", [np.array([1, 2]), (slice(None), np.array([1, 2]))], ids=str)
+def test_small_calls_are_not_parsed(index, monkeypatch):
+    def parse(*arguments, **options):
+        raise AssertionError("parsed")
+
+    monkeypatch.setattr("gatherscatter.indexing.parse", parse)
+    x = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(gs.at(x)[index].get(), x[index])
+    expected = x.copy()
+    expected[index] += 1
+    np.testing.assert_array_equal(gs.at(x)[index].add(np.ones(x[index].shape)), expected)

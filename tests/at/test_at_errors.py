@@ -1,0 +1,131 @@
+"""What `at` says of an index that is none of NumPy's, of indices out of bounds, and of updates that do not fit."""
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+
+X = np.zeros((4, 5))
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (1.0, "at: 1.0 is a float, which is not an index; pass 1"),
+        (
+            "a",
+            "at: 'a' is a str, which is not an index; "
+            "pass integers, slices, ..., None, and arrays of integers or bools",
+        ),
+        ({1}, "at: {1} is a set, which is not an index; pass numpy.asarray(...) of it"),
+        (
+            [0.5],
+            "at: an index array holds numbers of dtype float64; pass integers of 8 to 64 bits, or bools for a mask",
+        ),
+        ((0, 0, 0), "at: the index is for 3 axes, but x of shape (4, 5) has 2 axes; pass at most 2"),
+        ((X > 0, 0), "at: the index is for 3 axes, but x of shape (4, 5) has 2 axes; pass at most 2"),
+        ((..., 0, ...), "at: the index has 2 ellipses (...); pass one, and : for each other axis"),
+        (
+            np.zeros(3, bool),
+            "at: a mask has shape (3,), but of x's shape (4, 5) axis 0 has (4,); pass a mask of shape (4,)",
+        ),
+        (
+            np.zeros((5, 4), bool),
+            "at: a mask has shape (5, 4), but of x's shape (4, 5) axes 0 to 1 have (4, 5); pass a mask of shape (4, 5)",
+        ),
+        (
+            ([0, 1], [0, 1, 2]),
+            "at: index arrays of shapes (2,), (3,) do not broadcast to one shape; pass arrays that do, "
+            "or numpy.ix_(...) of them for every combination",
+        ),
+        (-5, "at: index -5 is out of bounds for an array of shape (4, 5): axis 0 has size 4"),
+        ((..., 5), "at: index 5 is out of bounds for an array of shape (4, 5): axis 1 has size 5"),
+        (10**30, "at: index 1000000000000000000000000000000 is out of bounds for an array of shape (4, 5): axis 0"),
+        (
+            ([0, 1, 2, 2], [0, 1, 2, 9]),
+            "at: index (2, 9) at position (3,) is out of bounds for an array of shape (4, 5): axis 1 has size 5",
+        ),
+        (
+            ([0, 1, 7, 2], [0, 1, 2, 9]),
+            "at: index (7, 2) at position (2,) is out of bounds for an array of shape (4, 5): axis 0 has size 4",
+        ),
+        ([[0], [4]], "at: index 4 at position (1, 0) is out of bounds for an array of shape (4, 5): axis 0 has size 4"),
+        (
+            (slice(1, None, -1), [5]),
+            "at: index 5 at position (0,) is out of bounds for an array of shape (4, 5): axis 1 has size 5",
+        ),
+        (
+            (2, [5]),
+            "at: index (2, 5) at position (0,) is out of bounds for an array of shape (4, 5): axis 1 has size 5",
+        ),
+        (
+            ([[0], [1]], None, [0, -6]),
+            "at: index (0, -6) at position (0, 1) is out of bounds for an array of shape (4, 5): axis 1 has size 5",
+        ),
+        (
+            (np.array([True, False, True, False]), [0, 5]),
+            "at: index 5 at position (1,) is out of bounds for an array of shape (4, 5): axis 1 has size 5",
+        ),
+    ],
+    ids=str,
+)
+def test_indices(index, message):
+    for call in (gs.at(X)[index].get, lambda: gs.at(X)[index].add(1.0)):
+        with pytest.raises(IndexError) as info:
+            call()
+        assert str(info.value).startswith(message)
+
+
+def test_other_kinds_are_numpys_too():
+    with pytest.raises(TypeError, match=r"at: slice\(None, 1.5, None\) has a bound that is not an integer"):
+        gs.at(X)[:1.5].get()
+    with pytest.raises(ValueError, match=r"has the step 0"):
+        gs.at(X)[::0].get()
+    with pytest.raises(ValueError, match=r"at: index is a ragged list"):
+        gs.at(X)[[[0], [1, 2]]].get()
+    with pytest.raises(IndexError, match=r"the index is for 1 axis, but x of shape"):
+        gs.at(np.zeros(()))[0].get()
+    with pytest.raises(IndexError, match=r"axis 0 has size 0"):
+        gs.at(np.zeros(0))[[3]].get(mode="clip")
+
+
+def test_updates():
+    with pytest.raises(
+        ValueError, match=r"at: updates has shape \(3,\), which does not broadcast to the indexed shape \(2, 5\)"
+    ):
+        gs.at(X)[[0, 1]].set(np.zeros(3))
+    with pytest.raises(TypeError, match=r"at: updates of dtype float64 cannot be cast to x's dtype int64 by the rule"):
+        gs.at(np.zeros(3, int))[[0, 1]].set(np.zeros(2))
+    with pytest.raises(TypeError, match=r"at: updates=2.5 cannot be held by x's dtype int64"):
+        gs.at(np.zeros(3, int))[[0, 1]].set(2.5)
+    with pytest.raises(TypeError, match=r"at: subtract is not for dtype bool"):
+        gs.at(np.zeros(3, bool))[0].subtract(True)
+    with pytest.raises(TypeError, match=r"at: reduction='max' is not for dtype complex128"):
+        gs.at(np.zeros(3, complex))[0].max(1)
+    with pytest.raises(TypeError, match=r"at: reduction='add' is not for dtype"):
+        gs.at(np.zeros(3, "U1"))[0].subtract("a")
+
+
+@pytest.mark.parametrize("index", [0, [0], ([0], [0]), slice(None), X > 0], ids=str)
+def test_options(index):
+    call = gs.at(X)[index]
+    with pytest.raises(ValueError, match=r"at: mode='clop' is not one of .* did you mean 'clip'"):
+        call.get(mode="clop")
+    with pytest.raises(ValueError, match=r"at: mode='drop' is for scatters only"):
+        call.get(mode="drop")
+    with pytest.raises(ValueError, match=r"at: mode='fill' is for gathers only"):
+        call.set(0, mode="fill")
+    with pytest.raises(TypeError, match=r"at: mode=3 is not a string"):
+        call.set(0, mode=3)
+    with pytest.raises(TypeError, match=r"at: include_self=1 is not a bool"):
+        call.set(0, include_self=1)
+    with pytest.raises(TypeError, match=r"at: wrap_negative_indices=1 is not a bool"):
+        call.get(wrap_negative_indices=1)
+    with pytest.raises(TypeError, match=r"at: fill_value=0.5 cannot be held"):
+        gs.at(X.astype(int))[index].get(mode="fill", fill_value=0.5)
+
+
+def test_masked_arrays_are_refused():
+    with pytest.raises(TypeError, match=r"at: x is a masked array"):
+        gs.at(np.ma.array([1, 2]))[0].get()
+    with pytest.raises(TypeError, match=r"at: out is a"):
+        gs.at(np.array([1, 2]))[1:].set(0, out=np.ma.array([1, 2]))

@@ -1,0 +1,150 @@
+"""docs/recipes.md: each recipe gives what the idiom beside it gives, and what it says of special cases is so."""
+
+import copy
+import inspect
+import re
+from pathlib import Path
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
+del SECTIONS["Times"]
+
+has_at = pytest.mark.skipif(not hasattr(gs, "at"), reason="gs.at is to come")
+has_wrap = pytest.mark.skipif(
+    "wrap_negative_indices" not in inspect.signature(gs.gather).parameters, reason="wrap_negative_indices is to come"
+)
+
+# Sums are exact: the values are small whole numbers. Some indices occur more than once, and some lie beyond the arrays
+# where the recipe is for that.
+RNG = np.random.default_rng(0)
+ROW, COLUMN = RNG.integers(-9, 29, (2, 20, 20))
+XY = RNG.integers(-8, 72, (2, 500)) / 64 + 1 / 128  # no point lies on an edge of a bin
+ARRAYS = {
+    "One-hot": {"labels": np.array([2, 0, 2, 4]), "n": 5},
+    "Group by": {
+        "groups": np.array([2, 0, 2, 4, 0, 0]),
+        "values": RNG.integers(-8, 8, (6, 3)).astype("f4"),
+        "n": 6,
+        "columns": 3,
+    },
+    "Bincount": {"bins": RNG.integers(0, 5, (3, 20)), "weights": RNG.integers(0, 8, (3, 20)).astype(float), "n": 7},
+    "2-D histogram": {"x": XY[0], "y": XY[1], "n": 8, "low": 0.0, "high": 1.0},
+    "Top-k mask": {"scores": np.zeros((3, 7)), "top": np.array([[6, 1], [0, 3], [2, 5]])},
+    "Confusion matrix": {"truth": RNG.integers(0, 4, 50), "predicted": RNG.integers(0, 4, 50), "n": 4},
+    "k-means centroids": {
+        "xp": np,
+        "points": RNG.integers(-8, 8, (30, 2)).astype("f4"),
+        "labels": np.arange(30) % 4,
+        "k": 4,
+    },
+    "Embedding gradient": {
+        "table": np.ones((9, 3), "f4"),
+        "tokens": RNG.integers(0, 9, (4, 6)),
+        "gradient": RNG.integers(-8, 8, (4, 6, 3)).astype("f4"),
+    },
+    "Graph messages": {
+        "features": RNG.integers(-8, 8, (9, 3)).astype("f4"),
+        "source": RNG.integers(0, 9, 40),
+        "target": RNG.integers(0, 9, 40),
+    },
+    "Image warp": {"image": RNG.integers(0, 256, (20, 20, 3), np.uint8), "row": ROW, "column": COLUMN},
+    "Splat": {"image": RNG.integers(0, 8, (20, 20, 3)).astype("f4"), "row": ROW, "column": COLUMN},
+    "KV cache": {
+        "cache": np.zeros((3, 2, 7, 4), "f2"),
+        "new": RNG.integers(1, 8, (3, 2, 4)).astype("f2"),
+        "position": np.array([6, 0, 3]),
+    },
+    "Sparse COO": {
+        "row": RNG.integers(0, 5, 40),
+        "column": RNG.integers(0, 6, 40),
+        "values": RNG.integers(0, 8, 40).astype(float),
+        "shape": (5, 6),
+    },
+}
+
+
+def section(start):
+    (found,) = (text for title, text in SECTIONS.items() if title.startswith(start))
+    return found
+
+
+def blocks(start):
+    """The code of a recipe, and of the idiom that it replaces."""
+    ours, idiom = re.findall(r"^```python\n(.*?)^```$", section(start), re.M | re.S)
+    return ours, idiom
+
+
+def outcome(code, given):
+    """The arrays that code makes or changes."""
+    names = {name: copy.deepcopy(value) if isinstance(value, np.ndarray) else value for name, value in given.items()}
+    exec(code, names := {**names, "gs": gs, "np": np})
+    return {
+        name: value
+        for name, value in names.items()
+        if isinstance(value, np.ndarray) and not np.array_equal(value, given.get(name))
+    }
+
+
+def test_every_recipe_is_here():
+    assert len(SECTIONS) == len(ARRAYS)
+
+
+@pytest.mark.parametrize("start", [pytest.param(s, marks=[has_at] * ("gs.at(" in blocks(s)[0])) for s in ARRAYS])
+def test_recipes_give_what_the_idioms_give(start):
+    found, expected = (outcome(code, ARRAYS[start]) for code in blocks(start))
+    # What only one of the two makes is on its way to the result.
+    same = found.keys() & expected.keys()
+    assert same
+    for name in same:
+        assert found[name].dtype == expected[name].dtype
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+# What the page says of special cases
+
+
+@has_wrap
+def test_labels_outside_have_a_row_of_zeros():
+    rows = gs.gather(np.eye(3), np.array([-1, 1, 3]), mode="fill", wrap_negative_indices=False)
+    assert rows.tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
+
+
+def test_groups_without_rows_keep_what_is_there():
+    groups, values = np.array([2, 2]), np.array([1.0, 4.0])
+    assert gs.scatter(np.zeros(3), groups, values, reduction="mean", include_self=False).tolist() == [0, 0, 2.5]
+
+
+def test_counts_without_weights():
+    found = eval(
+        re.search(r"without weights: `(.*?)`", PAGE)[1], {"gs": gs, "np": np, "n": 3, "bins": [[0, 2], [2, 2]]}
+    )
+    assert found.tolist() == [[1, 0, 1], [0, 0, 2]]
+
+
+@has_at
+def test_the_upper_end_of_a_histogram_is_dropped():
+    given = {"x": np.array([0.5, 1.0]), "y": np.array([0.5, 1.0]), "n": 2, "low": 0.0, "high": 1.0}
+    ours, idiom = (outcome(code, given)["histogram"].tolist() for code in blocks("2-D histogram"))
+    assert ours == [[0, 0], [0, 1]]
+    assert idiom == [[0, 0], [0, 2]]
+
+
+@has_at
+def test_a_class_beyond_the_last_is_an_error():
+    given = {"truth": np.array([0]), "predicted": np.array([2]), "n": 2}
+    ours, idiom = blocks("Confusion matrix")
+    with pytest.raises(IndexError, match="axis 1 has size 2"):
+        outcome(ours, given)
+    assert outcome(idiom, given)["confusion"].tolist() == [[0, 0], [1, 0]]
+
+
+@has_at
+def test_a_cache_by_numpys_indexing():
+    at = re.search(r"`(gs\.at.*?)`", section("KV cache"))[1]
+    given = ARRAYS["KV cache"]
+    found, expected = outcome(at, given)["cache"], outcome(blocks("KV cache")[1], given)["cache"]
+    np.testing.assert_array_equal(found, expected)

@@ -14,7 +14,6 @@ from gatherscatter import dispatch, indexed, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.indexed import GET, SCATTER
-from gatherscatter.indexing import FULL
 from gatherscatter.operators import AXIS
 
 __all__ = ["At", "at"]
@@ -488,6 +487,6 @@ class At:
 def _last(index: tuple[Any, ...]) -> tuple[int, Any]:
     """The axis and the item of an index whose other items are full slices in front; (0, None) for another index."""
     for item in index[:-1]:
-        if type(item) is not slice or item != FULL:
+        if type(item) is not slice or not (item.start is item.stop is item.step is None):
             return 0, None
     return (len(index) - 1, index[-1]) if index else (0, None)

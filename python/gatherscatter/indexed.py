@@ -149,30 +149,39 @@ def _route(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend,
     arguments = {"data": x}
     if not isinstance(updates, values.TYPES):
         arguments["updates"] = updates
+    if isinstance(x, values.TYPES):  # becomes an array of the index's library
+        for item in index if isinstance(index, tuple) else (index,):
+            if hasattr(item, "shape") and not isinstance(item, (np.ndarray, np.generic)):
+                arguments["indices"] = item
+                break
     backend, (x, *_) = dispatch.route(op, arguments)
 
     def as_array(value: Any) -> Any:
+        if backend.name == "JAX":
+            with sys.modules["jax"].ensure_compile_time_eval():
+                return backend.as_argument(op, "indices", value, x)
         return backend.as_argument(op, "indices", value, x)
 
     given = list(indexing.items(op, index, as_array))
     for number, item in enumerate(given):
         if not indexing.is_array(item):
             continue
-        if type(item) is np.ndarray and backend.name not in ("NumPy", "Dask"):
-            given[number] = backend.asarray(item if item.flags.writeable else item.copy(), x)
-        else:
+        if type(item) is np.ndarray:  # goes with arrays of any library, as a list does
+            if backend.name not in ("NumPy", "Dask"):
+                given[number] = views.constant(backend, item if item.flags.writeable else item.copy(), x)
+        elif type(item) is not type(x):
             backend, (x, given[number]) = dispatch.route(op, {"data": x, "indices": item})
     return backend, x, tuple(given)
 
 
 def _parse(backend: Backend, op: Operator, x: Any, given: tuple[Any, ...], mode: str) -> Parsed:
-    return indexing.parse(op, given, tuple(x.shape), mode, negative_steps=backend.name != "PyTorch")
+    return indexing.parse(op, given, tuple(x.shape), mode, negative_steps=backend.name not in ("PyTorch", "Dask"))
 
 
 def _unknown_mask(backend: Backend, given: Sequence[Any]) -> Any | None:
     """The first mask whose elements are not known at the call: traced, or of Dask."""
     for item in given:
-        if indexing.is_array(item) and errors.kind_of(item.dtype) == "bool" and _is_unknown(backend, item):
+        if indexing.is_array(item) and indexing.kind_of(item.dtype) == "bool" and _is_unknown(backend, item):
             return item
     return None
 
@@ -290,19 +299,21 @@ def _several(call: Call) -> tuple[Operator, Any, Shape]:
     if getattr(call.backend, "takes_arrays", False):
         arrays = tuple(xp.broadcast_to(array, common) for array in call.arrays)
         return _OF_KIND[call.op, _ARRAYS], arrays, shape
-    arrays = _of_one_dtype(call)
-    if all(isinstance(array, np.ndarray) for array in arrays):
-        xp = np
-    stacked = xp.stack([xp.broadcast_to(array, common) for array in arrays], axis=-1)
+    if call.backend.name == "JAX" and not any(_is_unknown(call.backend, array) for array in call.arrays):
+        with sys.modules["jax"].ensure_compile_time_eval():
+            stacked = _stacked(call)
+    else:
+        stacked = _stacked(call)
     return _OF_KIND[call.op, ND], stacked, shape
 
 
-def _of_one_dtype(call: Call) -> tuple[Any, ...]:
-    """The index arrays in one dtype, which is signed and as wide as the library's own where they differ."""
+def _stacked(call: Call) -> Any:
+    """The index arrays along a last axis. Where their dtypes differ, it has the library's own."""
     arrays = call.arrays
-    if all(array.dtype == arrays[0].dtype for array in arrays):
-        return arrays
-    return tuple(_as_signed(call.backend, array) for array in arrays)
+    if any(array.dtype != arrays[0].dtype for array in arrays):
+        arrays = tuple(_as_signed(call.backend, array) for array in arrays)
+    xp = np if all(isinstance(array, np.ndarray) for array in arrays) else call.xp
+    return xp.stack([xp.broadcast_to(array, call.common) for array in arrays], axis=-1)
 
 
 def _as_signed(backend: Backend, array: Any) -> Any:
@@ -388,8 +399,14 @@ def _put_back(call: Call, part: Any) -> Any:
     if call.backend.name == "JAX":
         return x.at[key].set(part)
     if call.backend.name == "PyTorch":
+        from gatherscatter.backends.torch import memory as tensors
+
+        if tensors.is_transformed():  # torch.func.vmap, which cannot write a mapped part to a tensor that is not
+            return _in_place_of(x.to(part.dtype), key, part, 0)
         result = x.to(part.dtype, copy=True)
     elif call.backend.name == "Dask":
+        if 0 in part.shape:  # which Dask's assignment refuses
+            return x
         result = x.copy()
     else:
         if not hasattr(type(x), "__setitem__"):
@@ -397,3 +414,18 @@ def _put_back(call: Call, part: Any) -> Any:
         result = call.xp.asarray(x, copy=True)
     result[key] = part
     return result
+
+
+def _in_place_of(x: Any, key: tuple[Any, ...], part: Any, axis: int) -> Any:
+    """A tensor like x, with the part that a basic index picks replaced, without a write. axis: to go on from."""
+    torch = sys.modules["torch"]
+    while axis < len(key) and key[axis] == indexing.FULL:
+        axis += 1
+    if axis == len(key):
+        return part
+    item, front = key[axis], key[:axis]
+    if isinstance(item, int):
+        inner = _in_place_of(x[(*front, item)], (*front, *key[axis + 1 :]), part, axis)
+        return torch.select_scatter(x, inner, axis, item)
+    inner = _in_place_of(x[(*front, item)], (*front, indexing.FULL, *key[axis + 1 :]), part, axis + 1)
+    return torch.slice_scatter(x, inner, axis, item.start, item.stop, item.step or 1)

@@ -23,6 +23,15 @@ from gatherscatter.plan import Shape
 FULL = slice(None)
 
 
+# NumPy's dtypes make their names anew each time, which takes as long as a small call.
+_KINDS = {"b": "bool", "i": "int", "u": "int"}
+
+
+def kind_of(dtype: Any) -> str:
+    """As `errors.kind_of`."""
+    return _KINDS.get(getattr(dtype, "kind", "")) or errors.kind_of(dtype)
+
+
 class Selector(NamedTuple):
     """An array that indexes axes of the view: one axis, or for a mask as many as it has."""
 
@@ -33,7 +42,7 @@ class Selector(NamedTuple):
 
     @property
     def is_mask(self) -> bool:
-        return not isinstance(self.array, int) and errors.kind_of(self.array.dtype) == "bool"
+        return not isinstance(self.array, int) and kind_of(self.array.dtype) == "bool"
 
 
 class Parsed(NamedTuple):
@@ -86,7 +95,7 @@ def _item(op: Operator, item: Any, as_array: Callable[[Any], Any]) -> Any:
             return operator.index(item)
         except TypeError:
             raise messages.not_an_index(op, item) from None
-    kind = errors.kind_of(item.dtype)
+    kind = kind_of(item.dtype)
     if kind not in ("int", "bool"):
         raise messages.array_dtype(op, item.dtype)
     if isinstance(item, np.ndarray) and item.ndim == 0:
@@ -103,7 +112,7 @@ def _depth(item: Any) -> int:
     """How many axes of x an item is for."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
-    if isinstance(item, (slice, int)) or errors.kind_of(item.dtype) != "bool":
+    if isinstance(item, (slice, int)) or kind_of(item.dtype) != "bool":
         return 1
     return len(item.shape)
 
@@ -169,7 +178,7 @@ def parse(
             n_kept += 1
         else:
             depth = _depth(item)
-            if errors.kind_of(item.dtype) == "bool":
+            if kind_of(item.dtype) == "bool":
                 _check_mask(op, item, shape, axis)
             else:
                 terms.append((axis, len(selectors), 0))
@@ -249,7 +258,7 @@ def broadcast(op: Operator, shapes: Sequence[Shape]) -> Shape:
         result = [1] * (len(shape) - len(result)) + result
         for axis, n in enumerate(reversed(shape), start=1):
             if n != 1:
-                if result[-axis] not in (1, n):
+                if result[-axis] != 1 and result[-axis] != n:  # not `in`, which compares no symbolic sizes
                     raise messages.arrays_shapes(op, shapes)
                 result[-axis] = n
     return tuple(result)
@@ -257,7 +266,9 @@ def broadcast(op: Operator, shapes: Sequence[Shape]) -> Shape:
 
 def fits(found: Shape, shape: Shape) -> bool:
     """Whether an array of the first shape broadcasts to the second."""
-    return len(found) <= len(shape) and all(n in (1, m) for n, m in zip(found[::-1], shape[::-1], strict=False))
+    if len(found) > len(shape):
+        return False
+    return all(n == 1 or n == m for n, m in zip(found[::-1], shape[::-1], strict=False))
 
 
 def explain(op: Operator, parsed: Parsed, shape: Shape, mode: str, arrays: Sequence[Any]) -> IndexError | None:

@@ -7,6 +7,7 @@ is transposed, so that these axes are in front.
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,9 +77,10 @@ class Call(NamedTuple):
 
     def to_core(self, array: Any) -> Any:
         """An array of the shape of x[index] as the core has it."""
+        xp = np if isinstance(array, np.ndarray) else self.xp  # Dask takes NumPy's arrays
         if self.flips:
-            array = self.xp.flip(array, axis=self.flips)
-        return self.xp.permute_dims(array, inverse(self._order)) if self.is_moved else array
+            array = xp.flip(array, axis=self.flips)
+        return xp.permute_dims(array, inverse(self._order)) if self.is_moved else array
 
     def from_core(self, array: Any) -> Any:
         """The inverse of `to_core`."""
@@ -103,20 +105,20 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed) -> Call:
     data = view.of(xp, x)
     selectors, indexed = parsed.selectors, parsed.indexed
     rest = tuple(axis for axis in range(data.ndim) if axis not in indexed)
-    is_split = len(indexed) > 1 and not getattr(backend, "takes_arrays", False)
     axis = parsed.place
-    merged = None
-    if is_split and len(selectors) == 1:
-        merged = _merged(backend, data, axis, len(indexed))
-    if parsed.is_apart or (is_split and merged is None):
+    if parsed.is_apart:
         axis = 0
+    elif len(indexed) > 1 and axis and not getattr(backend, "takes_arrays", False):  # tuples index leading axes
+        is_one = len(selectors) == 1 and _merged(backend, data, axis, len(indexed)) is not None
+        axis = axis if is_one else 0
     order = (*rest[:axis], *indexed, *rest[axis:])
     if order != tuple(range(data.ndim)):
         view = view._replace(order=order)
         data = xp.permute_dims(data, order)
     sizes = tuple(data.shape[axis : axis + len(indexed)])
+    merged = None
     if len(selectors) == 1 and len(indexed) > 1:  # a mask
-        merged = _merged(backend, data, axis, len(indexed)) if merged is None else merged
+        merged = _merged(backend, data, axis, len(indexed))
         if merged is not None:
             view = view._replace(shape=tuple(merged.shape), before=tuple(data.shape))
             data = merged
@@ -161,19 +163,27 @@ def _index_arrays(
     if isinstance(array, int):
         if backend.name in ("NumPy", "Dask"):
             return [np.asarray(array) if array else _ZERO]
-        return [backend.as_argument(op, "indices", array, x)]
+        return [constant(backend, np.asarray(array), x)]
     if selector.axis_of_x < 0 and backend.name not in ("NumPy", "Dask"):
-        return [backend.asarray(array, x)]
+        return [constant(backend, array, x)]
     if not selector.is_mask:
         return [array]
     if len(array.shape) == 0:  # of another library than NumPy
-        return [backend.asarray(np.zeros(int(bool(array)), np.int64), x)]
+        return [constant(backend, np.zeros(int(bool(array)), np.int64), x)]
     if backend.name in ("NumPy", "Dask", "JAX"):
         flat = _true_elements(np.asarray(array))
         found = [flat] if is_merged else list(np.unravel_index(flat, sizes))
-        return [backend.asarray(one, x) for one in found] if backend.name == "JAX" else found
+        return [constant(backend, one, x) for one in found] if backend.name == "JAX" else found
     xp = backend.namespace(array)
     return [xp.nonzero(xp.reshape(array, (-1,)))[0]] if is_merged else list(xp.nonzero(array))
+
+
+def constant(backend: Backend, value: Any, like: Any) -> Any:
+    """A NumPy array or a list as an array of a library, never a traced one: its indices are then known to be right."""
+    if backend.name == "JAX":
+        with sys.modules["jax"].ensure_compile_time_eval():
+            return backend.asarray(value, like)
+    return backend.asarray(value, like)
 
 
 # Bytes of a mask that is not contiguous, of which so many are copied at a time.

@@ -96,6 +96,7 @@ ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 0, 1])
         (slice(None), slice(None), ROWS, ..., COLUMNS),  # `...` for none: apart all the same
         (slice(None), ROWS, None, COLUMNS),
         (None, ROWS % 2, COLUMNS % 3, None),
+        (0, None, X[0, :, :, 0] > 20),
         (slice(None), True, ROWS),
         (True, slice(None), ROWS),
         (slice(None), X[0, :, :, 0] > 20),

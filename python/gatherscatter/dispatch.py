@@ -41,8 +41,13 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     Updates that are a list or a scalar are converted later, to data's dtype and the plan's shape; with
     `convert_updates` they are converted now, to their own.
     """
-    arguments = {argument: _without_rank(argument, value) for argument, value in arguments.items()}
-    backend, owner = _owner(op, arguments)
+    number = arguments.get("updates")
+    if type(number) is np.ndarray and number.ndim == 0 and number.dtype.kind in "biufc":
+        backend, owner = _owner(op, {**arguments, "updates": 0})
+        if backend is not NUMPY:  # a NumPy array of rank 0 is a scalar, which goes with arrays of any library
+            arguments = {**arguments, "updates": number[()]}
+    else:
+        backend, owner = _owner(op, arguments)
     indices = arguments.get("indices")
     if isinstance(indices, (list, tuple)):
         _check_ambiguous(op, indices)
@@ -61,12 +66,6 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     if all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         _remember(tuple(map(type, arrays)), backend)
     return backend, arrays
-
-
-def _without_rank(argument: str, value: Any) -> Any:
-    """Updates that are a NumPy array of rank 0 as a scalar, which goes with arrays of any library."""
-    is_number = argument == "updates" and type(value) is np.ndarray and value.ndim == 0 and value.dtype.kind in "biufc"
-    return value[()] if is_number else value
 
 
 def _remember(kinds: tuple[type, ...], backend: Backend) -> None:

@@ -113,7 +113,8 @@ class Backend:
         self.check_reduction(plan, data)
         if out is not None:
             self.check_out(plan, out, data, plan.data)
-        updates = self.fit_updates(plan, updates, data) if self.owns(updates) else self.as_updates(plan, updates, data)
+        convert = self.as_updates if isinstance(updates, values.TYPES) else self.fit_updates
+        updates = convert(plan, updates, data)
         wide = self.dtype_of(plan.accumulate_dtype, data)
         result = self.scatter(
             self.astype(data, wide), indices, self.astype(updates, wide), plan._replace(accumulate_dtype=""), None

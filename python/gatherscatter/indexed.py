@@ -45,7 +45,7 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
     op, mode = _checked(op, mode, wrap)
     backend, x, given = _route(op, x, index)
     _refuse_unknown(backend, op, given)
-    call = views.call(backend, op, x, _parse(backend, op, x, given, mode))
+    call = views.call(backend, op, x, _parse(backend, op, x, given, mode), out)
     if out is None or _refuses_out(backend):
         return call.from_core(_gather(call, mode, fill_value, out))
     if not (call.is_moved or call.flips):
@@ -70,7 +70,7 @@ def update(
     parsed = _parse(backend, op, x, given, mode)
     if backend.name == "NumPy":
         return _update_numpy(backend, op, x, parsed, updates, options, out, negate)
-    call = views.call(backend, op, x, parsed)
+    call = views.call(backend, op, x, parsed, updates, out)
     updates = _updates(call, updates, options[0], negate)
     if out is not None and (_refuses_out(backend) or (out is x and _writes_views(backend))):
         _scatter(call, updates, options, call.data)
@@ -263,12 +263,12 @@ def _gather(call: Call, mode: str, fill_value: Any, out: Any) -> Any:
     data, arrays, axis = call.data, call.arrays, call.axis
     try:
         if len(arrays) == 1:
-            return core.gather(call.op, data, arrays[0], axis, 0, mode, fill_value, out)
+            return core.gather(call.op, data, arrays[0], axis, 0, mode, fill_value, out=out)
         op, indices, shape = _several(call)
         if isinstance(indices, tuple):
             plan = plans.gather(op, tuple(data.shape), shape, axis, 0, mode)
             return call.backend.gather(data, indices, plan, fill_value, out)
-        return core.gather(op, data, indices, 0, 0, mode, fill_value, out)
+        return core.gather(op, data, indices, 0, 0, mode, fill_value, out=out)
     except IndexError as error:
         raise _explained(call, mode, error) from None
 
@@ -286,7 +286,8 @@ def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
         if isinstance(indices, tuple):
             checked = plans.boolean(op, "include_self", include_self)
             plan = plans.scatter(op, tuple(data.shape), shape, axis, 0, mode, reduction, checked, *wide.values())
-            return call.backend.scatter(data, indices, updates, plan, out)
+            run = call.backend.scatter_wide if plan.accumulate_dtype else call.backend.scatter
+            return run(data, indices, updates, plan, out)
         return core.scatter(op, data, indices, updates, 0, 0, reduction, include_self, mode, out=out, **wide)
     except IndexError as error:
         raise _explained(call, mode, error) from None
@@ -294,10 +295,10 @@ def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
 
 def _several(call: Call) -> tuple[Operator, Any, Shape]:
     """Several index arrays, broadcast: a tuple of them if the backend takes that, else stacked; and their shape."""
-    xp, common = call.xp, call.common
+    common = call.common
     shape = (*common, len(call.arrays))
-    if getattr(call.backend, "takes_arrays", False):
-        arrays = tuple(xp.broadcast_to(array, common) for array in call.arrays)
+    if call.takes_arrays:
+        arrays = tuple(_broadcast(call.backend, array, common) for array in call.arrays)
         return _OF_KIND[call.op, _ARRAYS], arrays, shape
     if call.backend.name == "JAX" and not any(_is_unknown(call.backend, array) for array in call.arrays):
         with sys.modules["jax"].ensure_compile_time_eval():
@@ -340,6 +341,10 @@ def _explained(call: Call, mode: str, error: IndexError) -> IndexError:
         return indexing.explain(call.op, call.parsed, tuple(call.x.shape), mode, arrays) or error
     except (TypeError, RuntimeError, ValueError, AttributeError):  # traced, or on a device
         return error
+
+
+def _broadcast(backend: Backend, array: Any, shape: Shape) -> Any:
+    return array if tuple(array.shape) == shape else backend.broadcast(array, shape)
 
 
 # Results

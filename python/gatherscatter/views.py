@@ -65,6 +65,7 @@ class Call(NamedTuple):
     common: Shape  # of the index arrays together: axes of x[index] from number `place` on
     place: int
     flips: Shape  # axes of x[index] that are in reverse order
+    takes_arrays: bool  # whether the backend takes several index arrays as they are
 
     @property
     def xp(self) -> Any:
@@ -97,9 +98,10 @@ class Call(NamedTuple):
 # The call of the core
 
 
-def call(backend: Backend, op: Operator, x: Any, parsed: Parsed) -> Call:
-    """The view of x and the index arrays."""
+def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any) -> Call:
+    """The view of x and the index arrays. others: arrays that belong to the call too, and scalars."""
     xp = backend.namespace(x)
+    takes_arrays = backend.takes_arrays(x, *(selector.array for selector in parsed.selectors), *others)
     key = parsed.view if parsed.inserted or not parsed.is_whole else ()
     view = View(key, parsed.inserted)
     data = view.of(xp, x)
@@ -108,7 +110,7 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed) -> Call:
     axis = parsed.place
     if parsed.is_apart:
         axis = 0
-    elif len(indexed) > 1 and axis and not getattr(backend, "takes_arrays", False):  # tuples index leading axes
+    elif len(indexed) > 1 and axis and not takes_arrays:  # tuples index leading axes
         is_one = len(selectors) == 1 and _merged(backend, data, axis, len(indexed)) is not None
         axis = axis if is_one else 0
     order = (*rest[:axis], *indexed, *rest[axis:])
@@ -133,7 +135,7 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed) -> Call:
     place = parsed.place
     shape = (*(shape_of[a] for a in kept[:place]), *common, *(shape_of[a] for a in kept[place:]))
     flips = tuple(n + (len(common) if n >= place else 0) for n in (kept.index(a) for a in parsed.flipped))
-    return Call(backend, op, parsed, x, view, data, tuple(arrays), axis, shape, common, place, flips)
+    return Call(backend, op, parsed, x, view, data, tuple(arrays), axis, shape, common, place, flips, takes_arrays)
 
 
 def _merged(backend: Backend, data: Any, axis: int, depth: int) -> Any | None:

@@ -108,6 +108,10 @@ class Backend:
         """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
+    def takes_arrays(self, *arrays: Any) -> bool:
+        """Whether `gather` and `scatter` of these arrays take indices of kind ARRAYS. Others are stacked to tuples."""
+        return False
+
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """A scatter with the plan's `accumulate_dtype`. Here: in copies of data and updates of that dtype."""
         self.check_reduction(plan, data)

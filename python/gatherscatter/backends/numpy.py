@@ -100,6 +100,9 @@ class NumPyBackend(Backend):
         _scatter(target, None if in_place else data, indices, updates, plan, checks_first=True)
         return out
 
+    def takes_arrays(self, *arrays: Any) -> bool:
+        return True
+
     def scatter_wide(self, data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
         """By the kernels, which need no wide copy."""
         return self.scatter(data, indices, updates, plan, out)

@@ -19,7 +19,7 @@ from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.base import GatherOptions, ScatterOptions
 from gatherscatter.backends.jax import calls, eager, primitives
 from gatherscatter.backends.jax.programs import JAXTable
-from gatherscatter.operators import Operator
+from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
 
 # Of larger arrays the result may be large too, and what `eager.gather` makes is shared with JAX, not copied.
@@ -69,7 +69,8 @@ class JAXBackend(JAXTable):
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
         if out is not None:
             self.check_out(plan, out, data, plan.shape)
-        self._check_index_dtype(plan, data, indices)
+        if plan.kind != ARRAYS:
+            self._check_index_dtype(plan, data, indices)
         fill = None
         if plan.mode == "fill":
             fill = values.element(plan.operator, "fill_value", fill_value, self.numpy_dtype(data))
@@ -86,7 +87,8 @@ class JAXBackend(JAXTable):
         if out is not None:
             self.check_out(plan, out, data, plan.data)
         self.check_reduction(plan, data)
-        self._check_index_dtype(plan, data, indices)
+        if plan.kind != ARRAYS:
+            self._check_index_dtype(plan, data, indices)
         if self.owns(updates):
             given = self.fit_updates(plan, updates, data)
         else:
@@ -102,6 +104,10 @@ class JAXBackend(JAXTable):
         calls.check_size(plan)
         self._check_bounds(data, indices, plan)
         return primitives.scatter(data, indices, given, plan)
+
+    def takes_arrays(self, *arrays: Any) -> bool:
+        """Whether the kernels can."""
+        return eager.share(*(array for array in arrays if isinstance(array, Array))) is not None
 
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """By the kernels where they can, which need no wide copy: see `scatter`."""

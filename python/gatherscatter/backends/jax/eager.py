@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gatherscatter import memory
 from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import BACKEND as NUMPY
+from gatherscatter.operators import ARRAYS
 from gatherscatter.plan import Plan
 
 # Dtypes that NumPy and the kernels have too. (JAX's bfloat16 is that of ml_dtypes.)
@@ -87,10 +88,12 @@ def share(*arrays: Any) -> Shared | None:
 
 def gather(data: Any, indices: Any, plan: Plan, fill: NDArray[Any] | None) -> Array | None:
     """A gather by the kernels; None if they cannot. fill: of data's dtype and rank 0, for mode "fill"."""
-    shared = share(data, indices)
+    is_tuple = plan.kind == ARRAYS
+    shared = share(data, *indices) if is_tuple else share(data, indices)
     if shared is None:
         return None
-    source, index = shared.arrays
+    source, *each = shared.arrays
+    index = tuple(np.broadcast_to(one, plan.tuples[plan.axis :]) for one in each) if is_tuple else each[0]
     if 0 in plan.data:  # the indices may name nothing, and are checked all the same
         return shared.result(NUMPY.gather(source, index, plan, 0 if fill is None else fill[()], None))
     result = _empty(plan.shape, source.dtype)
@@ -100,10 +103,14 @@ def gather(data: Any, indices: Any, plan: Plan, fill: NDArray[Any] | None) -> Ar
 
 def scatter(data: Any | None, indices: Any, updates: Any, plan: Plan) -> Array | None:
     """A scatter by the kernels; None if they cannot. data: None for zeros."""
-    shared = share(indices, updates, *(() if data is None else (data,)))
+    is_tuple = plan.kind == ARRAYS
+    each = indices if is_tuple else (indices,)
+    shared = share(updates, *each, *(() if data is None else (data,)))
     if shared is None:
         return None
-    index, update, *rest = shared.arrays
+    update, *rest = shared.arrays
+    index = tuple(np.broadcast_to(one, plan.tuples[plan.axis :]) for one in rest[: len(each)]) if is_tuple else rest[0]
+    rest = rest[len(each) :]
     update = np.broadcast_to(update, plan.shape)
     # Zeros of NumPy take no time to make, and little to read: the system maps them to one page.
     source = rest[0] if rest else np.zeros(plan.data, update.dtype)

@@ -22,7 +22,7 @@ from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import autograd, memory, operators, small
-from gatherscatter.operators import Operator
+from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
 
 # Negation of unsigned integers, which PyTorch lacks, is that of signed ones.
@@ -121,6 +121,8 @@ class TorchBackend(Backend):
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
+        if plan.kind == ARRAYS:
+            return self._gather_by_arrays(data, indices, plan, fill_value, out)
         self._check_indices(plan, data, indices)
         fill = self.element(plan, "fill_value", fill_value, data) if plan.mode == "fill" else None
         options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode)
@@ -135,6 +137,8 @@ class TorchBackend(Backend):
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         self.check_reduction(plan, data)
+        if plan.kind == ARRAYS:
+            return self._scatter_by_arrays(data, indices, updates, plan, out)
         self._check_indices(plan, data, indices)
         if isinstance(updates, Tensor):
             data, updates = _autocast(data, updates)
@@ -153,17 +157,38 @@ class TorchBackend(Backend):
         NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, arrays[3])
         return _delivered(arrays[3], out)
 
-    def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """By the kernels, which need no wide copy, unless a gradient or a trace must see the casts."""
-        tensors = [tensor for tensor in (data, indices, updates, out) if isinstance(tensor, Tensor)]
-        if (
+    def _gather_by_arrays(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
+        """A gather of kind ARRAYS, for which `takes_arrays` holds."""
+        if out is not None:
+            self.check_out(plan, out, data, plan.shape)
+        source, target, *arrays = _as_numpy(plan, data, out, indices)
+        result = NUMPY.gather(source, tuple(arrays), plan, fill_value, target)
+        return memory.from_numpy(result, data.dtype) if out is None else _delivered(result, out)
+
+    def _scatter_by_arrays(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """A scatter of kind ARRAYS, for which `takes_arrays` holds."""
+        if out is not None:
+            self.check_out(plan, out, data, plan.data)
+        convert = self.fit_updates if isinstance(updates, Tensor) else self.as_updates
+        source, target, update, *arrays = _as_numpy(plan, data, out, (convert(plan, updates, data), *indices))
+        result = NUMPY.scatter(source, tuple(arrays), update, plan, target)
+        return memory.from_numpy(result, data.dtype) if out is None else _delivered(result, out)
+
+    def takes_arrays(self, *arrays: Any) -> bool:
+        """Whether the kernels can, and neither a gradient nor a trace must see the call."""
+        tensors = [tensor for tensor in arrays if isinstance(tensor, Tensor)]
+        return not (
             memory.is_watched()
             or not memory.is_plain(*tensors)
             or memory.needs_gradient(*tensors)
             or memory.as_numpy(*tensors) is None
-        ):
-            return super().scatter_wide(data, indices, updates, plan, out)
-        return self.scatter(data, indices, updates, plan, out)
+        )
+
+    def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
+        """By the kernels, which need no wide copy, unless a gradient or a trace must see the casts."""
+        each = indices if plan.kind == ARRAYS else (indices,)
+        call = self.scatter if self.takes_arrays(data, *each, updates, out) else super().scatter_wide
+        return call(data, indices, updates, plan, out)
 
     def deliver(self, result: Any, out: Any) -> Any:
         return result if out is None else out.copy_(result)
@@ -226,6 +251,17 @@ def _writable(plan: Plan, out: Tensor, **tensors: Tensor) -> list[np.ndarray[Any
         return None
     operators.check_storage(plan, **tensors, out=out)
     return memory.as_numpy(*each)
+
+
+def _as_numpy(plan: Plan, data: Tensor, out: Tensor | None, others: tuple[Tensor, ...]) -> list[Any]:
+    """(data, out, *others) as arrays on the same memory, for tensors that `takes_arrays` has found to be readable."""
+    operators.check_storage(plan, data=data, **({} if out is None else {"out": out}))
+    for tensor in others:
+        operators.check_storage(plan, indices=tensor)
+    given = data, *others, *(() if out is None else (out,))
+    arrays: list[Any] = memory.as_numpy(*given) or []
+    target = None if out is None else arrays.pop()
+    return [arrays[0], arrays[0] if out is data else target, *arrays[1:]]
 
 
 def _autocast(data: Tensor, updates: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,6 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport uintptr_t
 cimport numpy as cnp
 
-from common.codes cimport ARRAYS, Kind
 from common.walk cimport DATA, INDICES, MAX_DIMS, OTHER, Cursor, Walk
 
 cdef struct Component:
@@ -37,12 +36,8 @@ cdef inline bint is_tuple_of_arrays(indices, bint exactly) noexcept:
     return True
 
 
-cdef inline tuple arrays_of(Kind kind, indices):
-    """The arrays of kind ARRAYS; None for the other kinds, whose indices are one array."""
-    if kind != ARRAYS:
-        if not isinstance(indices, cnp.ndarray):
-            raise TypeError(f"indices are a numpy.ndarray, not {type(indices).__name__}")
-        return None
+cdef inline tuple arrays_of(indices):
+    """The indices of kind ARRAYS."""
     if not is_tuple_of_arrays(indices, False):
         raise TypeError("indices of kind ARRAYS are a tuple of numpy.ndarray, one for each axis")
     return indices

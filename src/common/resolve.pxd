@@ -72,7 +72,7 @@ cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
 
 cdef inline bint are_trivial(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
     """Whether the tuples at p, step bytes apart, are trivial: contiguous and aligned in addition to find_trivial."""
-    return (tuples.trivial and <uintptr_t>p % tuples.width == 0
+    return (tuples.trivial and <uintptr_t>p & (tuples.width - 1) == 0
             and (step == tuples.width
                  or (tuples.k == 2 and step == 2 * tuples.width and tuples.component_stride == tuples.width)))
 
@@ -303,6 +303,19 @@ cdef inline void take_component(const Tuples* tuples, int j, Tuples* one) noexce
     one.stride[0] = tuples.stride[j]
 
 
+cdef inline void resolve_constant(const Tuples* tuples, int j, const char* p, int64_t* offset,
+                                  uint64_t* out_of_bounds) noexcept nogil:
+    """Resolve one index of array j."""
+    cdef Tuples one  # never in memory: load_any is inlined
+    one.kind = tuples.arrays.component[j].kind
+    one.width = tuples.arrays.component[j].width
+    one.swapped = tuples.arrays.component[j].swapped
+    one.mode = tuples.mode
+    load_any(&one, p, 0, 1, tuples.size[j], offset)
+    resolve_axis(tuples.mode, offset, 1, tuples.size[j], tuples.wrap[j], tuples.stride[j], True, 0, 0, offset,
+                 out_of_bounds)
+
+
 cdef inline bint take_second(const Tuples* tuples, const Walk* walk, const Cursor* cursor, int j,
                              Run* run) noexcept nogil:
     """Add array j to the first one of a run. False: they are not alike."""
@@ -333,8 +346,7 @@ cdef inline void start_run(const Tuples* tuples, const Walk* walk, const Cursor*
             run.varying[run.n_varying] = j
             run.n_varying += 1
             continue
-        take_component(tuples, j, &run.along)
-        resolve_strided(&run.along, array_at(arrays, walk, cursor, j), 0, 0, 0, 1, &offset, out_of_bounds)
+        resolve_constant(tuples, j, array_at(arrays, walk, cursor, j), &offset, out_of_bounds)
         if out_of_bounds[0]:
             return
         if offset == SKIPPED:

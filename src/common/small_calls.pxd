@@ -71,7 +71,7 @@ cdef inline bint has_shape(cnp.ndarray array, int n_dims, const Py_ssize_t* shap
 
 cdef inline bint describe_arrays_shape(SmallCall* call, cnp.ndarray data, tuple arrays, Py_ssize_t axis,
                                        Py_ssize_t batch_dims) noexcept:
-    """describe_shape of kind ARRAYS."""
+    """Describe a call of kind ARRAYS and check the rules for shapes. False: a rule is broken."""
     cdef cnp.ndarray first = get_array(arrays, 0)
     cdef int r = cnp.PyArray_NDIM(data), k = <int>PyTuple_GET_SIZE(arrays), q = cnp.PyArray_NDIM(first), j
     call.n_dims = call.batch_dims = 0
@@ -89,19 +89,14 @@ cdef inline bint describe_arrays_shape(SmallCall* call, cnp.ndarray data, tuple 
     return call.n_dims <= MAX_DIMS
 
 
-cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays,
-                                Py_ssize_t axis, Py_ssize_t batch_dims) noexcept:
-    """Describe a call and check the rules for shapes. False: a rule is broken.
-
-    arrays: for ARRAYS, all of them, where indices are the first; else None.
-    """
+cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, Py_ssize_t axis,
+                                Py_ssize_t batch_dims) noexcept:
+    """Describe a call and check the rules for shapes. False: a rule is broken. For ARRAYS see describe_arrays_shape."""
     cdef int r = cnp.PyArray_NDIM(data), q = cnp.PyArray_NDIM(indices)
     cdef int a = 0, b, d
     cdef Py_ssize_t k
 
     call.n_dims = call.axis = call.batch_dims = 0
-    if kind == ARRAYS:
-        return describe_arrays_shape(call, data, arrays, axis, batch_dims)
     if kind == ND:
         q -= 1
         if q < 0 or not 0 <= batch_dims <= min(q, r):
@@ -143,14 +138,18 @@ cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cn
 
 cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, axis,
                                 batch_dims):
-    """Describe a call and check all rules. False: a rule is broken, or the call needs a plan."""
+    """Describe a call and check all rules. False: a rule is broken, or the call needs a plan.
+
+    arrays: for ARRAYS, all of them, of which indices are the first; else None.
+    """
     cdef int d, overflow = 0
     cdef long long axis_, batch_dims_
     if type(axis) is not int or type(batch_dims) is not int:
         return False
     axis_ = PyLong_AsLongLongAndOverflow(axis, &overflow)
     batch_dims_ = PyLong_AsLongLongAndOverflow(batch_dims, &overflow) if not overflow else 0
-    if overflow or not describe_shape(call, kind, data, indices, arrays, axis_, batch_dims_):
+    if overflow or not (describe_shape(call, kind, data, indices, axis_, batch_dims_) if arrays is None else
+                        describe_arrays_shape(call, data, arrays, axis_, batch_dims_)):
         return False
     if kind == AXIS or kind == ARRAYS:
         for d in range(call.batch_dims, call.axis):

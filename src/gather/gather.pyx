@@ -25,8 +25,8 @@ from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
-    PyDataType_REFCHK, SmallCall, describe_shape, describe_small, has_shape, mode_of, new_array, overlap,
-    overlaps_indices, usable_out, write_element,
+    PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape, mode_of, new_array,
+    overlap, overlaps_indices, usable_out, write_element,
 )
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
@@ -119,7 +119,8 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
     """
     cdef SmallCall call
     cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(data)
-    return (describe_shape(&call, kind, data, indices, arrays, axis, batch_dims)
+    return ((describe_shape(&call, kind, data, indices, axis, batch_dims) if arrays is None else
+             describe_arrays_shape(&call, data, arrays, axis, batch_dims))
             and (fill is None or cnp.PyArray_NBYTES(fill) == itemsize)
             and (out is None or (has_shape(out, call.n_dims, call.shape) and cnp.PyArray_ISWRITEABLE(out)
                                  and cnp.PyArray_ITEMSIZE(out) == itemsize and not PyDataType_REFCHK(out.descr))))
@@ -134,8 +135,8 @@ def gather(int kind, cnp.ndarray data not None, indices not None, cnp.ndarray ou
     nothing is written. n_threads: the maximum; 0: OpenMP's choice.
     """
     cdef Py_ssize_t status = OK
-    cdef tuple arrays = arrays_of(<Kind>kind, indices)
-    cdef cnp.ndarray first = get_array(arrays, 0) if arrays is not None else <cnp.ndarray>indices
+    cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
+    cdef cnp.ndarray first = get_array(arrays, 0) if kind == ARRAYS else indices
     if PyDataType_REFCHK(data.descr) and out is not None:
         return <Py_ssize_t>REFERENCES
     if (not is_consistent(<Kind>kind, data, first, arrays, out, axis, batch_dims, fill)
@@ -211,8 +212,8 @@ def resolve(int kind, cnp.ndarray row_ids not None, indices not None, int axis, 
     cdef int64_t* found = <int64_t*>cnp.PyArray_DATA(rows)
     cdef int row_axis, other_axis
     cdef Py_ssize_t n, i, done = 0, total = cnp.PyArray_SIZE(rows), status
-    cdef tuple arrays = arrays_of(<Kind>kind, indices)
-    cdef cnp.ndarray first = get_array(arrays, 0) if arrays is not None else <cnp.ndarray>indices
+    cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
+    cdef cnp.ndarray first = get_array(arrays, 0) if kind == ARRAYS else indices
 
     status = describe(<Kind>kind, row_ids, first, arrays, None, axis, batch_dims, <Mode>mode, wrap_negative, &tuples,
                       &walk, &row_axis, &other_axis)

@@ -46,8 +46,8 @@ from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
 from common.rows cimport describe_row
 from common.small_calls cimport (
-    PyDataType_REFCHK, SmallCall, describe_shape, describe_small, has_shape, mode_of, new_array, overlap,
-    overlaps_indices, repeated, same_dtype, type_code_of, usable_out, width_of, write_element,
+    PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape, mode_of, new_array,
+    overlap, overlaps_indices, repeated, same_dtype, type_code_of, usable_out, width_of, write_element,
 )
 from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
@@ -222,7 +222,8 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
     """
     cdef SmallCall call
     cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(out)
-    return (describe_shape(&call, kind, out, indices, arrays, axis, batch_dims)
+    return ((describe_shape(&call, kind, out, indices, axis, batch_dims) if arrays is None else
+             describe_arrays_shape(&call, out, arrays, axis, batch_dims))
             and has_shape(updates, call.n_dims, call.shape)
             and cnp.PyArray_ISWRITEABLE(out) and not PyDataType_REFCHK(out.descr)
             and cnp.PyArray_ITEMSIZE(updates) == itemsize
@@ -337,8 +338,8 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
     out must not overlap itself or another array.
     """
     cdef Py_ssize_t status
-    cdef tuple arrays = arrays_of(<Kind>kind, indices)
-    cdef cnp.ndarray first = get_array(arrays, 0) if arrays is not None else <cnp.ndarray>indices
+    cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
+    cdef cnp.ndarray first = get_array(arrays, 0) if kind == ARRAYS else indices
     if not is_consistent(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <ReductionCode>reduction,
                          <TypeCode>type_code, <TypeCode>accumulate):
         return <Py_ssize_t>INCONSISTENT

@@ -45,7 +45,13 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
     op, mode = _checked(op, mode, wrap)
     backend, x, given = _route(op, x, index)
     _refuse_unknown(backend, op, given)
-    call = views.call(backend, op, x, _parse(backend, op, x, given, mode), out)
+    parsed = _parse(backend, op, x, given, mode)
+    if parsed.is_basic and backend.name == "NumPy" and out is None and mode != "fill":  # NumPy copies views faster
+        part = x[(*parsed.view[1:], ...)]
+        result = memory.empty(part.shape, x.dtype)
+        result[...] = part
+        return result
+    call = views.call(backend, op, x, parsed, out)
     if out is None or _refuses_out(backend):
         return call.from_core(_gather(call, mode, fill_value, out))
     if not (call.is_moved or call.flips):
@@ -266,6 +272,10 @@ def _gather(call: Call, mode: str, fill_value: Any, out: Any) -> Any:
             return core.gather(call.op, data, arrays[0], axis, 0, mode, fill_value, out=out)
         op, indices, shape = _several(call)
         if isinstance(indices, tuple):
+            if type(data) is np.ndarray:
+                result = call.backend.try_gather(op, data, indices, (axis, 0, mode, fill_value), out)
+                if result is not None:
+                    return result
             plan = plans.gather(op, tuple(data.shape), shape, axis, 0, mode)
             return call.backend.gather(data, indices, plan, fill_value, out)
         return core.gather(op, data, indices, 0, 0, mode, fill_value, out=out)
@@ -284,6 +294,11 @@ def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
             return core.scatter(call.op, data, arrays[0], updates, *given, out=out, **wide)
         op, indices, shape = _several(call)
         if isinstance(indices, tuple):
+            if not wide and type(data) is np.ndarray:
+                simple = axis, 0, reduction, mode, include_self
+                result = call.backend.try_scatter(op, data, indices, updates, simple, out)
+                if result is not None:
+                    return result
             checked = plans.boolean(op, "include_self", include_self)
             plan = plans.scatter(op, tuple(data.shape), shape, axis, 0, mode, reduction, checked, *wide.values())
             run = call.backend.scatter_wide if plan.accumulate_dtype else call.backend.scatter

@@ -67,6 +67,11 @@ class Parsed(NamedTuple):
         return all(item is FULL for item in self.basic)
 
     @property
+    def is_basic(self) -> bool:
+        """Whether there are no index arrays: the one selector is for a new axis in front."""
+        return self.selectors[0].axis_of_x < 0 and isinstance(self.selectors[0].array, int)
+
+    @property
     def indexed(self) -> Shape:
         """The axes of the view that selectors index."""
         return tuple(axis for s in self.selectors for axis in range(s.axis, s.axis + s.depth))

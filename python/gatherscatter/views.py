@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import indexing
+from gatherscatter import indexing, operators
 from gatherscatter.backends.base import Backend
 from gatherscatter.indexing import Parsed, Selector
 from gatherscatter.operators import Operator
@@ -186,6 +186,11 @@ def constant(backend: Backend, value: Any, like: Any) -> Any:
         with sys.modules["jax"].ensure_compile_time_eval():
             return backend.asarray(value, like)
     return backend.asarray(value, like)
+
+
+def takes_arrays(backend: Backend) -> bool:
+    """Whether the backend takes index arrays as a tuple of them, for adjacent axes from any one on."""
+    return getattr(backend, "takes_arrays", backend.name == "NumPy" and hasattr(operators, "ARRAYS"))
 
 
 # Bytes of a mask that is not contiguous, of which so many are copied at a time.

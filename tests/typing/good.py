@@ -40,6 +40,18 @@ def numpy_keeps_the_dtype(f8: F8, i8: I8, u1: NDArray[np.uint8], texts: NDArray[
     assert_type(gs.scatter_nd(texts, i8, "word"), NDArray[np.str_])
 
 
+def at_keeps_the_type(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array, rows: list[list[int]]) -> None:
+    assert_type(gs.at(f8)[i8].get(mode="fill", fill_value=np.nan, wrap_negative_indices=False, out=f8), F8)
+    assert_type(gs.at(f8)[1:, ..., None, [0, 1], i8, np.int8(3), True].add(f8, mode="drop", include_self=False), F8)
+    assert_type(gs.at(f8)[f8 > 0].set(1.0, out=f8), F8)
+    assert_type(gs.at(i8)[()].mean(rows, accumulate_dtype="int64"), I8)
+    assert_type(gs.at(rows)[0, rows].multiply(2), Anything)
+    assert_type(gs.at(t)[t, :, [0]].subtract(t, accumulate_dtype=np.float64), torch.Tensor)
+    assert_type(gs.at(t)[t > 0].min(0.0), torch.Tensor)
+    assert_type(gs.at(j)[range(2), j].max(j), jax.Array)
+    assert_type(gs.at(d)[i8, d].get(), da.Array)
+
+
 def numpy_classes(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], mapped: np.memmap[Any, Any]) -> None:
     index = np.array([0, 1])
     assert_type(gs.gather(rows, index), NDArray[np.float32])  # of another number of axes, maybe

@@ -313,6 +313,34 @@ def test_masks_take_memory_for_what_they_pick():
         assert peak(lambda a=array, m=pick: gs.at(a)[m].set(1, out=a)) < 100_000
 
 
+@pytest.mark.parametrize("index", ["mask", "axis", "slice"])
+def test_large_masks_are_read_in_blocks(index, monkeypatch):
+    monkeypatch.setattr("gatherscatter.views._LARGE", 7)
+    monkeypatch.setattr("gatherscatter.views._BLOCK", 4)
+    x = np.arange(360).reshape(3, 4, 30)
+    mask = x[0] % 3 > 0
+    mask[:2] = False
+    index = {"mask": x % 5 == 0, "axis": (slice(None), mask), "slice": (slice(1, None), 2, mask[3])}[index]
+    shape = x[index].shape
+    np.testing.assert_array_equal(gs.at(x)[index].get(), x[index], strict=True)
+    for updates in (-1, -np.arange(np.prod(shape)).reshape(shape), -np.arange(shape[-1])):
+        for method, include_self in (("set", True), ("subtract", True), ("add", False), ("mean", True)):
+            found = getattr(gs.at(x)[index], method)(updates, include_self=include_self)
+            np.testing.assert_array_equal(found, loop(x, index, updates, method, include_self))
+    expected = x.copy()
+    expected[index] = x[index][..., ::-1]
+    gs.at(x)[index].set(x[index][..., ::-1], out=x)
+    np.testing.assert_array_equal(x, expected)
+    with pytest.raises(TypeError, match=r"at: updates=0.5 cannot be held"):
+        gs.at(x)[np.zeros_like(x, bool)].set(0.5)
+
+
+def test_dense_masks_take_no_index_array():
+    x, mask = np.zeros(1 << 22, "u1"), np.ones(1 << 22, bool)
+    assert peak(gs.at(x)[mask].get) < 14 << 20  # 4 MiB of result and 8 MiB of indices, not 32
+    assert peak(lambda: gs.at(x)[mask].set(1, out=x)) < 10 << 20
+
+
 # Small calls
 
 

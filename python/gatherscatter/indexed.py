@@ -19,7 +19,7 @@ from gatherscatter.errors import indexing as messages
 from gatherscatter.indexing import Parsed
 from gatherscatter.operators import AXIS, ND, Operator
 from gatherscatter.plan import Plan, Shape
-from gatherscatter.views import Call, LargeMask, View
+from gatherscatter.views import Call, View
 
 GET = Operator("at", AXIS, scatters=False, data="x", indices="index")
 SCATTER = Operator("at", AXIS, scatters=True, data="x", indices="index")
@@ -46,10 +46,11 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
     backend, x, given = _route(op, x, index)
     _refuse_unknown(backend, op, given)
     parsed = _parse(backend, op, x, given, mode)
-    if backend.name == "NumPy" and out is None and mode != "fill":
-        result = _get_numpy(backend, op, x, parsed, mode)
-        if result is not None:
-            return result
+    if parsed.is_basic and backend.name == "NumPy" and out is None and mode != "fill":  # NumPy copies views faster
+        part = x[(*parsed.view[1:], ...)]
+        result = memory.empty(part.shape, x.dtype)
+        result[...] = part
+        return result
     call = views.call(backend, op, x, parsed, out)
     if out is None or _refuses_out(backend):
         return call.from_core(_gather(call, mode, fill_value, out))
@@ -60,29 +61,6 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
         return _deliver(call, call.from_core(_gather(call, mode, fill_value, None)), out)
     _gather(call, mode, fill_value, call.to_core(backend.plain(out)))
     return out
-
-
-def _get_numpy(backend: Backend, op: Operator, x: Any, parsed: Parsed, mode: str) -> Any | None:
-    """``x[index]`` for a basic index, which NumPy copies faster, and for a large mask; else None."""
-    if parsed.is_basic:
-        part = x[(*parsed.view[1:], ...)]
-        result = memory.empty(part.shape, x.dtype)
-        result[...] = part
-        return result
-    mask = views.LargeMask.of(parsed)
-    call = None if mask is None else _masked(backend, op, x, parsed, mask)
-    if mask is None or call is None:
-        return None
-    result = memory.empty(call.shape, x.dtype)
-    for some, part in mask.calls(call):
-        _gather(some, mode, 0, result[part])
-    return result
-
-
-def _masked(backend: Backend, op: Operator, x: Any, parsed: Parsed, mask: LargeMask) -> Call | None:
-    """A call without its index array, for a mask over one axis, or over axes that can be viewed as one."""
-    call = views.call(backend, op, x, parsed, n_picked=sum(mask.counts))
-    return call if call.view.shape or parsed.selectors[0].depth == 1 else None
 
 
 def update(
@@ -127,33 +105,13 @@ def _update_numpy(
     else:
         target = memory.empty(x.shape, x.dtype)
         target[...] = x
-    if not _update_masked(backend, op, target, parsed, updates, options, negate):
-        call = views.call(backend, op, target, parsed)
-        _scatter(call, _updates(call, updates, options[0], negate), options, call.data)
+    call = views.call(backend, op, target, parsed)
+    _scatter(call, _updates(call, updates, options[0], negate), options, call.data)
     if out is None:
         return target
     if not in_place:
         backend.plain(out)[...] = target
     return out
-
-
-def _update_masked(
-    backend: Backend, op: Operator, target: Any, parsed: Parsed, updates: Any, options: Options, negate: bool
-) -> bool:
-    """A scatter in place by a large mask; False if it takes another way, and nothing is done."""
-    if options[1] is not True or options[0] == "mean" or options[3] is not None:
-        return False  # these need memory for each call: without it, one after the first would fail
-    mask = views.LargeMask.of(parsed)
-    call = None if mask is None else _masked(backend, op, target, parsed, mask)
-    if mask is None or call is None:
-        return False
-    ready = _updates(call, updates, options[0], negate)
-    is_array = isinstance(ready, np.ndarray)
-    if is_array and np.may_share_memory(target, ready):
-        return False
-    for some, part in mask.calls(call):
-        _scatter(some, ready[part] if is_array else ready, options, some.data)
-    return True
 
 
 def _update_where(

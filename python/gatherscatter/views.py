@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import indexing
+from gatherscatter import indexing, memory, threads
+from gatherscatter._kernels.gather import true_elements
 from gatherscatter.backends.base import Backend
 from gatherscatter.indexing import Parsed, Selector
 from gatherscatter.operators import Operator
@@ -99,12 +99,8 @@ class Call(NamedTuple):
 # The call of the core
 
 
-def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any, n_picked: int | None = None) -> Call:
-    """The view of x and the index arrays.
-
-    others: arrays that belong to the call too, and scalars. n_picked: if the selector is a mask, its number of true
-    elements; then the index arrays are left out.
-    """
+def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any) -> Call:
+    """The view of x and the index arrays. others: arrays that belong to the call too, and scalars."""
     xp = backend.namespace(x)
     takes_arrays = backend.takes_arrays(x, *(selector.array for selector in parsed.selectors), *others)
     key = parsed.view if parsed.inserted or not parsed.is_whole else ()
@@ -131,10 +127,10 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any, n
             data = merged
     arrays: list[Any] = []
     at = 0
-    for selector in selectors if n_picked is None else ():
+    for selector in selectors:
         arrays += _index_arrays(backend, op, x, selector, sizes[at : at + selector.depth], merged is not None)
         at += selector.depth
-    common = indexing.broadcast(op, [tuple(array.shape) for array in arrays]) if n_picked is None else (n_picked,)
+    common = indexing.broadcast(op, [tuple(array.shape) for array in arrays])
     kept = tuple(rest)
     shape_of = {a: n for a, n in zip(order, view.before or data.shape, strict=True)}
     place = parsed.place
@@ -193,73 +189,9 @@ def constant(backend: Backend, value: Any, like: Any) -> Any:
     return backend.asarray(value, like)
 
 
-class LargeMask(NamedTuple):
-    """A mask whose true elements are found block by block, so that their numbers take little memory."""
-
-    flat: Any
-    counts: tuple[int, ...]  # of the true elements in each block
-
-    @classmethod
-    def of(cls, parsed: Parsed) -> LargeMask | None:
-        """The mask, if it is large and all that an index selects by."""
-        mask = parsed.selectors[0].array
-        if len(parsed.selectors) > 1 or not parsed.selectors[0].is_mask or mask.size <= _LARGE:
-            return None
-        if not mask.flags.c_contiguous:
-            return None
-        flat = mask.reshape(-1)
-        starts = range(0, flat.size, _BLOCK)
-        return cls(flat, tuple(int(np.count_nonzero(flat[n : n + _BLOCK])) for n in starts))
-
-    def calls(self, call: Call) -> Iterator[tuple[Call, tuple[slice, ...]]]:
-        """The call for some blocks after the other, and the part of x[index] that it is for."""
-        done = first = 0
-        while first < len(self.counts):
-            last, n = first + 1, self.counts[first]
-            while last < len(self.counts) and n + self.counts[last] <= _LARGE:
-                n += self.counts[last]
-                last += 1
-            yield (
-                call._replace(arrays=(self._picked(first, last, n),)),
-                (
-                    *(slice(None),) * call.axis,
-                    slice(done, done + n),
-                ),
-            )
-            done += n
-            first = last
-
-    def _picked(self, first: int, last: int, n: int) -> Any:
-        """The numbers of the true elements in some blocks."""
-        if n > (last - first) * _BLOCK // 64:
-            picked = np.flatnonzero(self.flat[first * _BLOCK : last * _BLOCK])
-            picked += first * _BLOCK
-            return picked
-        picked = np.empty(n, np.int64)
-        done = 0
-        for number in range(first, last):
-            if self.counts[number]:  # most of a mask with few true elements is read once, to count them
-                start = number * _BLOCK
-                found = np.flatnonzero(self.flat[start : start + _BLOCK])
-                np.add(found, start, out=picked[done : done + len(found)])
-                done += len(found)
-        return picked
-
-
-# True elements whose numbers are held at a time.
-_LARGE = 1 << 19
-# Elements of a mask that are read at a time, and copied if they are not contiguous.
-_BLOCK = 1 << 16
-
-
 def _true_elements(mask: Any) -> Any:
-    """The row-major numbers of a mask's true elements, without a copy of the mask."""
-    if mask.flags.c_contiguous or mask.size <= _BLOCK:
-        return np.flatnonzero(mask)
-    step = max(_BLOCK * len(mask) // mask.size, 1)
-    width = mask.size // len(mask)
-    blocks = [np.flatnonzero(mask[n : n + step]) + n * width for n in range(0, len(mask), step)]
-    return np.concatenate(blocks)
+    """The row-major numbers of a mask's true elements."""
+    return true_elements(np.ascontiguousarray(mask), memory.empty, threads.limit)
 
 
 def inverse(order: Shape) -> Shape:

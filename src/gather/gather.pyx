@@ -14,7 +14,7 @@ choose_strategy (strategy.pxd) selects one of three strategies, and run runs it.
 Page faults in the new memory of a large result cost more than the copy, so common/memory.pyx keeps freed memory for
 it. Kernels return a Status or the position of the first bad index; Python raises the errors.
 """
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT32_MAX, int64_t, uint8_t
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
@@ -30,11 +30,12 @@ from common.small_calls cimport (
 )
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport remember_choice
+from common.threads cimport MAX_TASKS, remember_choice, team_size
 from common.walk cimport OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport run_blocks
 from gather.columns cimport Columns, run_columns
 from gather.job cimport Job, describe_work
+from gather.masks cimport count_true, write_true
 from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
 
@@ -231,6 +232,26 @@ def resolve(int kind, cnp.ndarray row_ids not None, indices not None, int axis, 
         done += n
     release(&tuples)
     return status
+
+
+def true_elements(cnp.ndarray mask not None, empty, int n_threads):
+    """The row-major numbers of a mask's true elements, as int32 if these can hold them, else as int64.
+
+    mask: of bools, in C order. empty: makes an array of a shape and a dtype.
+    """
+    cdef Py_ssize_t counts[MAX_TASKS]
+    cdef Py_ssize_t size = cnp.PyArray_SIZE(mask)
+    cdef const uint8_t* elements = <const uint8_t*>cnp.PyArray_BYTES(mask)
+    cdef bint is_wide = size > INT32_MAX
+    cdef int n_chunks
+    cdef cnp.ndarray numbers
+    if mask.descr.kind != c'b' or not cnp.PyArray_IS_C_CONTIGUOUS(mask):
+        raise ValueError("a mask is an array of bools in C order")
+    n_chunks = team_size(n_threads, forced_threads, <double>size / 8)  # some nanoseconds for a cache line
+    dtype = cnp.PyArray_DescrFromType(cnp.NPY_INT64 if is_wide else cnp.NPY_INT32)
+    numbers = empty((count_true(elements, size, n_chunks, counts),), dtype)
+    write_true(is_wide, elements, size, n_chunks, counts, cnp.PyArray_BYTES(numbers))
+    return numbers
 
 
 def force(int strategy, int n_threads):

@@ -91,6 +91,8 @@ ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 0, 1])
         (slice(None), ROWS, slice(None), COLUMNS),
         (0, slice(None), COLUMNS),  # an integer stands apart
         (0, ROWS),
+        (slice(1, None), ROWS),
+        (slice(None), slice(None, None, -1), ROWS),
         (slice(None), ROWS, ..., COLUMNS),  # `...` for one axis
         (slice(None), ROWS, COLUMNS, ..., 2),
         (slice(None), slice(None), ROWS, ..., COLUMNS),  # `...` for none: apart all the same
@@ -270,6 +272,10 @@ def test_read_only_arrays():
         assert gs.at(x)[index].set(1).flags.writeable
         with pytest.raises(ValueError, match=r"at: out is read-only"):
             gs.at(x)[index].set(1, out=x)
+        out = np.zeros(4)
+        out.setflags(write=False)
+        with pytest.raises(ValueError, match=r"at: out is read-only"):
+            gs.at(x)[index].set(1, out=out)
 
 
 @pytest.mark.parametrize("index", [[1], slice(1, 3), ([1], [2]), (0, slice(None, None, -1))], ids=str)
@@ -333,6 +339,24 @@ def test_large_masks_are_read_in_blocks(index, monkeypatch):
     np.testing.assert_array_equal(x, expected)
     with pytest.raises(TypeError, match=r"at: updates=0.5 cannot be held"):
         gs.at(x)[np.zeros_like(x, bool)].set(0.5)
+
+
+def test_large_masks_with_few_true_elements():
+    x = np.arange(1 << 20, dtype="i4")
+    mask = np.zeros(1 << 20, bool)
+    mask[[0, 5, 70_000, 1_000_000, -1]] = True
+    np.testing.assert_array_equal(gs.at(x)[mask].get(), x[mask])
+    np.testing.assert_array_equal(np.flatnonzero(gs.at(x)[mask].set(-1) < 0), np.flatnonzero(mask))
+
+
+def test_updates_may_be_what_a_large_mask_changes(monkeypatch):
+    monkeypatch.setattr("gatherscatter.views._LARGE", 7)
+    monkeypatch.setattr("gatherscatter.views._BLOCK", 4)
+    x = np.arange(100)
+    mask, expected = x % 2 == 0, x.copy()
+    expected[mask] = x[49::-1]
+    gs.at(x)[mask].set(x[49::-1], out=x)
+    np.testing.assert_array_equal(x, expected)
 
 
 def test_dense_masks_take_no_index_array():

@@ -163,6 +163,8 @@ def test_torch_out_takes_no_gradient():
         for call in (lambda at: at.set(1.0, out=torch.zeros(3, 4)), lambda at: at.set(1.0, out=x)):
             with pytest.raises(RuntimeError, match="requires grad, and autograd cannot differentiate"):
                 call(gs.at(x)[index])
+        with pytest.raises(RuntimeError, match="at: out requires grad, and autograd cannot"):
+            gs.at(x.detach())[index].set(1.0, out=x)
 
 
 COMPILED = {
@@ -233,6 +235,8 @@ def test_unknown_masks():
         jax.jit(lambda x: gs.at(x)[x > 3].get())(x)
     with pytest.raises(NotImplementedError, match=r"pass a scalar for updates, or use jax.numpy.where\(mask, "):
         jax.jit(lambda x: gs.at(x)[x > 3].add(x[0]))(x)
+    with pytest.raises(NotImplementedError, match="pass a scalar for updates, or use"):
+        jax.jit(lambda x: gs.at(x)[1:, x[0] > 3].set(0.0))(x)
     with pytest.raises(NotImplementedError, match=r"out=: a jax.Array cannot be written to"):
         gs.at(x)[1:].set(0.0, out=x)
     with pytest.raises(NotImplementedError, match="mode='raise' with traced index"):
@@ -256,6 +260,7 @@ def test_dask_is_lazy():
         expected = [X[1:, ROWS], loop(X, (slice(1, None), ROWS), 1.0, "add"), np.where(X > 20, 0.0, X)]
         for array, values in zip(found, expected, strict=True):
             np.testing.assert_array_equal(array.compute(), values)
+    np.testing.assert_array_equal(from_dask(gs.at(x)[2:2].set(0.0)), X)
     with pytest.raises(NotImplementedError, match=r"a Dask mask picks .*; use dask.array.where\(mask, x, fill_value\)"):
         gs.at(x)[x > 20].get()
     with pytest.raises(NotImplementedError, match="out="):

@@ -175,7 +175,7 @@ def _index_arrays(
         return [constant(backend, np.zeros(int(bool(array)), np.int64), x)]
     if backend.name in ("NumPy", "Dask", "JAX"):
         flat = _true_elements(np.asarray(array))
-        found = [flat] if is_merged else list(np.unravel_index(flat, sizes))
+        found = [flat] if is_merged or len(sizes) == 1 else list(np.unravel_index(flat, sizes))
         return [constant(backend, one, x) for one in found] if backend.name == "JAX" else found
     xp = backend.namespace(array)
     return [xp.nonzero(xp.reshape(array, (-1,)))[0]] if is_merged else list(xp.nonzero(array))
@@ -190,8 +190,20 @@ def constant(backend: Backend, value: Any, like: Any) -> Any:
 
 
 def _true_elements(mask: Any) -> Any:
-    """The row-major numbers of a mask's true elements."""
-    return true_elements(np.ascontiguousarray(mask), memory.empty, threads.limit)
+    """The row-major numbers of a mask's true elements. A mask that is not contiguous is copied piece by piece."""
+    if mask.flags.c_contiguous or mask.size <= _PIECE:
+        return true_elements(np.ascontiguousarray(mask), memory.empty, threads.limit)
+    width = mask.size // len(mask)
+    n = max(_PIECE // width, 1)
+    dtype = np.int32 if mask.size < 1 << 31 else np.int64
+    found = [
+        _true_elements(mask[start : start + n]).astype(dtype) + dtype(start * width) for start in range(0, len(mask), n)
+    ]
+    return np.concatenate(found)
+
+
+# Elements of a mask that is not contiguous, of which so many are copied at a time.
+_PIECE = 1 << 16
 
 
 def inverse(order: Shape) -> Shape:

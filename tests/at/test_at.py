@@ -6,6 +6,8 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from at_draws import STEPS, indices, laid_out, loop, shapes
+from gatherscatter._kernels.gather import true_elements
+from gatherscatter.backends import kernels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -320,9 +322,8 @@ def test_masks_take_memory_for_what_they_pick():
 
 
 @pytest.mark.parametrize("index", ["mask", "axis", "slice"])
-def test_large_masks_are_read_in_blocks(index, monkeypatch):
-    monkeypatch.setattr("gatherscatter.views._LARGE", 7)
-    monkeypatch.setattr("gatherscatter.views._BLOCK", 4)
+def test_masks_that_are_copied_piece_by_piece(index, monkeypatch):
+    monkeypatch.setattr("gatherscatter.views._PIECE", 7)
     x = np.arange(360).reshape(3, 4, 30)
     mask = x[0] % 3 > 0
     mask[:2] = False
@@ -349,9 +350,7 @@ def test_large_masks_with_few_true_elements():
     np.testing.assert_array_equal(np.flatnonzero(gs.at(x)[mask].set(-1) < 0), np.flatnonzero(mask))
 
 
-def test_updates_may_be_what_a_large_mask_changes(monkeypatch):
-    monkeypatch.setattr("gatherscatter.views._LARGE", 7)
-    monkeypatch.setattr("gatherscatter.views._BLOCK", 4)
+def test_updates_may_be_what_a_mask_changes():
     x = np.arange(100)
     mask, expected = x % 2 == 0, x.copy()
     expected[mask] = x[49::-1]
@@ -359,10 +358,46 @@ def test_updates_may_be_what_a_large_mask_changes(monkeypatch):
     np.testing.assert_array_equal(x, expected)
 
 
-def test_dense_masks_take_no_index_array():
-    x, mask = np.zeros(1 << 22, "u1"), np.ones(1 << 22, bool)
-    assert peak(gs.at(x)[mask].get) < 14 << 20  # 4 MiB of result and 8 MiB of indices, not 32
-    assert peak(lambda: gs.at(x)[mask].set(1, out=x)) < 10 << 20
+def test_dense_masks_take_four_bytes_for_each_element():
+    x, mask = np.zeros(1 << 20, "u1"), np.ones(1 << 20, bool)
+    assert peak(gs.at(x)[mask].get) < 5.5 * 2**20
+    assert peak(lambda: gs.at(x)[mask].set(1, out=x)) < 4.5 * 2**20
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 63, 64, 1000, 4099])
+def test_true_elements(n_threads, size):
+    rng = np.random.default_rng(size)
+    for share in (0, 0.01, 0.5, 0.99, 1):
+        mask = rng.random(size) < share
+        with kernels.forced(n_threads):
+            found = true_elements(mask, np.empty, 0)
+        np.testing.assert_array_equal(found, np.flatnonzero(mask).astype(np.int32), strict=True)
+    some = rng.integers(0, 3, size).astype(np.uint8)  # true is any byte but 0
+    with kernels.forced(n_threads):
+        np.testing.assert_array_equal(true_elements(some.view(bool), np.empty, 0), np.flatnonzero(some))
+
+
+def test_a_mask_that_changes_between_its_two_passes():
+    """No number is written past those that were counted, and none is left unwritten."""
+    for before, after in ((0, 1), (1, 0)):
+        mask = np.full(1000, bool(before))
+
+        def empty(shape, dtype, mask=mask, after=after):
+            mask[:] = after
+            guarded = np.full(shape[0] + 16, -7, dtype)
+            return guarded[: shape[0]]
+
+        found = true_elements(mask, empty, 1)
+        assert len(found) == 1000 * before
+        assert (found == 0).all()
+        assert (found.base == -7).sum() == 16
+
+
+def test_a_mask_for_the_kernel_is_contiguous():
+    for mask in (np.zeros(4, np.uint8), np.zeros(4, bool)[::2]):
+        with pytest.raises(ValueError, match="a mask is an array of bools in C order"):
+            true_elements(mask, np.empty, 0)
 
 
 # Small calls

@@ -9,7 +9,10 @@ from common.items cimport cloned_void, inline_void
 from common.threads cimport MAX_TASKS, chunk_start
 
 cdef enum:
-    WORD = 8  # elements that are read at a time
+    WORD = 8     # elements that are read at a time
+    FEW = 128    # elements whose number a byte can hold
+    LINE = 64    # elements that are skipped at a time: N_WORDS words
+    N_WORDS = 8
 
 ctypedef fused number_t:
     int32_t
@@ -18,11 +21,29 @@ ctypedef fused number_t:
 
 cdef inline cloned_void count_chunk(const uint8_t* mask, Py_ssize_t start, Py_ssize_t stop,
                                     Py_ssize_t* count) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef int64_t n = 0
-    for i in range(start, stop):
-        n += mask[i] != 0
+    cdef Py_ssize_t i = start, j
+    cdef Py_ssize_t n = 0
+    cdef uint8_t few
+    while stop - i >= FEW:
+        few = 0
+        for j in range(FEW):
+            few += <uint8_t>(mask[i + j] != 0)
+        n += few
+        i += FEW
+    for j in range(i, stop):
+        n += mask[j] != 0
     count[0] = n
+
+
+cdef inline bint is_empty(const uint8_t* mask) noexcept nogil:
+    """Whether LINE elements are all false."""
+    cdef uint64_t words[N_WORDS]
+    cdef uint64_t some = 0
+    cdef int j
+    memcpy(words, mask, LINE)
+    for j in range(N_WORDS):
+        some |= words[j]
+    return some == 0
 
 
 cdef inline inline_void write_chunk(number_t* kind, const uint8_t* mask, Py_ssize_t start, Py_ssize_t stop,
@@ -31,6 +52,9 @@ cdef inline inline_void write_chunk(number_t* kind, const uint8_t* mask, Py_ssiz
     cdef Py_ssize_t i = start, n = 0, j
     cdef uint64_t word
     while i < stop and n < count:
+        if stop - i >= LINE and is_empty(mask + i):
+            i += LINE
+            continue
         if stop - i >= WORD:
             memcpy(&word, mask + i, WORD)
             if word == 0:

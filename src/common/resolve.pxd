@@ -195,22 +195,21 @@ cdef inline inline_void resolve_trivial(trivial_index_t* kind, int k, int step, 
     step: from an index to the next one of its axis, in indices: 2 if pairs stand side by side, 1 for two arrays.
     """
     cdef Py_ssize_t i
-    cdef const trivial_index_t* first = <const trivial_index_t*>p
-    cdef const trivial_index_t* last = first + (k - 1)
+    cdef const trivial_index_t* index = <const trivial_index_t*>p
+    cdef const trivial_index_t* second = <const trivial_index_t*>(<uintptr_t>p + <uintptr_t>tuples.component_stride)
     cdef int64_t value, offset, outside = 0
     cdef int64_t size0 = tuples.size[0], wrap0 = tuples.wrap[0], stride0 = tuples.stride[0]
     cdef int64_t size = tuples.size[k - 1], wrap = tuples.wrap[k - 1]
     cdef int shift = tuples.shift
-    if k == 2 and step == 1:
-        last = <const trivial_index_t*>(<uintptr_t>p + <uintptr_t>tuples.component_stride)
     for i in range(n):
         offset = start + i * start_step if start_step else start
         if k == 2:
-            value = <int64_t>first[i * step]
+            value = <int64_t>index[i * step]
             value += (value >> 63) & wrap0
             outside |= value | (size0 - 1 - value)
             offset += value * stride0
-        value = <int64_t>last[i * step]
+        # Compilers vectorise a pair as one access only if both addresses are of one pointer.
+        value = <int64_t>(second[i] if k == 2 and step == 1 else index[i * step + k - 1])
         value += (value >> 63) & wrap
         outside |= value | (size - 1 - value)
         offsets[i] = offset + (value << shift)
@@ -260,8 +259,7 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
     resolve_axis(tuples.mode, offsets, n, tuples.size[0], tuples.wrap[0], tuples.stride[0], True, start, start_step,
                  offsets, out_of_bounds)
     for j in range(1, tuples.k):
-        load_any(tuples, <const char*>(<uintptr_t>p + <uintptr_t>(j * tuples.component_stride)), step, n,
-                 tuples.size[j], values)
+        load_any(tuples, p + j * tuples.component_stride, step, n, tuples.size[j], values)
         resolve_axis(tuples.mode, values, n, tuples.size[j], tuples.wrap[j], tuples.stride[j], False, 0, 0, offsets,
                      out_of_bounds)
 

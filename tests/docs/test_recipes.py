@@ -1,7 +1,6 @@
 """docs/recipes.md: each recipe gives what the idiom beside it gives, and what it says of special cases is so."""
 
 import copy
-import inspect
 import re
 from pathlib import Path
 
@@ -12,11 +11,6 @@ import pytest
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
 del SECTIONS["Times"]
-
-has_at = pytest.mark.skipif(not hasattr(gs, "at"), reason="gs.at is to come")
-has_wrap = pytest.mark.skipif(
-    "wrap_negative_indices" not in inspect.signature(gs.gather).parameters, reason="wrap_negative_indices is to come"
-)
 
 # Sums are exact: the values are small whole numbers. Some indices occur more than once, and some lie beyond the arrays
 # where the recipe is for that.
@@ -93,7 +87,7 @@ def test_every_recipe_is_here():
     assert len(SECTIONS) == len(ARRAYS)
 
 
-@pytest.mark.parametrize("start", [pytest.param(s, marks=[has_at] * ("gs.at(" in blocks(s)[0])) for s in ARRAYS])
+@pytest.mark.parametrize("start", ARRAYS)
 def test_recipes_give_what_the_idioms_give(start):
     found, expected = (outcome(code, ARRAYS[start]) for code in blocks(start))
     # What only one of the two makes is on its way to the result.
@@ -107,7 +101,6 @@ def test_recipes_give_what_the_idioms_give(start):
 # What the page says of special cases
 
 
-@has_wrap
 def test_labels_outside_have_a_row_of_zeros():
     rows = gs.gather(np.eye(3), np.array([-1, 1, 3]), mode="fill", wrap_negative_indices=False)
     assert rows.tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
@@ -125,7 +118,6 @@ def test_counts_without_weights():
     assert found.tolist() == [[1, 0, 1], [0, 0, 2]]
 
 
-@has_at
 def test_the_upper_end_of_a_histogram_is_dropped():
     given = {"x": np.array([0.5, 1.0]), "y": np.array([0.5, 1.0]), "n": 2, "low": 0.0, "high": 1.0}
     ours, idiom = (outcome(code, given)["histogram"].tolist() for code in blocks("2-D histogram"))
@@ -133,7 +125,6 @@ def test_the_upper_end_of_a_histogram_is_dropped():
     assert idiom == [[0, 0], [0, 2]]
 
 
-@has_at
 def test_a_class_beyond_the_last_is_an_error():
     given = {"truth": np.array([0]), "predicted": np.array([2]), "n": 2}
     ours, idiom = blocks("Confusion matrix")
@@ -142,7 +133,6 @@ def test_a_class_beyond_the_last_is_an_error():
     assert outcome(idiom, given)["confusion"].tolist() == [[0, 0], [1, 0]]
 
 
-@has_at
 def test_a_cache_by_numpys_indexing():
     at = re.search(r"`(gs\.at.*?)`", section("KV cache"))[1]
     given = ARRAYS["KV cache"]

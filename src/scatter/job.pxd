@@ -16,6 +16,7 @@ from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport OTHER, Cursor, Walk, seek
 from scatter.apply cimport apply_elements, apply_rows
+from scatter.conversions cimport Conversion
 from scatter.marks cimport SINK_BYTES, Marks, count_block, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
 from scatter.reductions cimport Step
@@ -44,6 +45,8 @@ cdef struct Job:
     bint include_self           # destinations start from their elements of data, not from their first updates
     bint divides                # a mean: destinations are divided by the number of their terms
     bint accumulates            # the result may be accumulated as in accumulate.pxd
+    Conversion conversion       # to accumulators of a wider dtype; of no pair: not asked for
+    Step wide_step              # on such accumulators, and updates that were widened
     const Reduction* reduction
     const char* data            # to be copied into out first; NULL if out holds it already, or begin_writing copies it
     PyObject* strided           # data to be copied by begin_writing: it, or out, is not contiguous; NULL: none

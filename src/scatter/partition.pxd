@@ -29,7 +29,8 @@ from scatter.apply cimport apply_elements, apply_rows
 from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.means cimport divide_rows
-from scatter.tiles cimport Partition
+from scatter.tiles cimport WIDE_SUMS_BYTES, Partition, plan_rounds
+from scatter.widen cimport apply_wide_block, load_tile, store_tile
 
 cdef extern from *:
     """
@@ -46,19 +47,21 @@ cdef extern from *:
     uint64_t pair "gs_pair" (uint32_t first, uint32_t second) noexcept nogil
 
 cdef enum:
-    SEGMENT_BYTES = 1 << 11
-    MIN_SEGMENT_BYTES = 1 << 7  # on many threads: each has a bucket for each tile
-    BUCKETS_BYTES = 1 << 24     # at most, of segments that are not full
     SUMS_BYTES = 1 << 22        # at most, of accumulators
     RECORDS_BYTES = 56 << 20    # at most, of all segments
-    MIN_RECORDS_BYTES = 1 << 24
+    # With accumulators of a wider dtype: in one round; and in several, which are for one group of tiles after another.
+    WIDE_RECORDS_BYTES = 44 << 20
+    GROUP_RECORDS_BYTES = 24 << 20
+    GROUP_SUMS_BYTES = 31 << 20
     SEGMENTS_AHEAD = 4          # of a thread's next one, for the prefetch
 
 cdef struct Tile:
     char* base          # where records' positions count from: in the result, or in accumulators
-    char* out           # of the first row that starts in the tile
+    char* sums          # of the first row that starts in the tile, in accumulators
+    char* out           # the same row in the result
     const char* data
     Py_ssize_t n_rows
+    bint signals        # data may have a signalling NaN
     Marks marks
 
 
@@ -66,8 +69,13 @@ cdef inline Py_ssize_t chunk_begin(const Partition* partition, Py_ssize_t chunk)
     return partition.start + chunk_start(partition.stop - partition.start, partition.n_chunks, chunk)
 
 
-cdef inline char* next_segment(const Partition* partition, char* end, char** unused) noexcept nogil:
-    """Link a full segment, in which a bucket ends, to an unused one, and return this."""
+cdef inline char* next_segment(const Partition* partition, uint32_t tile, char* end, char** unused) noexcept nogil:
+    """Link a full segment, in which a bucket ends, to an unused one, and return this.
+
+    The bucket of skipped updates, which nobody reads, gets the same segment again.
+    """
+    if tile == partition.n_tiles:
+        return <char*>(<uintptr_t>end & ~<uintptr_t>(partition.segment_bytes - 1))
     cdef char* segment = unused[0]
     cdef char* link = end + (-<Py_ssize_t>end & (partition.segment_bytes - 1)) - sizeof(char*)
     memcpy(link, &segment, sizeof(char*))
@@ -120,7 +128,7 @@ cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py
             memcpy(target, &words[i], 8)
             target += 8
             if <uintptr_t>target & in_segment > full:
-                target = next_segment(partition, target, unused)
+                target = next_segment(partition, tiles[i], target, unused)
             end[tiles[i]] = target
     else:
         for i in range(n):
@@ -134,7 +142,7 @@ cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py
                 memcpy(target + sizeof(uint32_t), &update_offset, 8)
             target += sizeof(uint32_t) + sizeof(word_t)
             if <uintptr_t>target & in_segment > full:
-                target = next_segment(partition, target, unused)
+                target = next_segment(partition, tiles[i], target, unused)
             end[tiles[i]] = target
 
 
@@ -151,6 +159,15 @@ cdef inline void start_buckets(const Partition* partition, Py_ssize_t chunk, cha
         partition.first[bucket + tile] = unused[0] + tile * 5 % lines * CACHE_LINE
         partition.end[bucket + tile] = partition.first[bucket + tile]
         unused[0] += partition.segment_bytes
+
+
+cdef inline inline_void select_group(const Partition* partition, int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    """Skip the updates of tiles outside the group."""
+    cdef Py_ssize_t i
+    cdef uint64_t low = <uint64_t>(partition.low + (partition.first_tile << partition.shift))
+    cdef uint64_t size = <uint64_t>(partition.stop_tile - partition.first_tile) << partition.shift
+    for i in range(n):
+        offsets[i] = offsets[i] if <uint64_t>offsets[i] - low < size else SKIPPED
 
 
 cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chunk,
@@ -180,6 +197,8 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
             return
         if 0 < update_step <= CACHE_LINE:
             prefetch_stream(updates, n * update_step)
+        if partition.stop_tile - partition.first_tile < partition.n_tiles:
+            select_group(partition, offsets, n)
         if partition.payload_bytes == 4:
             write_block(<uint32_t*>NULL, partition, chunk, offsets, updates, update_step, n, &unused)
         elif partition.payload_bytes == 8:
@@ -210,18 +229,24 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
         to.n_rows = (end - start) // job.row_bytes
     to.base = job.out + partition.low + (tile << partition.shift)
     if partition.sums != NULL:
-        to.base = partition.sums + (<Py_ssize_t>thread << partition.shift)
+        to.base = partition.sums + (tile - partition.first_tile if partition.sums_by_tile else thread
+                                    ) * partition.sums_bytes
     to.out = job.out + start
     to.data = elements_of_data(job) + start
     to.marks = partition.marks
     if to.marks.width:
-        to.marks.origin = start - partition.low - (tile << partition.shift)
+        to.marks.origin = (start - partition.low - (tile << partition.shift)) << partition.widening
         if partition.tile_rows:
             to.marks.table += thread * partition.tile_rows * to.marks.width
             memset(to.marks.table, 0, to.n_rows * to.marks.width)
         else:
             to.marks.table += start // job.row_bytes * to.marks.width
-    if partition.is_first and partition.accumulates:
+    to.sums = to.base + ((start - partition.low - (tile << partition.shift)) << partition.widening)
+    to.signals = partition.sums_by_tile
+    if partition.widening:
+        if partition.is_first:
+            load_tile(job, to.data, to.n_rows, to.sums, &to.signals)
+    elif partition.is_first and partition.accumulates:
         start_elements(job, to.base, to.data, to.n_rows)
     elif partition.is_first and job.data != NULL:
         memcpy(to.out, to.data, end - start)
@@ -272,10 +297,16 @@ cdef inline void apply_block(const Partition* partition, Tile* to, const char* r
     cdef const Job* job = partition.job
     cdef int64_t offsets[BLOCK]
     cdef int64_t update_offsets[BLOCK]
-    cdef Py_ssize_t record_bytes = partition.record_bytes
+    cdef Py_ssize_t i, record_bytes = partition.record_bytes
     cdef bint by_value = job.step.by_value
     cdef const char* updates = records + sizeof(uint32_t) if by_value else job.updates
     read_records(records, record_bytes, by_value, n, offsets, update_offsets)
+    if partition.widening:
+        for i in range(n):
+            offsets[i] <<= partition.widening
+        apply_wide_block(job, &to.marks, to.base, offsets, updates, NULL if by_value else update_offsets,
+                         record_bytes, n, sinks)
+        return
     if to.marks.width:
         mark_block(&to.marks, &job.step, False, to.base, offsets, updates, NULL if by_value else update_offsets,
                    record_bytes, n, sinks)
@@ -315,14 +346,26 @@ cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* 
         record = following
 
 
+cdef inline bint is_empty(const Partition* partition, Py_ssize_t tile) noexcept nogil:
+    """Whether a tile has no records."""
+    cdef Py_ssize_t chunk, bucket
+    for chunk in range(partition.n_chunks):
+        bucket = chunk * (partition.n_tiles + 1) + tile
+        if partition.first[bucket] != partition.end[bucket]:
+            return False
+    return True
+
+
 cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int thread) noexcept nogil:
     """Apply the records of a tile, in order."""
     cdef const Job* job = partition.job
     cdef Tile to
     cdef Py_ssize_t chunk, bucket
     cdef char sinks[SINK_BYTES]
-    if tile >= partition.n_tiles:
-        copy_tile(partition, tile)
+    if tile >= partition.n_tiles or (partition.widening and partition.is_first and partition.is_last
+                                     and is_empty(partition, tile)):
+        if job.data != NULL:
+            copy_tile(partition, tile)
         return
     if is_interrupted(job.interrupts, <Py_ssize_t>1 << partition.shift >> 3):
         return
@@ -334,59 +377,78 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
         if chunk + 1 < partition.n_chunks:
             prefetch_segment(partition, partition.first[bucket + partition.n_tiles + 1])
         apply_bucket(partition, &to, partition.first[bucket], partition.end[bucket], sinks)
-    if partition.is_last and partition.accumulates:
+    if partition.is_last and partition.widening:
+        store_tile(job, &to.marks, to.sums, to.n_rows, to.signals, to.out)
+    elif partition.is_last and partition.accumulates:
         finish_elements(job, &to.marks, to.base, to.data, to.out, to.n_rows)
     elif partition.is_last and job.divides:
         divide_rows(&job.step, &to.marks, job.include_self, to.out, job.row_bytes, to.n_rows)
 
 
-cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t marks_bytes) noexcept nogil:
-    """Choose the segments' size and the number of rounds: the number of tuples of a round.
-
-    marks_bytes: of the marks of the whole result, which several rounds need.
-    """
-    cdef Py_ssize_t n_tuples = partition.job.walk.n
-    cdef Py_ssize_t n_buckets = partition.n_chunks * (partition.n_tiles + 1)
-    cdef Py_ssize_t per_round = n_tuples, limit, per_segment
-    partition.segment_bytes = SEGMENT_BYTES
-    while (partition.segment_bytes > MIN_SEGMENT_BYTES
-           and (2 * n_buckets * partition.segment_bytes > BUCKETS_BYTES
-                or n_buckets * partition.segment_bytes > n_tuples * partition.record_bytes)):
-        partition.segment_bytes //= 2
-    per_segment = (partition.segment_bytes - <Py_ssize_t>sizeof(char*)) // partition.record_bytes
-    limit = RECORDS_BYTES // partition.segment_bytes - 2 * n_buckets
-    if per_round > limit * per_segment:
-        limit = max(RECORDS_BYTES - marks_bytes, <Py_ssize_t>MIN_RECORDS_BYTES) // partition.segment_bytes
-        limit = max(limit - 2 * n_buckets, limit // 2)
-        per_round = (n_tuples + limit * per_segment - 1) // (limit * per_segment)  # rounds
-        per_round = (n_tuples + per_round - 1) // per_round
-    # A bucket's first and last segment may not be full.
-    partition.chunk_bytes = ((per_round // partition.n_chunks + 1) // per_segment
-                             + 2 * (partition.n_tiles + 1)) * partition.segment_bytes
-    return per_round
+cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per_round) noexcept:
+    """Run all rounds for a group of tiles."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef int n_threads = job.n_threads, n_appliers = job.n_threads
+    cdef Py_ssize_t n_tuples = job.walk.n
+    cdef Py_ssize_t chunk, tile, stop_tile, bad = OK
+    if partition.widening and not partition.sums_by_tile:
+        n_appliers = <int>min(<Py_ssize_t>n_threads, WIDE_SUMS_BYTES // partition.sums_bytes)
+    partition.start = 0
+    while partition.start < n_tuples and bad == OK:
+        partition.stop = min(partition.start + per_round, n_tuples)
+        partition.is_first = partition.start == 0
+        partition.is_last = partition.stop == n_tuples
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            write_records(partition, chunk, &status[chunk])
+        bad = first_error(status, n_threads)
+        if bad == OK and partition.is_first and partition.first_tile == 0:
+            bad = begin_writing(job, False)
+        if bad != OK:
+            break
+        # Tuples may be able to name a part of the result only; the tiles after it are copied.
+        stop_tile = partition.stop_tile
+        if partition.is_first and job.data != NULL and stop_tile == partition.n_tiles:
+            stop_tile = max(stop_tile, ((job.out_bytes - 1) >> partition.shift) + 1)
+        for tile in prange(partition.first_tile, stop_tile, num_threads=n_appliers, schedule="dynamic", chunksize=1,
+                           nogil=True):
+            apply_records(partition, tile, threadid())
+        partition.start = partition.stop if not job.interrupts.stopped else n_tuples
+    return bad
 
 
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no scratch memory, and nothing was written."""
-    cdef Py_ssize_t status[MAX_TASKS]
     cdef int n_threads = job.n_threads
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
     cdef Py_ssize_t tile_bytes = <Py_ssize_t>1 << partition.shift
-    cdef Py_ssize_t chunk, tile, per_round, n_tasks
+    cdef Py_ssize_t per_round, n_sums = n_threads, group = partition.n_tiles  # tiles
     cdef bint in_scratch
     cdef cnp.ndarray records
 
     partition.n_chunks = n_threads
-    per_round = plan_rounds(partition, job.n_rows * job.marks.width)
+    per_round = plan_rounds(partition, WIDE_RECORDS_BYTES if partition.widening else RECORDS_BYTES,
+                            job.n_rows * job.marks.width)
+    if partition.widening and per_round < n_tuples:
+        per_round = plan_rounds(partition, GROUP_RECORDS_BYTES, 0)
     records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes)
     partition.first = <char**>malloc(2 * n_buckets * sizeof(char*))
     # Accumulators in scratch memory: one write of the result less. Several rounds need them in the result.
     in_scratch = job.accumulates and per_round == n_tuples and tile_bytes * n_threads <= SUMS_BYTES
     partition.accumulates = in_scratch or (job.accumulates and not needs_scratch(job))
+    partition.sums_by_tile = False
+    if partition.widening:
+        in_scratch = True
+        partition.accumulates = False
+        partition.sums_by_tile = per_round < n_tuples
+        n_sums = min(<Py_ssize_t>n_threads, WIDE_SUMS_BYTES // partition.sums_bytes)
+        if partition.sums_by_tile:
+            group = n_sums = min(group, GROUP_SUMS_BYTES // partition.sums_bytes)
+    else:
+        partition.sums_bytes = tile_bytes
     partition.sums = NULL
     if in_scratch:
-        partition.sums = <char*>malloc(tile_bytes * n_threads)
+        partition.sums = <char*>malloc(n_sums * partition.sums_bytes)
     partition.marks = job.marks
     partition.marks.assigns = not job.include_self and not partition.accumulates
     partition.tile_rows = 0
@@ -406,25 +468,11 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     partition.segments += -<Py_ssize_t>partition.segments & (partition.segment_bytes - 1)
     if job.checks_first and per_round < n_tuples:  # else the first pass checks all tuples
         bad[0] = check_tuples(job)
-    partition.start = 0
-    while partition.start < n_tuples and bad[0] == OK:
-        partition.stop = min(partition.start + per_round, n_tuples)
-        partition.is_first = partition.start == 0
-        partition.is_last = partition.stop == n_tuples
-        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-            write_records(partition, chunk, &status[chunk])
-        bad[0] = first_error(status, n_threads)
-        if bad[0] == OK and partition.is_first:
-            bad[0] = begin_writing(job, False)
-        if bad[0] != OK:
-            break
-        # Tuples may be able to name a part of the result only; the tiles after it are copied.
-        n_tasks = partition.n_tiles
-        if partition.is_first and job.data != NULL:
-            n_tasks = max(n_tasks, ((job.out_bytes - 1) >> partition.shift) + 1)
-        for tile in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
-            apply_records(partition, tile, threadid())
-        partition.start = partition.stop if not job.interrupts.stopped else n_tuples
+    partition.first_tile = 0
+    while bad[0] == OK and partition.first_tile < partition.n_tiles and not job.interrupts.stopped:
+        partition.stop_tile = min(partition.first_tile + group, partition.n_tiles)
+        bad[0] = run_rounds(partition, job, per_round)
+        partition.first_tile = partition.stop_tile
     free_marks(&partition.marks)
     free(partition.first)
     free(partition.sums)

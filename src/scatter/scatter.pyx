@@ -27,6 +27,8 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
 
 For ASSIGN the last writer wins, since updates are applied in order (in ROWS, order_updates keeps only the last).
 For include_self=False and for means, marks (marks.pxd) record which destinations have had an update, and how many.
+With accumulate_dtype, destinations are accumulated in bounded tables of a wider dtype (windows.pxd, wide.pxd), or in
+PARTITION's tiles of it, and rounded once (conversions.pxd, widen.pxd).
 Means are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
@@ -68,10 +70,12 @@ from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
-from scatter.strategy cimport ROWS_PER_UPDATE, Descriptions, choose_strategy
+from scatter.strategy cimport MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, worth_of
+from scatter.tiles cimport Partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport describe_units, run_units
 from scatter.wide cimport run_windows
-from scatter.windows cimport Wide, choose_cut, describe_wide
+from scatter.widen cimport wide_row_bytes
+from scatter.windows cimport Wide, choose_cut, describe_accumulators, describe_wide
 
 cnp.import_array()
 
@@ -206,10 +210,30 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
     return status
 
 
+cdef bint is_for_wide_tiles(Job* job, Partition* partition) noexcept:
+    """Whether a scatter with accumulate_dtype is for PARTITION."""
+    describe_partition(partition, job)
+    if not can_partition_wide(partition):
+        return False
+    if forced_strategy != AUTO:
+        return forced_strategy == PARTITION
+    return (job.walk.n >= MIN_PARTITION and partition.reach << partition.widening >= worth_of(job)
+            and (job.n_rows * wide_row_bytes(job) > SCRATCH_BYTES or (job.step.by_value and is_scattered(partition))))
+
+
 cdef Py_ssize_t run_wide(Wide* wide, Job* job, Descriptions* descriptions) noexcept:
     """Run a scatter with accumulate_dtype."""
     global last
-    last = choose_cut(wide, &descriptions.units, forced_strategy)
+    cdef Py_ssize_t status = OK
+    cdef ScatterStrategy strategy = choose_cut(wide, &descriptions.units, forced_strategy)
+    if strategy != UNITS and strategy != SERIAL and is_for_wide_tiles(job, &descriptions.partition):
+        job.marks = wide.marks
+        if run_partition(&descriptions.partition, job, &status):
+            if last != PARTITION:
+                last = PARTITION
+            return status
+    if last != strategy:
+        last = strategy
     return run_windows(wide, job)
 
 
@@ -304,9 +328,11 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         work_ns += <double>job.out_bytes / 8
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
+    job.conversion.pair = 0
     if accumulate != NONE and job.step.row.item_bytes:
-        status = describe_wide(&wide, &job, accumulate, width_of(accumulate), kind, indices, arrays, updates, out, axis,
-                               batch_dims, mode, wrap_negative, row_axis)
+        describe_accumulators(&job, accumulate, width_of(accumulate))
+        status = describe_wide(&wide, &job, kind, indices, arrays, updates, out, axis, batch_dims, mode, wrap_negative,
+                               row_axis)
         if status == OK:
             status = run_wide(&wide, &job, &descriptions)
             release(&wide.tuples)

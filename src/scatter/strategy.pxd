@@ -80,11 +80,21 @@ cdef inline bint can_mark_rows(const Job* job, int forced) noexcept nogil:
             or (job.data != NULL and job.row_bytes >= CACHE_LINE))
 
 
+cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
+    """The bytes of destinations from which PARTITION is faster.
+
+    It costs one more pass over the updates, shared by the threads; SERIAL costs one thread's cache misses.
+    """
+    cdef Py_ssize_t worth = min(max(<Py_ssize_t>MIN_PARTITION_BYTES, l3_bytes() // 2), <Py_ssize_t>MAX_PARTITION_BYTES)
+    if job.n_threads == 2:
+        return worth // 8 * 5
+    return worth if job.n_threads < 2 else worth // 8
+
+
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
     """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition
     cdef Py_ssize_t n_tuples = job.walk.n
-    cdef Py_ssize_t worth
     if not can_mark_rows(job, forced):
         return SERIAL
     if forced != AUTO and can_run(job, forced, descriptions):
@@ -103,13 +113,7 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     describe_partition(partition, job)
     if can_be_private(job, partition.low, partition.reach, False):
         return PRIVATE
-    # PARTITION costs one more pass over the updates, shared by the threads; SERIAL costs one thread's cache misses.
-    worth = min(max(<Py_ssize_t>MIN_PARTITION_BYTES, l3_bytes() // 2), <Py_ssize_t>MAX_PARTITION_BYTES)
-    if job.n_threads == 2:
-        worth = worth // 8 * 5
-    elif job.n_threads > 2:
-        worth //= 8
-    if (n_tuples >= MIN_PARTITION and partition.reach >= worth and can_partition(partition)
+    if (n_tuples >= MIN_PARTITION and partition.reach >= worth_of(job) and can_partition(partition)
             and is_scattered(partition)):
         return PARTITION
     return SERIAL

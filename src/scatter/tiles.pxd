@@ -1,11 +1,13 @@
-# The tiles that PARTITION (partition.pxd) cuts a result into, and whether that pays.
+# The tiles and rounds that PARTITION (partition.pxd) cuts a job into, and whether that pays.
 from libc.stdint cimport int64_t, uint16_t, uint32_t
 from libc.string cimport memset
 
+from common.items cimport CACHE_LINE
 from common.resolve cimport SKIPPED, resolve_block
 from common.walk cimport DATA, Cursor, seek
 from scatter.job cimport Job, row_items
 from scatter.marks cimport Marks
+from scatter.widen cimport BUFFER_BYTES, wide_row_bytes
 
 cdef enum:
     MIN_TILE_SHIFT = 12         # log2 of a tile's bytes
@@ -14,8 +16,13 @@ cdef enum:
     TILES = 512                 # at most, of less than 1 << TILE_SHIFT bytes
     MAX_TILES = 2048            # as many write streams per thread as the TLB sustains; larger results get larger tiles
     MAX_BUCKETS = 1 << 16       # of all threads
+    SEGMENT_BYTES = 1 << 11
+    MIN_SEGMENT_BYTES = 1 << 7  # on many threads: each has a bucket for each tile
+    BUCKETS_BYTES = 1 << 24     # at most, of segments that are not full
+    MIN_RECORDS_BYTES = 1 << 24
     SAMPLE = 512                # pairs of tuples
     NEIGHBOUR_BYTES = 1 << 12   # distance below which two destinations are neighbours
+    WIDE_SUMS_BYTES = 12 << 20  # at most, of accumulators of a wider dtype
     CACHED_BYTES = 1 << 22      # of destinations that fit one core's caches without a partition
 
 cdef struct Partition:
@@ -38,6 +45,12 @@ cdef struct Partition:
     Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
     bint accumulates
     char* sums                  # accumulators of a tile for each thread; NULL: in the result itself
+    int widening                # log2 of how many times wider an accumulator is than an element
+    Py_ssize_t sums_bytes       # of a tile's accumulators
+    # Wider accumulators can't be in the result. So with several rounds, these are for one group of tiles after another.
+    Py_ssize_t first_tile       # of the group
+    Py_ssize_t stop_tile
+    bint sums_by_tile           # accumulators of the group's tiles; else one tile for each thread
     bint is_first               # round
     bint is_last                # round
 
@@ -51,9 +64,13 @@ cdef inline Py_ssize_t add_reach(Partition* partition, Py_ssize_t stride, Py_ssi
 
 cdef inline void describe_partition(Partition* partition, const Job* job) noexcept nogil:
     """Cut the range of possible offsets into tiles."""
-    cdef int d
+    cdef int d, tile_shift
     cdef Py_ssize_t limit
     partition.job = job
+    partition.widening = 0
+    while job.conversion.pair and job.conversion.narrow_bytes << partition.widening < job.conversion.wide_bytes:
+        partition.widening += 1
+    tile_shift = TILE_SHIFT - partition.widening
     partition.low = 0
     partition.reach = 0
     for d in range(job.walk.n_dims):
@@ -62,7 +79,7 @@ cdef inline void describe_partition(Partition* partition, const Job* job) noexce
         partition.reach += add_reach(partition, job.tuples.stride[d], job.tuples.size[d])
     limit = MAX_BUCKETS // job.n_threads - 1
     partition.shift = MIN_TILE_SHIFT
-    while partition.reach >> partition.shift >= min(limit, TILES if partition.shift < TILE_SHIFT else MAX_TILES):
+    while partition.reach >> partition.shift >= min(limit, TILES if partition.shift < tile_shift else MAX_TILES):
         partition.shift += 1
     while partition.shift > 6 and (partition.reach >> partition.shift) + 1 < min(4 * job.n_threads, limit // 2):
         partition.shift -= 1
@@ -73,6 +90,17 @@ cdef inline void describe_partition(Partition* partition, const Job* job) noexce
 
 cdef inline bint can_partition(const Partition* partition) noexcept nogil:
     return partition.shift < 32 and row_items(partition.job) > 0
+
+
+cdef inline bint can_partition_wide(Partition* partition) noexcept nogil:
+    """can_partition for accumulators of a wider dtype."""
+    cdef const Job* job = partition.job
+    if not job.is_contiguous or job.step.swapped or job.step.row.outer.n != 1 or partition.shift >= 32:
+        return False
+    # A tile's last row may end in the next tile.
+    partition.sums_bytes = ((1 << partition.shift) + job.row_bytes << partition.widening) + CACHE_LINE
+    partition.sums_bytes &= -<Py_ssize_t>CACHE_LINE
+    return wide_row_bytes(job) <= BUFFER_BYTES and partition.sums_bytes <= WIDE_SUMS_BYTES
 
 
 cdef inline bint is_scattered(const Partition* partition) noexcept nogil:
@@ -99,3 +127,29 @@ cdef inline bint is_scattered(const Partition* partition) noexcept nogil:
         count[tile] += 1
         most = max(most, <Py_ssize_t>count[tile])
     return 4 * most < n_seen and 2 * n_neighbours < n_seen and n_distinct << partition.shift > CACHED_BYTES
+
+
+cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t most, Py_ssize_t marks_bytes) noexcept nogil:
+    """Choose the segments' size and the number of rounds: the number of tuples of a round.
+
+    most: bytes of records. marks_bytes: of the marks of the whole result, which several rounds need.
+    """
+    cdef Py_ssize_t n_tuples = partition.job.walk.n
+    cdef Py_ssize_t n_buckets = partition.n_chunks * (partition.n_tiles + 1)
+    cdef Py_ssize_t per_round = n_tuples, limit, per_segment
+    partition.segment_bytes = SEGMENT_BYTES
+    while (partition.segment_bytes > MIN_SEGMENT_BYTES
+           and (2 * n_buckets * partition.segment_bytes > BUCKETS_BYTES
+                or n_buckets * partition.segment_bytes > n_tuples * partition.record_bytes)):
+        partition.segment_bytes //= 2
+    per_segment = (partition.segment_bytes - <Py_ssize_t>sizeof(char*)) // partition.record_bytes
+    limit = most // partition.segment_bytes - 2 * n_buckets
+    if per_round > limit * per_segment:
+        limit = max(most - marks_bytes, <Py_ssize_t>MIN_RECORDS_BYTES) // partition.segment_bytes
+        limit = max(limit - 2 * n_buckets, limit // 2)
+        per_round = (n_tuples + limit * per_segment - 1) // (limit * per_segment)  # rounds
+        per_round = (n_tuples + per_round - 1) // per_round
+    # A bucket's first and last segment may not be full.
+    partition.chunk_bytes = ((per_round // partition.n_chunks + 1) // per_segment
+                             + 2 * (partition.n_tiles + 1)) * partition.segment_bytes
+    return per_round

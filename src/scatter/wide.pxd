@@ -3,24 +3,29 @@ from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so 
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memset
+cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, NO_MEMORY, OK, SKIP
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, prefetch_stream
+from common.items cimport CACHE_LINE, prefetch_l1, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
+from common.scratch cimport allocate_scratch
 from common.threads cimport MAX_TASKS
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.accumulate cimport elements_of_data
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.conversions cimport narrow_items, widen_items
+from scatter.conversions cimport narrow_items, widen_data, widen_items
 from scatter.job cimport Job, begin_writing, copy_data
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, slot_of, start_sinks
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
-from scatter.windows cimport BUFFER_BYTES, SLOT_BYTES, Wide
+from scatter.widen cimport BUFFER_BYTES, apply_wide_rows, narrow_row, widen_row
+from scatter.windows cimport SLOT_BYTES, Wide
 
 cdef enum:
     LOAD_ITEMS = 1 << 16        # that are converted between two questions for signals
+    PICKED = 4 * BLOCK          # rows of updates
+    MIN_SCRATCH = 1 << 20       # bytes that are not from malloc: in huge pages, and without page faults in every call
 
 cdef struct Window:
     const Wide* wide
@@ -31,6 +36,7 @@ cdef struct Window:
     Step step
     Marks marks
     char* table
+    bint signals                # data may have a signalling NaN
     int64_t* row_ids            # SERIAL: of the table's rows
     Marks slots                 # SERIAL: a hash table of the numbers of the table's rows, counted from 1
 
@@ -41,54 +47,12 @@ cdef inline Py_ssize_t aligned(Py_ssize_t n_bytes) noexcept nogil:
 
 # Move
 
-cdef inline void widen_row(const Wide* wide, int operand, const char* row, Py_ssize_t first, Py_ssize_t n, bint keeps,
-                           char* to) noexcept nogil:
-    """Widen n items from number `first` on of a row of data or, if operand is OTHER, of updates."""
-    cdef const Job* job = wide.job
-    cdef Py_ssize_t step = job.step.row.inner_other if operand == OTHER else job.step.row.inner_data
-    cdef Py_ssize_t m, skipped
-    cdef Cursor cursor
-    if job.step.row.outer.n == 1:
-        widen_items(&wide.conversion, row + first * step, step, n, keeps, to)
-        return
-    seek(&job.step.row.outer, first // job.step.row.n_inner, &cursor)
-    skipped = first % job.step.row.n_inner
-    while n > 0:
-        m = min(n, job.step.row.n_inner - skipped)
-        widen_items(&wide.conversion, row + cursor.offset[operand] + skipped * step, step, m, keeps, to)
-        advance(&job.step.row.outer, 1, &cursor)
-        to += m * wide.conversion.wide_bytes
-        n -= m
-        skipped = 0
-
-
-cdef inline void narrow_row(const Wide* wide, const char* accumulators, Py_ssize_t first, Py_ssize_t n,
-                            char* row) noexcept nogil:
-    """Round n accumulators into a row of the result, from its item number `first` on."""
-    cdef const Job* job = wide.job
-    cdef Py_ssize_t step = job.step.row.inner_data
-    cdef Py_ssize_t m, skipped
-    cdef Cursor cursor
-    if job.step.row.outer.n == 1:
-        narrow_items(&wide.conversion, accumulators, n, row + first * step, step)
-        return
-    seek(&job.step.row.outer, first // job.step.row.n_inner, &cursor)
-    skipped = first % job.step.row.n_inner
-    while n > 0:
-        m = min(n, job.step.row.n_inner - skipped)
-        narrow_items(&wide.conversion, accumulators, m, row + cursor.offset[DATA] + skipped * step, step)
-        advance(&job.step.row.outer, 1, &cursor)
-        accumulators += m * wide.conversion.wide_bytes
-        n -= m
-        skipped = 0
-
-
-cdef inline void convert_window(const Window* window, bint stores) noexcept nogil:
+cdef inline void convert_window(Window* window, bint stores) noexcept nogil:
     """Load a window of rows of data into the table, or store it in the result. A signal may stop it."""
     cdef const Wide* wide = window.wide
     cdef const Job* job = wide.job
     cdef const char* data = elements_of_data(job)
-    cdef Py_ssize_t width = wide.conversion.narrow_bytes
+    cdef Py_ssize_t width = job.conversion.narrow_bytes
     cdef Py_ssize_t start = window.first_row * wide.n_items
     cdef Py_ssize_t n = window.n_rows * wide.n_items if wide.is_flat else window.n_rows
     cdef Py_ssize_t i = 0, m
@@ -99,17 +63,17 @@ cdef inline void convert_window(const Window* window, bint stores) noexcept nogi
         if is_interrupted(job.interrupts, m if wide.is_flat else window.n_items):
             return
         if wide.is_flat and stores:
-            narrow_items(&wide.conversion, window.table + i * wide.conversion.wide_bytes, m,
+            narrow_items(&job.conversion, window.table + i * job.conversion.wide_bytes, m, window.signals,
                          job.out + (start + i) * width, width)
         elif wide.is_flat:
-            widen_items(&wide.conversion, data + (start + i) * width, width, m, True,
-                        window.table + i * wide.conversion.wide_bytes)
+            widen_data(&job.conversion, data + (start + i) * width, m, window.table + i * job.conversion.wide_bytes,
+                       &window.signals)
         else:
             if stores:
-                narrow_row(wide, window.table + i * wide.pitch, window.first_item, window.n_items,
+                narrow_row(job, window.table + i * wide.pitch, window.first_item, window.n_items, True,
                            job.out + cursor.offset[DATA])
             else:
-                widen_row(wide, DATA, data + cursor.offset[DATA], window.first_item, window.n_items, True,
+                widen_row(job, DATA, data + cursor.offset[DATA], window.first_item, window.n_items, True,
                           window.table + i * wide.pitch)
             advance(&wide.leading, 1, &cursor)
         i += m
@@ -118,14 +82,15 @@ cdef inline void convert_window(const Window* window, bint stores) noexcept nogi
 cdef inline void store_found(const Window* window) noexcept nogil:
     """Store the rows of a table that has only those with updates."""
     cdef const Wide* wide = window.wide
+    cdef const Job* job = wide.job
     cdef Py_ssize_t i
     cdef Cursor cursor
     for i in range(window.n_rows):
-        if is_interrupted(wide.job.interrupts, window.n_items):
+        if is_interrupted(job.interrupts, window.n_items):
             return
         seek(&wide.leading, window.row_ids[i], &cursor)
-        narrow_row(wide, window.table + i * wide.pitch, window.first_item, window.n_items,
-                   wide.job.out + cursor.offset[DATA])
+        narrow_row(job, window.table + i * wide.pitch, window.first_item, window.n_items, True,
+                   job.out + cursor.offset[DATA])
 
 
 # Apply
@@ -133,6 +98,7 @@ cdef inline void store_found(const Window* window) noexcept nogil:
 cdef inline void find_rows(Window* window, int64_t* offsets, Py_ssize_t n) noexcept nogil:
     """Replace offsets in the result by those in the table. A row that is new there is loaded."""
     cdef const Wide* wide = window.wide
+    cdef const Job* job = wide.job
     cdef uint32_t* numbers = <uint32_t*>window.slots.table
     cdef Py_ssize_t i, slot
     cdef Cursor cursor
@@ -143,7 +109,7 @@ cdef inline void find_rows(Window* window, int64_t* offsets, Py_ssize_t n) noexc
         if numbers[slot] == 0:
             window.row_ids[window.n_rows] = offsets[i] // wide.pitch
             seek(&wide.leading, window.row_ids[window.n_rows], &cursor)
-            widen_row(wide, DATA, elements_of_data(wide.job) + cursor.offset[DATA], window.first_item, window.n_items,
+            widen_row(job, DATA, elements_of_data(job) + cursor.offset[DATA], window.first_item, window.n_items,
                       True, window.table + window.n_rows * wide.pitch)
             window.n_rows += 1
             numbers[slot] = <uint32_t>window.n_rows
@@ -159,39 +125,20 @@ cdef inline void select_rows(const Window* window, int64_t* offsets, Py_ssize_t 
         offsets[i] = offsets[i] if <uint64_t>offsets[i] - low < size else SKIPPED
 
 
-cdef inline void apply_picked(const Window* window, char* to, const int64_t* offsets, const char* updates,
-                              Py_ssize_t update_step, Py_ssize_t n, char* buffer, char* sinks) noexcept nogil:
-    """Widen and apply the rows of a block that are not skipped, some at a time."""
-    cdef const Wide* wide = window.wide
-    cdef int64_t picked[BLOCK]
-    cdef Py_ssize_t batch = min(BUFFER_BYTES // wide.pitch, <Py_ssize_t>BLOCK)
-    cdef Py_ssize_t i = 0, m
-    while i < n:
-        m = 0
-        while i < n and m < batch:
-            if offsets[i] != SKIPPED:
-                widen_row(wide, OTHER, updates + i * update_step, window.first_item, window.n_items, False,
-                          buffer + m * wide.pitch)
-                picked[m] = offsets[i]
-                m += 1
-            i += 1
-        if window.marks.width:
-            mark_block(&window.marks, &window.step, False, to, picked, buffer, NULL, wide.pitch, m, sinks)
-        apply_rows(&window.step, to, picked, buffer, NULL, wide.pitch, m)
-
-
 cdef inline void apply_widened(const Window* window, bint skips, char* to, int64_t* offsets, const char* updates,
                                Py_ssize_t update_step, Py_ssize_t n, char* buffer, char* sinks) noexcept nogil:
-    """Widen the updates of a block and apply them at to + offsets."""
+    """Widen the updates of a block, elements or short rows, and apply them at to + offsets."""
     cdef const Wide* wide = window.wide
+    cdef const Job* job = wide.job
     cdef Py_ssize_t i
-    if not window.step.by_value and not wide.rows_are_adjacent:
-        apply_picked(window, to, offsets, updates, update_step, n, buffer, sinks)
-        return
+    if wide.n_items > 1:
+        for i in range(n):
+            if offsets[i] != SKIPPED:
+                prefetch_l1(to + offsets[i])
     if wide.n_items == 1:
-        widen_items(&wide.conversion, updates, update_step, n, False, buffer)
+        widen_items(&job.conversion, updates, update_step, n, False, buffer)
     else:
-        widen_items(&wide.conversion, updates, wide.conversion.narrow_bytes, n * wide.n_items, False, buffer)
+        widen_items(&job.conversion, updates, job.conversion.narrow_bytes, n * wide.n_items, False, buffer)
     if window.marks.width:
         mark_block(&window.marks, &window.step, skips, to, offsets, buffer, NULL, wide.pitch, n, sinks)
     if not window.step.by_value:
@@ -221,7 +168,11 @@ cdef inline void apply_window(Window* window, Py_ssize_t start, Py_ssize_t stop,
     # Offsets are relative to the first row of the result, so pass the address where it would be.
     cdef char* to = <char*>(<size_t>window.table - <size_t>(window.first_row * wide.pitch))
     cdef const char* updates
-    cdef Py_ssize_t n
+    # Rows are picked from several blocks, so that the prefetch rarely starts anew.
+    cdef bint picks = not window.step.by_value and not wide.rows_are_adjacent
+    cdef int64_t picked[PICKED]
+    cdef int64_t update_offsets[PICKED]
+    cdef Py_ssize_t n, i, n_picked = 0
     start_sinks(sinks, BLOCK)
     status[0] = OK
     seek(&wide.walk, start, &cursor)
@@ -241,8 +192,18 @@ cdef inline void apply_window(Window* window, Py_ssize_t start, Py_ssize_t stop,
             find_rows(window, offsets, n)
         elif selects:
             select_rows(window, offsets, n)
-        apply_widened(window, skips, to, offsets, updates, update_step, n, buffer, sinks)
         start += n
+        if not picks:
+            apply_widened(window, skips, to, offsets, updates, update_step, n, buffer, sinks)
+            continue
+        for i in range(n):
+            picked[n_picked] = offsets[i]
+            update_offsets[n_picked] = updates - job.updates + i * update_step
+            n_picked += offsets[i] != SKIPPED  # without a branch, which would be mispredicted
+        if n_picked > PICKED - BLOCK or start >= stop:
+            apply_wide_rows(job, &window.step, &window.marks, to, picked, window.first_item, job.updates,
+                            update_offsets, n_picked, buffer, sinks)
+            n_picked = 0
 
 
 cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Window* window) noexcept nogil:
@@ -256,6 +217,7 @@ cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Win
     window.step = wide.step
     window.step.row.n_inner = window.n_items
     window.table = memory
+    window.signals = False
     memory += aligned(wide.table_rows * wide.pitch)
     window.marks = wide.marks
     window.marks.origin = window.first_row * wide.pitch
@@ -332,17 +294,25 @@ cdef inline Py_ssize_t run_windows(Wide* wide, Job* job) noexcept:
     """Run all tasks. Returns OK, NO_MEMORY or the position of the first bad index."""
     cdef Py_ssize_t n_tasks = wide.n_windows * wide.n_pieces
     cdef Py_ssize_t result
+    cdef cnp.ndarray scratch
+    cdef char* memory = NULL
     cdef int n_threads = <int>max(<Py_ssize_t>1, min(<Py_ssize_t>wide.n_threads, n_tasks))
     wide.memory_bytes = aligned(wide.table_rows * wide.pitch) + aligned(wide.table_rows * wide.marks.width)
     if wide.n_slots:
         wide.memory_bytes += aligned(wide.table_rows * sizeof(int64_t)) + aligned(wide.n_slots * SLOT_BYTES)
-    wide.memory = <char*>malloc(n_threads * wide.memory_bytes + CACHE_LINE)
+    if n_threads * wide.memory_bytes < MIN_SCRATCH:
+        memory = <char*>malloc(n_threads * wide.memory_bytes + CACHE_LINE)
+        wide.memory = memory
+    else:
+        scratch = allocate_scratch(n_threads * wide.memory_bytes + CACHE_LINE)
+        wide.memory = NULL if scratch is None else cnp.PyArray_BYTES(scratch)
     if wide.memory == NULL:
         return NO_MEMORY
+    wide.memory = <char*><size_t>aligned(<Py_ssize_t>wide.memory)
     result = begin_writing(job, job.checks_first or n_tasks == 0)
     if result == OK and wide.n_slots:
         copy_data(job)
     if result == OK:
         result = run_tasks(wide, n_tasks, n_threads)
-    free(wide.memory)
+    free(memory)
     return result

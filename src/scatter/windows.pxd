@@ -2,9 +2,9 @@
 #
 #     data ── widen ──> table ── apply widened updates ──> table ── divide means, narrow ──> out
 #
-# The table is bounded. A large result is cut into windows of rows, and long rows into pieces; a task has a table for one
-# piece of one window. It resolves all tuples and applies the updates of its rows, in order; other threads run other
-# tasks. Four ways to cut:
+# The table is bounded. A large result is cut into windows of rows, and long rows into pieces; a task (wide.pxd) has a
+# table for one piece of one window. It resolves all tuples and applies the updates of its rows, in order; other threads
+# run other tasks. Four ways to cut:
 #
 #     UNITS       a window is some units (units.pxd): it takes only their tuples
 #     ROWS        a range of rows
@@ -22,21 +22,20 @@ from common.resolve cimport Tuples, find_trivial
 from common.rows cimport empty_row
 from common.strategies cimport AUTO, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy
 from common.walk cimport DATA, MAX_DIMS, OTHER, Walk, add_axis, finish_walk, is_linear, start_walk
-from scatter.conversions cimport Conversion, pair_of
+from scatter.conversions cimport pair_of
 from scatter.job cimport SCRATCH_BYTES, Job, row_items
 from scatter.marks cimport Marks, describe_marks
 from scatter.reductions cimport Step
 from scatter.units cimport Units
+from scatter.widen cimport BUFFER_BYTES
 
 cdef enum:
-    BUFFER_BYTES = 1 << 13      # of widened updates: L1 holds them and their rows
     UNITS_BYTES = 1 << 17       # of a window of units: L2 holds it
     SPARSE = 8                  # rows per update from which the table has only the rows with updates
     SLOT_BYTES = 12             # of a hash table: a key, and the number of a table's row
 
 cdef struct Wide:
     const Job* job
-    Conversion conversion
     # A tuple's offset is here that of its row in a table with all rows of the result.
     Tuples tuples
     Walk walk
@@ -60,19 +59,15 @@ cdef struct Wide:
     char* memory
     Py_ssize_t memory_bytes     # of a thread
 
-cdef inline Py_ssize_t describe_wide(Wide* wide, const Job* job, TypeCode accumulate, Py_ssize_t width, Kind kind,
-                                     cnp.ndarray indices, tuple arrays, cnp.ndarray updates, cnp.ndarray out, int axis,
-                                     int batch_dims, Mode mode, bint wrap_negative, int row_axis) noexcept:
-    """Describe all but the way to cut. width: bytes of an accumulator. Returns a Status, as `describe` does."""
+cdef inline Py_ssize_t describe_wide(Wide* wide, const Job* job, Kind kind, cnp.ndarray indices, tuple arrays,
+                                     cnp.ndarray updates, cnp.ndarray out, int axis, int batch_dims, Mode mode,
+                                     bint wrap_negative, int row_axis) noexcept:
+    """Describe all but the way to cut. Returns a Status, as `describe` does."""
     cdef cnp.npy_intp shape[MAX_DIMS]
     cdef cnp.ndarray row_ids
     cdef int d, _row_axis, _updates_axis
     cdef Py_ssize_t status
     wide.job = job
-    wide.conversion.pair = pair_of(job.step.type_code, accumulate)
-    wide.conversion.swapped = job.step.swapped
-    wide.conversion.narrow_bytes = job.step.row.item_bytes
-    wide.conversion.wide_bytes = width
     wide.n_items = row_items(job)
     wide.n_rows = 1
     start_walk(&wide.leading)
@@ -93,32 +88,42 @@ cdef inline Py_ssize_t describe_wide(Wide* wide, const Job* job, TypeCode accumu
         return status
     wide.tuples.prefetches = job.tuples.prefetches
     wide.updates_are_linear = is_linear(&wide.walk, OTHER)
-    wide.step.reduction = job.step.reduction
-    wide.step.type_code = accumulate
-    wide.step.swapped = 0
-    wide.step.is_rare = False
-    wide.step.by_value = wide.n_items == 1
-    empty_row(&wide.step.row)
-    wide.step.row.item_bytes = width
+    wide.step = job.wide_step
     return OK
+
+
+cdef inline void describe_accumulators(Job* job, TypeCode accumulate, Py_ssize_t width) noexcept nogil:
+    """accumulate: of the dtype of accumulators; width: bytes of one."""
+    job.conversion.pair = pair_of(job.step.type_code, accumulate)
+    job.conversion.swapped = job.step.swapped
+    job.conversion.narrow_bytes = job.step.row.item_bytes
+    job.conversion.wide_bytes = width
+    job.wide_step.reduction = job.step.reduction
+    job.wide_step.type_code = accumulate
+    job.wide_step.swapped = 0
+    job.wide_step.is_rare = False
+    job.wide_step.by_value = row_items(job) == 1
+    empty_row(&job.wide_step.row)
+    job.wide_step.row.item_bytes = width
+    job.wide_step.row.n_inner = row_items(job)
+    job.wide_step.row.inner_data = width
+    job.wide_step.row.inner_other = width
 
 
 cdef inline void set_pitch(Wide* wide, Py_ssize_t piece_items) noexcept nogil:
     """Cut rows into pieces, which are adjacent in a table."""
     cdef const Job* job = wide.job
-    cdef Py_ssize_t width = wide.conversion.narrow_bytes
+    cdef Py_ssize_t width = wide.job.conversion.narrow_bytes
     cdef int d
     wide.piece_items = piece_items
     wide.n_pieces = (wide.n_items + piece_items - 1) // piece_items
-    wide.pitch = piece_items * wide.conversion.wide_bytes
+    wide.pitch = piece_items * wide.job.conversion.wide_bytes
     for d in range(wide.tuples.k):
         wide.tuples.stride[d] *= wide.pitch
     for d in range(wide.walk.n_dims):
         wide.walk.stride[d][DATA] *= wide.pitch
     find_trivial(&wide.tuples)
     wide.step.row.n_inner = piece_items
-    wide.step.row.inner_data = wide.conversion.wide_bytes
-    wide.step.row.inner_other = wide.conversion.wide_bytes
     describe_marks(&wide.marks, not job.include_self, job.divides, wide.walk.n, wide.pitch)
     wide.is_flat = job.is_contiguous and wide.n_pieces == 1
     wide.rows_are_adjacent = (
@@ -154,7 +159,7 @@ cdef inline bint is_sparse(Wide* wide, bint forced) noexcept nogil:
 
 cdef inline ScatterStrategy choose_cut(Wide* wide, const Units* units, int forced) noexcept nogil:
     """Cut the result into windows and pieces."""
-    cdef Py_ssize_t width = wide.conversion.wide_bytes
+    cdef Py_ssize_t width = wide.job.conversion.wide_bytes
     cdef Py_ssize_t piece = max(<Py_ssize_t>1, min(wide.n_items, BUFFER_BYTES // width))
     cdef Py_ssize_t unit_tuples = units.unit_tuples, per_window, each
     cdef int n_threads = wide.job.n_threads

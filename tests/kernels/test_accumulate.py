@@ -280,13 +280,42 @@ def test_memory_is_bounded(strategy, shape, n):
             assert_same_bits(np.ascontiguousarray(out), expected)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("reduction", ["add", "mean"])
+def test_partition_in_rounds(reduction):
+    """More updates than one round has records for: the tiles are taken in groups, each with all rounds."""
+    rng = np.random.default_rng(0)
+    data, updates = numbers(rng, 12_000_000, np.dtype("f4")), numbers(rng, 6_500_000, np.dtype("f4"))
+    indices = rng.integers(0, 11_000_000, len(updates))
+    options = {"reduction": reduction, "include_self": False}
+    expected = expected_of("axis", data, indices, updates, np.dtype("f8"), **options)
+    for n_threads, out in ((1, None), (3, np.empty_like(data)), (2, data)):
+        with kernels.forced(n_threads):
+            tracemalloc.start()
+            try:
+                status, result = run("axis", data, indices, updates, np.dtype("f8"), out, **options)
+                most = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+        assert status == Status.OK
+        assert ran() == "partition"
+        assert most < (1 << 26) + (5 if reduction == "mean" else 2) * len(data) + (result.nbytes if out is None else 0)
+        assert_same_bits(result, expected)
+    data = np.zeros_like(data)
+    indices[-1] = len(data)
+    with kernels.forced(2):
+        status, _ = run("axis", data, indices, updates, np.dtype("f8"), data, **options)
+    assert status == len(indices) - 1
+    assert not data.any()
+
+
 def ran():
     return ScatterStrategy(kernel.last_strategy()).name.lower()
 
 
 def test_the_strategies_that_are_forced_run():
     rng = np.random.default_rng(0)
-    for strategy in ("serial", "rows", "units"):
+    for strategy in ("serial", "rows", "units", "partition"):
         data, indices, updates, options = problem("elements", rng, np.dtype("f4"), "raise")
         with kernels.forced(2, scatter=strategy):
             run("elements", data, indices, updates, np.dtype("f8"), **options)

@@ -16,8 +16,8 @@ from scatter.reductions cimport Step
 
 cdef enum:
     BUFFER_BYTES = 1 << 13      # of widened updates: L1 holds them and their rows
-    BATCH_BYTES = 1 << 11       # of widened rows
-    AHEAD = 3                   # batches, for the prefetch
+    BATCH_BYTES = 1 << 10       # of widened rows
+    AHEAD = 4                   # batches, for the prefetch
     PREFETCHED = 1 << 10        # bytes of a row
 
 

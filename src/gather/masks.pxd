@@ -91,7 +91,8 @@ cdef inline Py_ssize_t count_true(const uint8_t* mask, Py_ssize_t size, int n_ch
             count_chunk(mask, 0, size, &counts[0])
     else:
         for chunk in prange(n_chunks, num_threads=n_chunks, schedule="static", nogil=True):
-            count_chunk(mask, chunk_start(size, n_chunks, chunk), chunk_start(size, n_chunks, chunk + 1), &counts[chunk])
+            count_chunk(mask, chunk_start(size, n_chunks, chunk), chunk_start(size, n_chunks, chunk + 1),
+                        &counts[chunk])
     for chunk in range(n_chunks):
         total += counts[chunk]
     return total

@@ -388,7 +388,7 @@ cdef inline void widen_items(const Conversion* conversion, const char* items, Py
     """Widen n items that are `step` bytes apart. keeps: signalling NaNs stay signalling."""
     cdef char native[NATIVE_ITEMS * MAX_WORD_BYTES]
     cdef Py_ssize_t width = conversion.narrow_bytes
-    cdef Py_ssize_t i, m
+    cdef Py_ssize_t m
     cdef bint as_halves = conversion.pair == F16_F32 and not keeps and has_f16c()
     if as_halves and step == width and not conversion.swapped:
         widen_halves(items, n, wide)
@@ -431,7 +431,7 @@ cdef inline void narrow_items(const Conversion* conversion, const char* wide, Py
     """Round n items to the narrow type, and write them `step` bytes apart. keeps: signalling NaNs stay signalling."""
     cdef char native[NATIVE_ITEMS * MAX_WORD_BYTES]
     cdef Py_ssize_t width = conversion.narrow_bytes
-    cdef Py_ssize_t i, m
+    cdef Py_ssize_t m
     if conversion.pair == F16_F32 and not keeps and step == width and not conversion.swapped and has_f16c():
         narrow_halves(wide, n, items)
         return

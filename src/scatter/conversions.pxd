@@ -431,7 +431,7 @@ cdef inline void narrow_items(const Conversion* conversion, const char* wide, Py
     """Round n items to the narrow type, and write them `step` bytes apart. keeps: signalling NaNs stay signalling."""
     cdef char native[NATIVE_ITEMS * MAX_WORD_BYTES]
     cdef Py_ssize_t width = conversion.narrow_bytes
-    cdef Py_ssize_t m
+    cdef Py_ssize_t i, m
     if conversion.pair == F16_F32 and not keeps and step == width and not conversion.swapped and has_f16c():
         narrow_halves(wide, n, items)
         return

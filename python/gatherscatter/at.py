@@ -487,10 +487,7 @@ class At:
 
 def _last(index: tuple[Any, ...]) -> tuple[int, Any]:
     """The axis and the item of an index whose other items are full slices in front; (0, None) for another index."""
-    axis = len(index) - 1
-    for item in index:
-        if type(item) is not slice:
-            return (axis, item) if item is index[-1] else (0, None)
-        if item.start is not None or item.stop is not None or item.step is not None:
-            break
-    return 0, None
+    for item in index[:-1]:
+        if type(item) is not slice or item.start is not None or item.stop is not None or item.step is not None:
+            return 0, None
+    return (len(index) - 1, index[-1]) if index else (0, None)

@@ -403,6 +403,15 @@ def test_a_mask_for_the_kernel_is_contiguous():
 # Small calls
 
 
+def test_an_array_may_stand_in_the_index_twice():
+    x, i = np.arange(27.0).reshape(3, 3, 3), np.array([0, 2])
+    for index in ((i, i), (i, slice(None), i), (slice(None), i, i), (i, i, i)):
+        np.testing.assert_array_equal(gs.at(x)[index].get(), x[index], strict=True)
+        expected = x.copy()
+        expected[index] += 1
+        np.testing.assert_array_equal(gs.at(x)[index].add(np.ones(x[index].shape)), expected)
+
+
 @pytest.mark.parametrize("index", [np.array([1, 2]), (slice(None), np.array([1, 2]))], ids=str)
 def test_small_calls_are_not_parsed(index, monkeypatch):
     def parse(*arguments, **options):

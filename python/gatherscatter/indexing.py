@@ -269,13 +269,6 @@ def broadcast(op: Operator, shapes: Sequence[Shape]) -> Shape:
     return tuple(result)
 
 
-def fits(found: Shape, shape: Shape) -> bool:
-    """Whether an array of the first shape broadcasts to the second."""
-    if len(found) > len(shape):
-        return False
-    return all(n == 1 or n == m for n, m in zip(found[::-1], shape[::-1], strict=False))
-
-
 def explain(op: Operator, parsed: Parsed, shape: Shape, mode: str, arrays: Sequence[Any]) -> IndexError | None:
     """The error for the first index out of bounds, or None if there is none.
 

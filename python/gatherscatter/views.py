@@ -6,14 +6,11 @@ is transposed, so that these axes are in front.
 
 from __future__ import annotations
 
-import itertools
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import indexing, memory, threads
-from gatherscatter._kernels.gather import true_elements
+from gatherscatter import indexing
 from gatherscatter.backends.base import Backend
 from gatherscatter.indexing import Parsed, Selector
 from gatherscatter.operators import Operator
@@ -78,8 +75,11 @@ class Call(NamedTuple):
         return self.axis == 0 and self.place > 0 and bool(self.common)
 
     def to_core(self, array: Any) -> Any:
-        """An array of the shape of x[index] as the core has it."""
+        """An array that broadcasts to the shape of x[index], as the core has it."""
+        if not (self.flips or self.is_moved):
+            return array
         xp = np if isinstance(array, np.ndarray) else self.xp  # Dask takes NumPy's arrays
+        array = array if tuple(array.shape) == self.shape else xp.broadcast_to(array, self.shape)
         if self.flips:
             array = xp.flip(array, axis=self.flips)
         return xp.permute_dims(array, inverse(self._order)) if self.is_moved else array
@@ -112,24 +112,21 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any) -
     if parsed.is_apart:
         axis = 0
     elif len(indexed) > 1 and axis and not takes_arrays:  # tuples index leading axes
-        is_one = len(selectors) == 1 and _merged(backend, data, axis, len(indexed)) is not None
+        is_one = len(selectors) == 1 and backend.merged(data, axis, len(indexed)) is not None
         axis = axis if is_one else 0
     order = (*rest[:axis], *indexed, *rest[axis:])
     if order != tuple(range(data.ndim)):
         view = view._replace(order=order)
         data = xp.permute_dims(data, order)
-    sizes = tuple(data.shape[axis : axis + len(indexed)])
     merged = None
     if len(selectors) == 1 and len(indexed) > 1:  # a mask
-        merged = _merged(backend, data, axis, len(indexed))
+        merged = backend.merged(data, axis, len(indexed))
         if merged is not None:
             view = view._replace(shape=tuple(merged.shape), before=tuple(data.shape))
             data = merged
     arrays: list[Any] = []
-    at = 0
     for selector in selectors:
-        arrays += _index_arrays(backend, op, x, selector, sizes[at : at + selector.depth], merged is not None)
-        at += selector.depth
+        arrays += _index_arrays(backend, x, selector, merged is not None)
     common = indexing.broadcast(op, [tuple(array.shape) for array in arrays])
     kept = tuple(rest)
     shape_of = {a: n for a, n in zip(order, view.before or data.shape, strict=True)}
@@ -139,71 +136,23 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any) -
     return Call(backend, op, parsed, x, view, data, tuple(arrays), axis, shape, common, place, flips, takes_arrays)
 
 
-def _merged(backend: Backend, data: Any, axis: int, depth: int) -> Any | None:
-    """Data with adjacent axes as one, if that is possible without a copy, else None."""
-    shape = tuple(data.shape)
-    merged = (*shape[:axis], int(np.prod(shape[axis : axis + depth])), *shape[axis + depth :])
-    if backend.name == "PyTorch":
-        try:
-            return data.view(merged)
-        except RuntimeError:
-            return None
-    if backend.name != "NumPy":
-        return None
-    if data.size:
-        axes = [a for a in range(axis, axis + depth) if shape[a] > 1]
-        for outer, inner in itertools.pairwise(axes):
-            if data.strides[outer] != data.strides[inner] * shape[inner]:
-                return None
-    return data.reshape(merged)
-
-
-def _index_arrays(
-    backend: Backend, op: Operator, x: Any, selector: Selector, sizes: Shape, is_merged: bool
-) -> list[Any]:
+def _index_arrays(backend: Backend, x: Any, selector: Selector, is_merged: bool) -> tuple[Any, ...]:
     """The arrays of integers of a selector, one for each of its axes; for axes that were merged, one."""
     array = selector.array
     if isinstance(array, int):
-        if backend.name in ("NumPy", "Dask"):
-            return [np.asarray(array) if array else _ZERO]
-        return [constant(backend, np.asarray(array), x)]
-    if selector.axis_of_x < 0 and backend.name not in ("NumPy", "Dask"):
-        return [constant(backend, array, x)]
-    if not selector.is_mask:
-        return [array]
-    if len(array.shape) == 0:  # of another library than NumPy
-        return [constant(backend, np.zeros(int(bool(array)), np.int64), x)]
-    if backend.name in ("NumPy", "Dask", "JAX"):
-        flat = _true_elements(np.asarray(array))
-        found = [flat] if is_merged or len(sizes) == 1 else list(np.unravel_index(flat, sizes))
-        return [constant(backend, one, x) for one in found] if backend.name == "JAX" else found
-    xp = backend.namespace(array)
-    return [xp.nonzero(xp.reshape(array, (-1,)))[0]] if is_merged else list(xp.nonzero(array))
+        return (constant(backend, np.asarray(array) if array else _ZERO, x),)
+    if selector.is_mask:
+        found = backend.nonzero(array, is_merged)
+        return tuple([constant(backend, one, x) if isinstance(one, np.ndarray) else one for one in found])
+    return (constant(backend, array, x) if selector.axis_of_x < 0 else array,)
 
 
-def constant(backend: Backend, value: Any, like: Any) -> Any:
-    """A NumPy array or a list as an array of a library, never a traced one: its indices are then known to be right."""
-    if backend.name == "JAX":
-        with sys.modules["jax"].ensure_compile_time_eval():
-            return backend.asarray(value, like)
-    return backend.asarray(value, like)
-
-
-def _true_elements(mask: Any) -> Any:
-    """The row-major numbers of a mask's true elements. A mask that is not contiguous is copied piece by piece."""
-    if mask.flags.c_contiguous or mask.size <= _PIECE:
-        return true_elements(np.ascontiguousarray(mask), memory.empty, threads.limit)
-    width = mask.size // len(mask)
-    n = max(_PIECE // width, 1)
-    dtype = np.int32 if mask.size < 1 << 31 else np.int64
-    found = [
-        _true_elements(mask[start : start + n]).astype(dtype) + dtype(start * width) for start in range(0, len(mask), n)
-    ]
-    return np.concatenate(found)
-
-
-# Elements of a mask that is not contiguous, of which so many are copied at a time.
-_PIECE = 1 << 16
+def constant(backend: Backend, array: Any, like: Any) -> Any:
+    """A NumPy array as indices for a backend, known in a trace as well."""
+    if backend.takes_numpy_indices:
+        return array
+    with backend.constants():
+        return backend.asarray(array, like)
 
 
 def inverse(order: Shape) -> Shape:

@@ -1,5 +1,6 @@
 """`at` on NumPy arrays, beside NumPy's own indexing and the loop over the indexed shape."""
 
+import sys
 import tracemalloc
 
 import gatherscatter as gs
@@ -199,7 +200,7 @@ def test_negative_indices_are_out_of_bounds_if_asked_for():
     np.testing.assert_array_equal(gs.at(x)[-1:, 1].get(wrap_negative_indices=False), [4])
     np.testing.assert_array_equal(gs.at(x)[-1].set(0, wrap_negative_indices=False, mode="drop"), x)
     for index in (-1, [-1], (0, [-1]), ([0], [-1])):
-        with pytest.raises(IndexError, match=r"wrap_negative_indices=False takes no negative index"):
+        with pytest.raises(IndexError, match=r"with wrap_negative_indices=False a negative index is out of bounds"):
             gs.at(x)[index].get(wrap_negative_indices=False)
 
 
@@ -217,6 +218,24 @@ def test_updates_are_cast_by_same_kind():
     for updates in (np.ones(2), 2.5, [2.5, 1.0], np.float32(1)):
         with pytest.raises(TypeError, match=r"^at: updates"):
             gs.at(np.zeros(3, int))[1:].add(updates)
+
+
+def test_an_array_of_rank_0_is_a_scalar():
+    x = np.zeros(3, "f4")
+    for updates in (1.5, np.float64(1.5), np.array(1.5)):
+        np.testing.assert_array_equal(gs.at(x)[1:].add(updates), np.array([0, 1.5, 1.5], "f4"), strict=True)
+        np.testing.assert_array_equal(gs.at(x)[1:].subtract(updates), np.array([0, -1.5, -1.5], "f4"), strict=True)
+    for updates in (np.float64(1e300), np.array(1e300)):
+        with pytest.raises(TypeError, match=r"at: updates=.*1e\+300\) cannot be held by x's dtype float32"):
+            gs.at(x)[1:].add(updates)
+    assert gs.at(np.zeros(2, "U3"))[1:].set(np.array("ab")).tolist() == ["", "ab"]
+    assert gs.at(np.zeros(2, object))[1:].set(np.array(2)).tolist() == [0, 2]
+
+
+def test_lists_of_large_integers():
+    large = [1, 2**63 + 1]  # of which NumPy makes floats
+    assert gs.at(np.zeros(2, "u8"))[:].set(large).tolist() == large
+    assert gs.at(np.zeros(2, "u8"))[:].subtract(large).tolist() == [2**64 - 1, 2**63 - 1]
 
 
 def test_subtract_wraps_around():
@@ -263,6 +282,45 @@ def test_out_may_be_what_is_read():
     np.testing.assert_array_equal(x, [5, 6, 5, 4, 3, 3])
     gs.at(x)[::2].set(x[3:], out=x[:])  # another view of the same elements
     np.testing.assert_array_equal(x, [4, 6, 3, 4, 3, 3])
+
+
+def test_out_may_share_memory_with_a_part_of_x():
+    for index in (slice(2, 5), np.array([4, 2, 3]), slice(None, None, -1), np.arange(10) % 3 == 0):
+        memory = np.arange(20)
+        x, out = memory[:10], memory[5:15]
+        expected = loop(x, index, 7, "add")
+        assert gs.at(x)[index].add(7, out=out) is out
+        np.testing.assert_array_equal(out, expected)
+    memory = np.arange(20)
+    x, out = memory[:10], memory[5:15].reshape(2, 5)
+    index = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 9]])
+    expected = x[index]
+    np.testing.assert_array_equal(gs.at(x)[index].get(out=out), expected)
+
+
+@pytest.mark.parametrize("index", [[2, 0], (slice(1, None), [2, 0]), ([1, 0], [2, 0]), (..., -1), slice(1, 2)], ids=str)
+@pytest.mark.parametrize("shares", [True, False])
+def test_out_is_written_in_one_step(index, shares, monkeypatch):
+    """An exception of a signal's handler comes between two steps in Python, so one of them writes to `out`."""
+    steps = []
+    x = np.arange(12.0).reshape(3, 4)
+    out = x if shares else np.zeros_like(x)
+    known = [out.tobytes()]
+
+    def trace(frame, event, argument):
+        if out.tobytes() != known[-1]:
+            known.append(out.tobytes())
+            steps.append(frame.f_code.co_name)
+        return trace
+
+    expected = loop(x, index, 0.5, "subtract") if not isinstance(index, slice) else x - [[0], [0.5], [0]]
+    sys.settrace(trace)
+    try:
+        gs.at(x)[index].subtract(0.5, out=out)
+    finally:
+        sys.settrace(None)
+    np.testing.assert_array_equal(out, expected)
+    assert len(known) <= 2, steps
 
 
 def test_read_only_arrays():
@@ -323,7 +381,7 @@ def test_masks_take_memory_for_what_they_pick():
 
 @pytest.mark.parametrize("index", ["mask", "axis", "slice"])
 def test_masks_that_are_copied_piece_by_piece(index, monkeypatch):
-    monkeypatch.setattr("gatherscatter.views._PIECE", 7)
+    monkeypatch.setattr("gatherscatter.backends.numpy._PIECE", 7)
     x = np.arange(360).reshape(3, 4, 30)
     mask = x[0] % 3 > 0
     mask[:2] = False

@@ -102,6 +102,40 @@ def test_errors_name_the_whole_index(library):
         gs.at(asarray(X))[1:].add(asarray(np.zeros(2)))
 
 
+@pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "dask"])  # whose masks are not known
+def test_masks_of_rank_0(library):
+    asarray, asnumpy = LIBRARIES[library]
+    x = asarray(X)
+    for flag in (True, False):
+        np.testing.assert_array_equal(asnumpy(gs.at(x)[asarray(np.array(flag))].get()), X[flag], strict=True)
+        found = gs.at(x)[:, asarray(np.array(flag)), asarray(ROWS[:1])].add(1.0)
+        np.testing.assert_array_equal(asnumpy(found), loop(X, (slice(None), flag, ROWS[:1]), 1.0, "add"))
+
+
+def test_a_number_in_an_array(library):
+    asarray, asnumpy = LIBRARIES[library]
+    x, expected = X.astype("f4"), np.where(np.arange(3)[:, None, None] > 0, X - 1.5, X).astype("f4")
+    given = (1.5, np.float64(1.5), np.array(1.5), *([asarray(np.array(1.5))] if library != "dask" else []))
+    for updates in given:
+        np.testing.assert_array_equal(asnumpy(gs.at(asarray(x))[1:].subtract(updates)), expected, strict=True)
+        np.testing.assert_array_equal(asnumpy(gs.at(asarray(x))[1:].add(updates)), 2 * x - expected)
+    with pytest.raises(TypeError, match=r"at: updates=.*1e\+300\) cannot be held by x's dtype .*float32"):
+        gs.at(asarray(x))[1:].add(np.array(1e300))
+
+
+@pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "jax"])  # which has no uint64 by default
+def test_index_arrays_of_two_dtypes_wrap_around(library):
+    asarray, asnumpy = LIBRARIES[library]
+    far = np.array([2**63, 2**63 + 5, 2**64 - 1, 7], "u8")
+    for data in (asarray(X), asarray(X).requires_grad_() if library == "torch" else asarray(X)):
+        found = gs.at(data)[asarray(far), :, asarray(COLUMNS[:1])].get(mode="wrap")
+        found = found.detach() if library == "torch" else found
+        np.testing.assert_array_equal(asnumpy(found), X[(far % np.uint64(3)).astype(int), :, 3])
+        found = gs.at(data)[asarray(far), :, asarray(COLUMNS[:1])].get(mode="clip")
+        found = found.detach() if library == "torch" else found
+        np.testing.assert_array_equal(asnumpy(found), X[[2, 2, 2, 2], :, 3])
+
+
 @pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("package", ["torch", "array_api_strict"])
 def test_out(package, name):
@@ -165,6 +199,35 @@ def test_torch_out_takes_no_gradient():
                 call(gs.at(x)[index])
         with pytest.raises(RuntimeError, match="at: out requires grad, and autograd cannot"):
             gs.at(x.detach())[index].set(1.0, out=x)
+
+
+def test_torch_out_takes_no_gradient_of_wide_updates():
+    import torch
+
+    x, updates = torch.zeros(3, 4), torch.ones(2, 4, requires_grad=True)
+    options = {"accumulate_dtype": "float64"}
+    for call in (
+        lambda out: gs.at(x)[1:].add(updates, **options, out=out),
+        lambda out: gs.scatter(x, [0, 1], updates, reduction="add", **options, out=out),
+    ):
+        for out in (x, torch.zeros(3, 4)):
+            with pytest.raises(RuntimeError, match="updates requires grad, and autograd cannot differentiate"):
+                call(out)
+            assert not out.any()
+            assert not out.requires_grad
+
+
+def test_torch_index_arrays():
+    import torch
+
+    x = torch.from_numpy(X)
+    for index in (np.array([2, 0], ">i4"), np.array([2, 0])[::-1], np.array([True, False, True])[::-1]):
+        np.testing.assert_array_equal(gs.at(x)[index].get().numpy(), X[index])
+    np.testing.assert_array_equal(gs.at(x)[torch.tensor([1, 0, 1], dtype=torch.uint8)].get().numpy(), X[[1, 0, 1]])
+    meta = torch.zeros(3, device="meta")
+    assert gs.at(meta)[meta > 0].set(1.0).shape == (3,)
+    with pytest.raises(NotImplementedError, match="at: how many elements a traced mask picks"):
+        gs.at(meta)[meta > 0].get()
 
 
 COMPILED = {
@@ -261,6 +324,8 @@ def test_dask_is_lazy():
         for array, values in zip(found, expected, strict=True):
             np.testing.assert_array_equal(array.compute(), values)
     np.testing.assert_array_equal(from_dask(gs.at(x)[2:2].set(0.0)), X)
+    with pytest.raises(NotImplementedError, match=r"pass a scalar for updates, or use dask\.array\.where"):
+        gs.at(x)[x[:, 0, 0] > 3, np.array([0, 1])].set(0.0)
     with pytest.raises(NotImplementedError, match=r"a Dask mask picks .*; use dask.array.where\(mask, x, fill_value\)"):
         gs.at(x)[x > 20].get()
     with pytest.raises(NotImplementedError, match="out="):

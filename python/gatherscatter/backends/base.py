@@ -7,11 +7,14 @@ entry point's name is the top-level package of the array class.
 
 from __future__ import annotations
 
+import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gatherscatter import errors, values
+from gatherscatter.errors import indexing as messages
 from gatherscatter.operators import Operator
 from gatherscatter.plan import Plan
 from gatherscatter.reductions import REDUCTIONS, holding_dtypes, takes, wider_dtypes
@@ -27,7 +30,15 @@ _READ: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": co
 
 def fits(found: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether an array of shape `found` broadcasts to `shape`."""
-    return len(found) <= len(shape) and all(n in (1, m) for n, m in zip(found[::-1], shape[::-1], strict=False))
+    return len(found) <= len(shape) and all(
+        n == 1 or n == m  # not `in`, which compares no symbolic sizes
+        for n, m in zip(found[::-1], shape[::-1], strict=False)
+    )
+
+
+def merged_shape(shape: tuple[int, ...], axis: int, depth: int) -> tuple[int, ...]:
+    """A shape with `depth` adjacent axes as one."""
+    return (*shape[:axis], math.prod(shape[axis : axis + depth]), *shape[axis + depth :])
 
 
 class Backend:
@@ -41,11 +52,27 @@ class Backend:
         The public name of its array class.
     mixes_with : tuple of str
         Names of backends whose arrays may be mixed with its own in one call, which this backend then runs.
+    writes_views : bool
+        Whether basic indexing, a reshape without a copy and a permutation of axes give views, and a write to a view
+        changes its array. For `at`, as are the next.
+    takes_numpy_indices : bool
+        Whether `gather` and `scatter` take NumPy arrays as indices.
+    has_negative_steps : bool
+        Whether its slices may have negative steps.
+    where_name : str
+        The public name of its function ``where``, for messages.
+    unknown_name : str
+        What an array for which `is_unknown` holds is called in messages.
     """
 
     name: ClassVar[str]
     array_name: ClassVar[str] = "array"
     mixes_with: ClassVar[tuple[str, ...]] = ()
+    writes_views: ClassVar[bool] = False
+    takes_numpy_indices: ClassVar[bool] = False
+    has_negative_steps: ClassVar[bool] = True
+    where_name: ClassVar[str] = "where"
+    unknown_name: ClassVar[str] = "traced"
 
     # Recognising and converting arguments
 
@@ -123,13 +150,13 @@ class Backend:
         result = self.scatter(
             self.astype(data, wide), indices, self.astype(updates, wide), plan._replace(accumulate_dtype=""), None
         )
-        return self.deliver(self.astype(result, data.dtype), out)
+        return self.deliver(plan, self.astype(result, data.dtype), out)
 
-    def deliver(self, result: Any, out: Any) -> Any:
-        """The result; if `out` is given, copy the result to it and return it."""
+    def deliver(self, plan: Plan, result: Any, out: Any) -> Any:
+        """The result; if `out` is given, copy the result to it and return it. `check_out` has found it to be right."""
         if out is None:
             return result
-        out[...] = result
+        self.plain(out)[...] = result
         return out
 
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Any | None:
@@ -167,6 +194,53 @@ class Backend:
             return array.item() if hasattr(array, "item") else _READ[errors.kind_of(array.dtype)](array)
         except (KeyError, TypeError, ValueError, RuntimeError):  # not a number; traced
             return None
+
+    # For `at`
+
+    def is_unknown(self, array: Any) -> bool:
+        """Whether the elements of an array are known only after the call: it is traced or lazy."""
+        return False
+
+    def as_numpy(self, array: Any) -> values.Array | None:
+        """The elements as a NumPy array; None if they cannot be read now."""
+        try:
+            found = np.asarray(array)
+        except (AttributeError, RuntimeError, TypeError, ValueError):
+            return None
+        return None if found.dtype == object else found
+
+    def constants(self) -> AbstractContextManager[Any]:
+        """A context in which arrays made from known values are known too, in a trace as well."""
+        return nullcontext()
+
+    def nonzero(self, mask: Any, flat: bool) -> tuple[Any, ...]:
+        """The positions of a mask's true elements: an index array for each axis, of this library or of NumPy.
+
+        flat: one index array, of their row-major numbers.
+        """
+        xp = self.namespace(mask)
+        found: tuple[Any, ...] = xp.nonzero(xp.reshape(mask, (-1,)) if flat else mask)
+        return found
+
+    def merged(self, array: Any, axis: int, depth: int) -> Any | None:
+        """A view of an array with `depth` adjacent axes as one; None if that would take a copy."""
+        return None
+
+    def copied(self, array: Any, key: tuple[Any, ...]) -> Any | None:
+        """A new array with the elements that a basic index picks, to which a scatter may be written in place.
+
+        None if there is no such array, or if a gradient or a trace could not see how the result is made. A gather or
+        `replaced` then makes the result.
+        """
+        return None
+
+    def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Any:
+        """A copy of an array in which the part that a basic index picks is replaced."""
+        if not hasattr(type(array), "__setitem__"):
+            raise messages.not_writable(plan.operator, array)
+        result = self.namespace(array).asarray(array, copy=True)
+        result[key] = part
+        return result
 
     # Properties of arrays
 

@@ -30,6 +30,7 @@ class CuPyBackend(TableBackend):
 
     name = "CuPy"
     array_name = "cupy.ndarray"
+    where_name = "cupy.where"
     native = frozenset(("add", "mul", "max", "min"))
     makes_complex = True
     takes_along_axes = True
@@ -109,6 +110,10 @@ class CuPyBackend(TableBackend):
         if dtype.itemsize == 16:  # no atomic operations on 16 bytes either
             return sorting.combine(xp, table, rows, updates, cupy.multiply, include_self=True)
         return _run(_combining(reduction, dtype.itemsize), table, rows, updates)
+
+    def as_numpy(self, array: Any) -> values.Array | None:
+        result: values.Array = cupy.asnumpy(array)
+        return result
 
     def make_complex(self, real: Any, imag: Any) -> Any:
         parts = cupy.stack([real, imag], axis=-1)

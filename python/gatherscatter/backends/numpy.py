@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from functools import lru_cache
 from typing import Any
@@ -10,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter import errors, memory, threads, values
-from gatherscatter._kernels.gather import try_gather
+from gatherscatter._kernels.gather import true_elements, try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels, references
-from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
+from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, merged_shape
 from gatherscatter.operators import ARRAYS, AXIS, Operator
 from gatherscatter.plan import Plan
 
@@ -23,12 +24,18 @@ Indices = kernels.Indices
 # max_work of numpy.shares_memory. (Any: NumPy's stubs accept only -1 and 0.)
 _OVERLAP_WORK: Any = 10_000
 
+# Elements of a mask that is not contiguous, of which so many are copied at a time.
+_PIECE = 1 << 16
+
 
 class NumPyBackend(Backend):
     """Arrays of NumPy, and calls with lists and scalars only."""
 
     name = "NumPy"
     array_name = "numpy.ndarray"
+    writes_views = True
+    takes_numpy_indices = True
+    where_name = "numpy.where"
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, np.ndarray)
@@ -41,6 +48,10 @@ class NumPyBackend(Backend):
 
     def plain(self, array: Any) -> Any:
         return array if type(array) is np.ndarray else np.asarray(array)
+
+    def numpy_dtype(self, array: Any) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = array.dtype
+        return dtype
 
     def from_numpy(self, array: Array, like: Any) -> Array:
         return array
@@ -110,6 +121,10 @@ class NumPyBackend(Backend):
     def value_of(self, array: Any) -> Any:
         return array[()]
 
+    def astype(self, array: Any, dtype: Any) -> Array:
+        result: Array = array.astype(dtype, copy=False)  # NumPy 2.0 has no astype function
+        return result
+
     def as_updates(self, plan: Plan, updates: Any, data: Array) -> Array:
         return values.updates(plan.operator, updates, plan.shape, data.dtype)
 
@@ -118,21 +133,60 @@ class NumPyBackend(Backend):
 
     def _checked_out(self, plan: Plan, out: Any, data: Array, shape: tuple[int, ...]) -> Array:
         """The array that is written for `out`, which may be of a subclass."""
+        self.check_out(plan, out, data, shape)
+        target: Array = self.plain(out)
+        return target
+
+    def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
         if is_masked(out):
             raise errors.out_type(plan.operator, out, self.array_name)
-        target: Array = self.plain(out) if self.owns(out) else out
-        self.check_out(plan, target, data, shape)
-        if not target.flags.writeable:
+        super().check_out(plan, self.plain(out) if self.owns(out) else out, data, shape)
+        if not out.flags.writeable:
             raise errors.out_read_only(plan.operator)
-        return target
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
         """NumPy has one device."""
+
+    # For `at`
+
+    def nonzero(self, mask: Any, flat: bool) -> tuple[Any, ...]:
+        found = _true_elements(mask)
+        return (found,) if flat or mask.ndim == 1 else np.unravel_index(found, mask.shape)
+
+    def merged(self, array: Any, axis: int, depth: int) -> Array | None:
+        shape = array.shape
+        if array.size:
+            axes = [a for a in range(axis, axis + depth) if shape[a] > 1]
+            for outer, inner in itertools.pairwise(axes):
+                if array.strides[outer] != array.strides[inner] * shape[inner]:
+                    return None
+        result: Array = array.reshape(merged_shape(shape, axis, depth))
+        return result
+
+    def copied(self, array: Any, key: tuple[Any, ...]) -> Array:
+        part = array[key]
+        result = memory.empty(part.shape, part.dtype)
+        result[...] = part
+        return result
 
 
 @lru_cache(maxsize=256)  # NumPy makes the name anew each time, which takes as long as a small call
 def _name(dtype: np.dtype[Any]) -> str:
     return "str" if dtype.kind in "USOT" else str(dtype.name)
+
+
+def _true_elements(mask: Array) -> Array:
+    """The row-major numbers of a mask's true elements. A mask that is not contiguous is copied piece by piece."""
+    if mask.flags.c_contiguous or mask.size <= _PIECE:
+        found: Array = true_elements(np.ascontiguousarray(mask), memory.empty, threads.limit)
+        return found
+    width = mask.size // len(mask)
+    n = max(_PIECE // width, 1)
+    dtype = np.dtype(np.int32 if mask.size < 1 << 31 else np.int64)
+    return np.concatenate([
+        _true_elements(mask[start : start + n]).astype(dtype) + dtype.type(start * width)
+        for start in range(0, len(mask), n)
+    ])  # fmt: skip
 
 
 def _gather(data: Array, indices: Indices, plan: Plan, fill: Array | None) -> Array:

@@ -88,7 +88,7 @@ class TableBackend(Backend):
         if out is not None:
             self.check_out(plan, out, data, plan.shape)
         fill = self.element(plan, "fill_value", fill_value, data) if plan.mode == "fill" else None
-        return self.deliver(self.read(data, indices, fill, plan), out)
+        return self.deliver(plan, self.read(data, indices, fill, plan), out)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """Check the arguments, then `resolve` and `write`."""
@@ -99,7 +99,7 @@ class TableBackend(Backend):
         if out is not None:
             self.check_out(plan, out, data, plan.data)
         rows, _ = self.resolve(indices, plan)
-        return self.deliver(self.write(data, rows, updates, plan), out)
+        return self.deliver(plan, self.write(data, rows, updates, plan), out)
 
     def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
         """Check the dtype and device of indices."""

@@ -76,13 +76,15 @@ def out_of_bounds(
     )
 
 
-def unknown_mask(op: Operator, backend: str, where: str) -> NotImplementedError:
+def unknown_mask(op: Operator, kind: str, where: str) -> NotImplementedError:
+    """`kind`: the word for masks of which no element is known at the call. `where`: the library's function."""
     if op.scatters:
         fix = f"pass a scalar for {op.updates}, or use {where}(mask, {op.updates}, {op.data})"
     else:
         fix = f"use {where}(mask, {op.data}, fill_value), or pass integers"
-    what = "a Dask mask" if backend == "Dask" else "a traced mask"
-    return NotImplementedError(f"{op.name}: how many elements {what} picks is not known at the call; {fix}")
+    return NotImplementedError(
+        f"{op.name}: how many elements {a(f'{kind} mask')} picks is not known at the call; {fix}"
+    )
 
 
 def updates_broadcast(op: Operator, found: Sequence[int], expected: Sequence[int]) -> ValueError:

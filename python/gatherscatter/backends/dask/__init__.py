@@ -19,6 +19,7 @@ from gatherscatter import errors, values
 from gatherscatter.backends.base import Backend
 from gatherscatter.backends.dask import graphs, tasks
 from gatherscatter.backends.dask.layout import Axes
+from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.plan import Plan
 
 
@@ -28,6 +29,10 @@ class DaskBackend(Backend):
     name = "Dask"
     array_name = "dask.array.Array"
     mixes_with = ("NumPy",)
+    takes_numpy_indices = True
+    has_negative_steps = False
+    where_name = "dask.array.where"
+    unknown_name = "Dask"
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, da.Array)
@@ -102,6 +107,25 @@ class DaskBackend(Backend):
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
         raise errors.cannot(self.name, plan.operator, "out=", "a Dask array is computed later; use what is returned")
+
+    # For `at`
+
+    def is_unknown(self, array: Any) -> bool:
+        return isinstance(array, da.Array)
+
+    def as_numpy(self, array: Any) -> values.Array | None:
+        """Nothing is computed at the call."""
+        return array if isinstance(array, np.ndarray) else None
+
+    def nonzero(self, mask: Any, flat: bool) -> tuple[Any, ...]:
+        return NUMPY.nonzero(mask, flat)  # others are unknown
+
+    def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Any:
+        if 0 in part.shape:  # which Dask's assignment refuses
+            return array
+        result = array.copy()
+        result[key] = part
+        return result
 
     def _check(self, plan: Plan, data: Any, indices: Any, out: Any) -> None:
         if out is not None:

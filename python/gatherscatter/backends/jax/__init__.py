@@ -7,10 +7,12 @@ JAX's transformations apply; a gradient outside of a compiled program reaches th
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from gatherscatter import errors, threads, values
@@ -19,6 +21,7 @@ from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.base import GatherOptions, ScatterOptions
 from gatherscatter.backends.jax import calls, eager, primitives
 from gatherscatter.backends.jax.programs import JAXTable
+from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
 
@@ -28,6 +31,8 @@ _SMALL = 4096
 
 class JAXBackend(JAXTable):
     """Arrays of JAX, traced ones included."""
+
+    where_name = "jax.numpy.where"
 
     def asarray(self, value: Any, like: Any) -> Array:
         return jnp.asarray(value)
@@ -46,7 +51,7 @@ class JAXBackend(JAXTable):
     # Small calls
 
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Array | None:
-        shared = None if out is not None else eager.share(data, indices)
+        shared = None if out is not None or op.kind == ARRAYS else eager.share(data, indices)
         if shared is None or data.size > _SMALL or indices.size > _SMALL:
             return None
         source, index = shared.arrays
@@ -57,7 +62,9 @@ class JAXBackend(JAXTable):
         self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Array | None:
         is_array = isinstance(updates, Array)
-        shared = None if out is not None else eager.share(data, indices, *((updates,) if is_array else ()))
+        shared = None
+        if out is None and op.kind != ARRAYS:
+            shared = eager.share(data, indices, *((updates,) if is_array else ()))
         if shared is None or data.size > _SMALL:
             return None
         source, index, update = shared.arrays if is_array else (*shared.arrays, updates)
@@ -142,6 +149,22 @@ class JAXBackend(JAXTable):
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
         """Not checked: JAX raises an error if devices differ, and traced arrays have none."""
+
+    # For `at`
+
+    def is_unknown(self, array: Any) -> bool:
+        return _is_traced(array)
+
+    def constants(self) -> AbstractContextManager[Any]:
+        context: AbstractContextManager[Any] = jax.ensure_compile_time_eval()
+        return context
+
+    def nonzero(self, mask: Any, flat: bool) -> tuple[Any, ...]:
+        return NUMPY.nonzero(np.asarray(mask), flat)
+
+    def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Array:
+        result: Array = array.at[key].set(part)
+        return result
 
 
 def _is_traced(*arrays: Any) -> bool:

@@ -19,7 +19,7 @@ from gatherscatter import errors, threads, values
 from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
-from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
+from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import autograd, memory, operators, small
 from gatherscatter.operators import ARRAYS, Operator
@@ -37,6 +37,9 @@ class TorchBackend(Backend):
 
     name = "PyTorch"
     array_name = "torch.Tensor"
+    writes_views = True
+    has_negative_steps = False
+    where_name = "torch.where"
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, Tensor)
@@ -48,6 +51,8 @@ class TorchBackend(Backend):
         return str(array.dtype).rpartition(".")[2]
 
     def asarray(self, value: Any, like: Any) -> Tensor:
+        if isinstance(value, np.ndarray) and not torch.compiler.is_compiling():
+            value = np.require(value, value.dtype.newbyteorder("="), ("C", "W"))  # what as_tensor takes
         return torch.as_tensor(value, device=like.device)
 
     def numpy_dtype(self, array: Any) -> np.dtype[Any]:
@@ -190,8 +195,12 @@ class TorchBackend(Backend):
         call = self.scatter if self.takes_arrays(data, *each, updates, out) else super().scatter_wide
         return call(data, indices, updates, plan, out)
 
-    def deliver(self, result: Any, out: Any) -> Any:
-        return result if out is None else out.copy_(result)
+    def deliver(self, plan: Plan, result: Any, out: Any) -> Any:
+        if out is None:
+            return result
+        if result.requires_grad and memory.is_recording():
+            raise errors.out_gradient(plan.operator, "updates")
+        return out.copy_(result)
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
         super().check_out(plan, out, data, shape)
@@ -210,6 +219,28 @@ class TorchBackend(Backend):
 
     def astype(self, array: Any, dtype: Any) -> Tensor:
         result: Tensor = array.to(dtype)
+        return result
+
+    # For `at`
+
+    def is_unknown(self, array: Any) -> bool:
+        return torch.compiler.is_compiling() or bool(array.is_meta)
+
+    def as_numpy(self, array: Any) -> values.Array | None:
+        return super().as_numpy(array.detach().cpu())
+
+    def merged(self, array: Any, axis: int, depth: int) -> Tensor | None:
+        try:
+            result: Tensor = array.view(merged_shape(tuple(array.shape), axis, depth))
+        except RuntimeError:
+            return None
+        return result
+
+    def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Tensor:
+        if memory.is_transformed():  # torch.func.vmap, which cannot write a mapped part to a tensor that is not
+            return _in_place_of(array.to(part.dtype), key, part, 0)
+        result: Tensor = array.to(part.dtype, copy=True)
+        result[key] = part
         return result
 
     def _check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
@@ -272,6 +303,20 @@ def _autocast(data: Tensor, updates: Tensor) -> tuple[Tensor, Tensor]:
         return data, updates
     wide = torch.promote_types(data.dtype, updates.dtype)
     return data.to(wide), updates.to(wide)
+
+
+def _in_place_of(x: Tensor, key: tuple[Any, ...], part: Tensor, axis: int) -> Tensor:
+    """A tensor like x, with the part that a basic index picks replaced, without a write. axis: to go on from."""
+    while axis < len(key) and key[axis] == slice(None):
+        axis += 1
+    if axis == len(key):
+        return part
+    item, front = key[axis], key[:axis]
+    if isinstance(item, int):
+        inner = _in_place_of(x[(*front, item)], (*front, *key[axis + 1 :]), part, axis)
+        return torch.select_scatter(x, inner, axis, item)
+    inner = _in_place_of(x[(*front, item)], (*front, slice(None), *key[axis + 1 :]), part, axis + 1)
+    return torch.slice_scatter(x, inner, axis, item.start, item.stop, item.step or 1)
 
 
 def _check_layout(op: Operator, **arguments: Any) -> None:

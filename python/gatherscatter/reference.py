@@ -135,7 +135,8 @@ def combine(data: Array, updates: Any, pairs: Pairs, reduction: str, include_sel
     if wide is not None:
         if isinstance(updates, np.ndarray):
             updates = updates.astype(wide)
-        return combine(data.astype(wide), updates, pairs, reduction, include_self, None).astype(data.dtype)
+        with np.errstate(over="ignore"):  # infinity, as in the sums of the dtype itself
+            return combine(data.astype(wide), updates, pairs, reduction, include_self, None).astype(data.dtype)
     result = np.array(data, data.dtype, order="C")
     record = REDUCTIONS[reduction]
     if not isinstance(updates, np.ndarray):

@@ -75,7 +75,8 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
                 held = _finite(cast)
         elif kind in "fc" and target in ("fc" if kind == "f" else "c"):
             cast = array.astype(dtype)
-            held = bool(np.all(np.isfinite(cast.astype(array.dtype)) | ~np.isfinite(array)))
+            back = cast if target == "c" else cast.astype(array.dtype)  # complex to float would warn
+            held = bool(np.all(np.isfinite(back) | ~np.isfinite(array)))
         else:
             try:
                 held = np.result_type(array.dtype, dtype) == np.result_type(dtype, dtype)

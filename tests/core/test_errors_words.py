@@ -50,6 +50,10 @@ NAMES = {
         lambda: gs.scatter_nd(I, U, shape=(3, 5)),
         "scatter_nd: shape= is data.shape here; pass zeros of that size as data, and the values as updates",
     ),
+    "accumulate, an array": (
+        lambda: gs.scatter_nd(D, I, U, accumulate=np.ones(2)),
+        "scatter_nd: accumulate=array([1., 1.]) is reduction='add' here",
+    ),
     "accumulate": (
         lambda: gs.scatter_nd(D, I, U, accumulate=True),
         "scatter_nd: accumulate=True is reduction='add' here",
@@ -80,6 +84,14 @@ POSITIONS = {
     "axis, of NumPy": (
         lambda: gs.gather_elements(D, IE, np.int8(0)),
         "gather_elements: axis is a keyword: pass axis=0",
+    ),
+    "axis, too large to show": (
+        lambda: gs.gather(D, I, 10**5000),
+        "gather: axis is a keyword: pass axis=<int>",
+    ),
+    "PyTorch's order, too large to show": (
+        lambda: gs.gather_elements(D, 10**5000, IE),
+        "gather_elements: axis is a keyword: call gather_elements(data, indices, axis=<int>)",
     ),
     "batch_dims": (lambda: gs.gather_nd(D, I, 0), "gather_nd: batch_dims is a keyword: pass batch_dims=0"),
     "reduction": (lambda: gs.scatter_nd(D, I, 1.0, "sum"), "scatter_nd: reduction is a keyword: pass reduction='add'"),

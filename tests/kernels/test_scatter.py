@@ -228,6 +228,12 @@ class TestShapes:
                 assert result.flags.writeable
         assert data.tolist() == [0, 1, 2, 3, 4]
 
+    def test_lists_of_floats_into_complex_numbers(self):
+        for dtype, value in (("c8", 1.5), ("c16", float("inf")), ("c16", 1e300)):
+            assert gs.scatter(np.zeros(2, dtype), [1], [value]).tolist() == [0, value]
+        with pytest.raises(TypeError, match="a list of float64 values, not all of which"):
+            gs.scatter(np.zeros(2, "c8"), [1], [1e300])
+
     def test_arguments_by_name_and_lists(self):
         assert gs.scatter(data=[0, 0, 0], indices=[2, 0], updates=[5, 6]).tolist() == [6, 0, 5]
         large = gs.scatter(np.zeros(2, "u8"), [0, 1], [2**64 - 1, 1])  # NumPy makes floats of such a list

@@ -126,7 +126,8 @@ def _unknown_name(op: Operator, accepted: Sequence[str], word: str, value: objec
     elif word in _NO_MEANING:
         fix = f"{word}= has no meaning here; call it without"
     elif word == "accumulate" and op.scatters:
-        fix = f"{word}={shown(value)} is reduction={'add' if value else 'none'!r} here"
+        known = isinstance(value, int)  # an array may be neither true nor false
+        fix = f"{word}={shown(value)} is reduction={'add' if not known or value else 'none'!r} here"
     elif word == "inplace" and op.scatters:
         fix = f"{word}= is out= here: pass out=data"
     elif ours in _ELSEWHERE:
@@ -143,13 +144,13 @@ def _by_position(op: Operator, accepted: Sequence[str], given: Sequence[object],
     """The error for options that stand without their names, or for PyTorch's order of arguments."""
     if _is_integer(given[1]) and "axis" in accepted and not _is_integer(positional):
         call = ", ".join(accepted[: len(given)])
-        text = f"axis is a keyword: call {op.name}({call}, axis={given[1]!r})"
+        text = f"axis is a keyword: call {op.name}({call}, axis={shown(given[1])})"
         if op.kind == AXIS:
             text += f"; torch.{op.name} is {op.name}_elements"
         return TypeError(f"{op.name}: {text}")
     found = _option(op, accepted, positional)
     if found:
-        return TypeError(f"{op.name}: {found[0]} is a keyword: pass {found[0]}={found[1]!r}")
+        return TypeError(f"{op.name}: {found[0]} is a keyword: pass {found[0]}={shown(found[1])}")
     names, last = ", ".join(accepted[: len(given) - 1]), accepted[len(given) - 1]
     options = ", ".join(f"{name}=" for name in accepted[len(given) :])
     return TypeError(f"{op.name}: {names} and {last} may stand without a name; pass the others by theirs: {options}")

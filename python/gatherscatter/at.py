@@ -71,6 +71,7 @@ class at:
     """
 
     __slots__ = ("_x",)
+    __iter__ = __contains__ = __reversed__ = None  # without these, Python would try the indices 0, 1, 2, … without end
 
     def __init__(self, x: Any) -> None:
         self._x = x

@@ -128,6 +128,10 @@ class NumPyBackend(Backend):
     def as_updates(self, plan: Plan, updates: Any, data: Array) -> Array:
         return values.updates(plan.operator, updates, plan.shape, data.dtype)
 
+    def negative(self, array: Any) -> Array:
+        """In the array's byte order."""
+        return np.negative(array, out=np.empty_like(array))
+
     def dtype_name(self, array: Any) -> str:
         return _name(array.dtype)
 

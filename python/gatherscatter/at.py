@@ -14,6 +14,7 @@ from gatherscatter import dispatch, indexed, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.indexed import GET, SCATTER
+from gatherscatter.indexing import adjacent
 from gatherscatter.operators import AXIS
 
 __all__ = ["At", "at"]
@@ -174,23 +175,20 @@ class At:
         array([ 0, -1])
         """
         x, index = self._x, self._index
-        if wrap_negative_indices is True:
-            # Fast path: one array, after full slices or none, as `gather` along an axis. What is None breaks a rule.
-            if type(x) is ndarray:
-                axis = 0
-                if type(index) is tuple:
-                    axis, index = _last(index)
-                if type(index) is ndarray:
-                    result = try_gather(AXIS, True, x, index, axis, 0, mode, fill_value, out, threads.limit)
-                    if result is not None:
-                        return result
-            else:
-                backend = dispatch.known.get((type(x), type(index)))
-                if backend is not None:
-                    result = backend.try_gather(GET, x, index, (0, 0, mode, fill_value), out)
-                    if result is not None:
-                        return result
-        return indexed.get(GET, x, self._index, mode, fill_value, wrap_negative_indices, out)
+        # Fast path: arrays that index adjacent axes, in front or after full slices. What is None breaks a rule, or needs
+        # the index to be parsed.
+        if type(x) is ndarray:
+            kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
+            result = try_gather(kind, wrap_negative_indices, x, arrays, axis, 0, mode, fill_value, out, threads.limit)
+            if result is not None:
+                return result
+        elif wrap_negative_indices is True:
+            backend = dispatch.known.get((type(x), type(index)))
+            if backend is not None:
+                result = backend.try_gather(GET, x, index, (0, 0, mode, fill_value), out)
+                if result is not None:
+                    return result
+        return indexed.get(GET, x, index, mode, fill_value, wrap_negative_indices, out)
 
     def set(
         self,
@@ -465,30 +463,19 @@ class At:
         negate: bool = False,
     ) -> Any:
         x, index = self._x, self._index
-        if wrap is True and accumulate_dtype is None and not negate:
+        if accumulate_dtype is None and not negate:
             if type(x) is ndarray:
-                axis = 0
-                if type(index) is tuple:
-                    axis, index = _last(index)
-                if type(index) is ndarray:
-                    result = try_scatter(
-                        AXIS, True, x, index, updates, axis, 0, reduction, mode, include_self, out, threads.limit
-                    )
-                    if result is not None:
-                        return result
-            else:
+                kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
+                result = try_scatter(
+                    kind, wrap, x, arrays, updates, axis, 0, reduction, mode, include_self, out, threads.limit
+                )
+                if result is not None:
+                    return result
+            elif wrap is True:
                 backend = dispatch.known.get((type(x), type(index), type(updates)))
                 if backend is not None:
                     result = backend.try_scatter(SCATTER, x, index, updates, (0, 0, reduction, mode, include_self), out)
                     if result is not None:
                         return result
         options = (reduction, include_self, mode, accumulate_dtype)
-        return indexed.update(SCATTER, x, self._index, updates, options, wrap, out, negate)
-
-
-def _last(index: tuple[Any, ...]) -> tuple[int, Any]:
-    """The axis and the item of an index whose other items are full slices in front; (0, None) for another index."""
-    for item in index[:-1]:
-        if type(item) is not slice or item.start is not None or item.stop is not None or item.step is not None:
-            return 0, None
-    return (len(index) - 1, index[-1]) if index else (0, None)
+        return indexed.update(SCATTER, x, index, updates, options, wrap, out, negate)

@@ -116,7 +116,7 @@ def _update_where(
 ) -> Any:
     """A scatter of one value to where a mask is true: how many elements that are, is not known."""
     is_scalar = isinstance(updates, values.TYPES) and not isinstance(updates, (list, tuple))
-    others = [item for item in given if item is not mask and (indexing.is_array(item) or not _is_full(item))]
+    others = [item for item in given if item is not mask and (indexing.is_array(item) or not indexing.is_full(item))]
     if others or not (is_scalar or getattr(updates, "shape", None) == ()):
         raise messages.unknown_mask(op, backend.unknown_name, backend.where_name)
     parsed = indexing.parse(op, given, tuple(x.shape))
@@ -125,11 +125,6 @@ def _update_where(
     xp = backend.namespace(x)
     result = xp.where(xp.reshape(mask, (*mask.shape, *(1,) * n_after)), every, x)
     return backend.deliver(_plan(op), result, out)
-
-
-def _is_full(item: Any) -> bool:
-    """Whether an item that is no array names whole axes."""
-    return item is Ellipsis or (isinstance(item, slice) and item == indexing.FULL)
 
 
 # Arguments

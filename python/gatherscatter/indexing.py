@@ -17,7 +17,7 @@ import numpy as np
 from gatherscatter import errors
 from gatherscatter import plan as plans
 from gatherscatter.errors import indexing as messages
-from gatherscatter.operators import Operator
+from gatherscatter.operators import ARRAYS, AXIS, Operator
 from gatherscatter.plan import Shape
 
 FULL = slice(None)
@@ -296,3 +296,32 @@ def _outside(op: Operator, index: Any, size: int, mode: str) -> Any:
     if mode in ("clip", "wrap"):
         return np.full(index.shape, size == 0)
     return (index >= size) | (index < (-size if op.wrap_negative_indices else 0))
+
+
+# The fast path
+
+
+def adjacent(index: tuple[Any, ...], n_axes: int) -> tuple[int, int, Any]:
+    """The kind, the first axis and the items of an index that has one item for each of adjacent axes, and full slices.
+
+    The items may be of any type. For another index they are None.
+    """
+    first, last = 0, len(index)
+    while first < last and is_full(index[first]):
+        first += 1
+    while last > first and is_full(index[last - 1]):
+        last -= 1
+    axis = first
+    if first < last and index[first] is Ellipsis:
+        axis = n_axes - (len(index) - first - 1)
+        first += 1
+    elif first < last and index[last - 1] is Ellipsis:
+        last -= 1
+    if last - first == 1:
+        return AXIS, axis, index[first]
+    return ARRAYS, axis, index[first:last]
+
+
+def is_full(item: Any) -> bool:
+    """Whether an item of an index is the slice of a whole axis."""
+    return type(item) is slice and item.start is None and item.stop is None and item.step is None

@@ -130,7 +130,8 @@ class NumPyBackend(Backend):
 
     def negative(self, array: Any) -> Array:
         """In the array's byte order."""
-        return np.negative(array, out=np.empty_like(array))
+        result: Array = np.negative(array, out=np.empty_like(array))
+        return result
 
     def dtype_name(self, array: Any) -> str:
         return _name(array.dtype)

@@ -175,8 +175,7 @@ class At:
         array([ 0, -1])
         """
         x, index = self._x, self._index
-        # Fast path: arrays that index adjacent axes, in front or after full slices. What is None breaks a rule, or needs
-        # the index to be parsed.
+        # Fast path: arrays that index adjacent axes. If the result is None, the index has to be parsed, or breaks a rule.
         if type(x) is ndarray:
             kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
             result = try_gather(kind, wrap_negative_indices, x, arrays, axis, 0, mode, fill_value, out, threads.limit)

@@ -116,7 +116,7 @@ def _update_where(
 ) -> Any:
     """A scatter of one value to where a mask is true: how many elements that are, is not known."""
     is_scalar = isinstance(updates, values.TYPES) and not isinstance(updates, (list, tuple))
-    others = [item for item in given if item is not mask and (indexing.is_array(item) or not indexing.is_full(item))]
+    others = [item for item in given if item is not mask and item is not Ellipsis and not indexing.is_full(item)]
     if others or not (is_scalar or getattr(updates, "shape", None) == ()):
         raise messages.unknown_mask(op, backend.unknown_name, backend.where_name)
     parsed = indexing.parse(op, given, tuple(x.shape))

@@ -154,10 +154,8 @@ def _route(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend,
     x = arrays[0]
     if "updates" in arguments:
         updates = arrays[1]
-    elif (
-        is_number and dispatch.backend_of(op, "updates", updates) is not backend
-    ):  # a scalar, which goes with arrays of any library
-        updates = updates[()]
+    elif is_number and dispatch.backend_of(op, "updates", updates) is not backend:
+        updates = updates[()]  # a scalar, which goes with arrays of any library
 
     def as_array(value: Any) -> Any:
         with backend.constants():
@@ -252,25 +250,26 @@ def _gather(call: Call, mode: str, fill_value: Any, out: Any) -> Any:
 
 def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
     """The scatter into data, or in place of it if `out` is data."""
-    data, arrays, axis = call.data, call.arrays, call.axis
+    data, arrays, axis, backend = call.data, call.arrays, call.axis, call.backend
     reduction, include_self, mode, accumulate_dtype = options
-    wide = {} if accumulate_dtype is None else {"accumulate_dtype": accumulate_dtype}
+    kept = {"accumulate_dtype": accumulate_dtype, "out": out}
     try:
         if len(arrays) == 1:
-            given = axis, 0, reduction, include_self, mode
-            return core.scatter(call.op, data, arrays[0], updates, *given, out=out, **wide)
+            return core.scatter(call.op, data, arrays[0], updates, axis, 0, reduction, include_self, mode, **kept)
         op, indices, shape = _several(call, mode)
-        if isinstance(indices, tuple):
-            if not wide:
-                simple = axis, 0, reduction, mode, include_self
-                result = call.backend.try_scatter(op, data, indices, updates, simple, out)
-                if result is not None:
-                    return result
-            checked = plans.boolean(op, "include_self", include_self)
-            plan = plans.scatter(op, tuple(data.shape), shape, axis, 0, mode, reduction, checked, *wide.values())
-            run = call.backend.scatter_wide if plan.accumulate_dtype else call.backend.scatter
-            return run(data, indices, updates, plan, out)
-        return core.scatter(op, data, indices, updates, 0, 0, reduction, include_self, mode, out=out, **wide)
+        if not isinstance(indices, tuple):
+            return core.scatter(op, data, indices, updates, 0, 0, reduction, include_self, mode, **kept)
+        if accumulate_dtype is None:
+            result = backend.try_scatter(op, data, indices, updates, (axis, 0, reduction, mode, include_self), out)
+            if result is not None:
+                return result
+            wide = ""
+        else:
+            wide = plans.accumulate_dtype(op, accumulate_dtype, backend.dtype_name(data))
+        checked = plans.boolean(op, "include_self", include_self)
+        plan = plans.scatter(op, tuple(data.shape), shape, axis, 0, mode, reduction, checked, wide)
+        run = backend.scatter_wide if wide else backend.scatter
+        return run(data, indices, updates, plan, out)
     except IndexError as error:
         raise _explained(call, mode, error) from None
 

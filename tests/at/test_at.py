@@ -245,6 +245,22 @@ def test_subtract_wraps_around():
     np.testing.assert_array_equal(gs.at(np.zeros(1))[0].subtract(3.5, include_self=False), [-3.5])
 
 
+@pytest.mark.parametrize("index", [[0, 0], ([0, 0], [1, 1]), (0, [1, 1]), slice(1), (0, 1)], ids=str)
+def test_accumulate_dtype(index):
+    x = np.full((2, 2), 2048, "f2")
+    updates = np.full(x[index].shape, 1.25, "f2")
+    expected = loop(x.astype("f8"), index, updates, "add").astype("f2")
+    for wide in (np.float64, "float32", np.dtype("f8")):
+        np.testing.assert_array_equal(gs.at(x)[index].add(updates, accumulate_dtype=wide), expected, strict=True)
+    found = gs.at(x)[index].add(updates, accumulate_dtype="float16")
+    np.testing.assert_array_equal(found, loop(x, index, updates, "add"))
+    for narrow in ("int8", 5, [1]):
+        with pytest.raises(
+            TypeError, match=r"^at: accumulate_dtype=.* is not a wider dtype of the kind of x's float16"
+        ):
+            gs.at(x)[index].add(updates, accumulate_dtype=narrow)
+
+
 # out
 
 

@@ -239,8 +239,8 @@ class At:
         Parameters
         ----------
         updates : array or scalar
-            Broadcast to the shape of ``x[index]``. An array is cast to x's dtype by NumPy's rule "same_kind"; a scalar
-            or a list if x's dtype holds its values.
+            Broadcast to the shape of ``x[index]``. An array is cast to x's dtype by NumPy's rule "same_kind"; a scalar,
+            an array of rank 0 or a list if x's dtype holds its values.
         mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
             How to treat an integer in the index, or in an array of it, that is out of bounds: see `scatter_nd`.
         include_self : bool, default True

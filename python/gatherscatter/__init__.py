@@ -16,10 +16,10 @@ GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` are for the mem
 
 from gatherscatter import onnx, openvino, tensorflow
 from gatherscatter._version import __version__
-from gatherscatter.at import at
 from gatherscatter.config import show_config
 from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from gatherscatter.gathers import gather, gather_elements, gather_nd
+from gatherscatter.indexing import at
 from gatherscatter.memory import empty_cache, get_cache_limit, set_cache_limit
 from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
 from gatherscatter.threads import get_num_threads, set_num_threads

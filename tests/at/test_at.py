@@ -327,7 +327,7 @@ def test_small_calls_are_not_parsed(index, monkeypatch):
     def parse(*arguments, **options):
         raise AssertionError("parsed")
 
-    monkeypatch.setattr("gatherscatter.indexing.parse", parse)
+    monkeypatch.setattr("gatherscatter.indexing.grammar.parse", parse)
     x = np.arange(9.0).reshape(3, 3)
     np.testing.assert_array_equal(gs.at(x)[index].get(), x[index])
     expected = x.copy()

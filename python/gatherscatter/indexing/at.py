@@ -1,6 +1,6 @@
 """Indexing as in NumPy: ``at(x)[index]`` gathers from x and scatters into it, by any index of NumPy's.
 
-`indexed` carries the calls out. ``at.pyi`` has the overloads for type checkers.
+`calls` carries them out. ``at.pyi`` has the overloads for type checkers.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from gatherscatter import dispatch, indexed, threads
+from gatherscatter import dispatch, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
-from gatherscatter.indexed import GET, SCATTER
-from gatherscatter.indexing import adjacent
+from gatherscatter.indexing import calls
+from gatherscatter.indexing.calls import GET, SCATTER
+from gatherscatter.indexing.grammar import adjacent
 from gatherscatter.operators import AXIS
 
 __all__ = ["At", "at"]
@@ -161,7 +162,7 @@ class At:
 
         See Also
         --------
-        gather : Gather by one array of indices.
+        gatherscatter.gather : Gather by one array of indices.
 
         Examples
         --------
@@ -175,7 +176,7 @@ class At:
         array([ 0, -1])
         """
         x, index = self._x, self._index
-        # Fast path: arrays that index adjacent axes. If the result is None, the index has to be parsed, or breaks a rule.
+        # Fast path: arrays that index adjacent axes. If the result is None, the index has to be parsed or breaks a rule.
         if type(x) is ndarray:
             kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
             result = try_gather(kind, wrap_negative_indices, x, arrays, axis, 0, mode, fill_value, out, threads.limit)
@@ -187,7 +188,7 @@ class At:
                 result = backend.try_gather(GET, x, index, (0, 0, mode, fill_value), out)
                 if result is not None:
                     return result
-        return indexed.get(GET, x, index, mode, fill_value, wrap_negative_indices, out)
+        return calls.get(GET, x, index, mode, fill_value, wrap_negative_indices, out)
 
     def set(
         self,
@@ -202,7 +203,7 @@ class At:
 
         Parameters
         ----------
-        updates, mode, include_self, wrap_negative_indices, out
+        updates, mode, include_self, wrap_negative_indices, out : see `add`
             As in `add`.
 
         Returns
@@ -264,7 +265,7 @@ class At:
 
         See Also
         --------
-        scatter : Scatter by one array of indices.
+        gatherscatter.scatter : Scatter by one array of indices.
 
         Examples
         --------
@@ -291,7 +292,7 @@ class At:
 
         Parameters
         ----------
-        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out
+        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out : see `add`
             As in `add`.
 
         Returns
@@ -326,7 +327,7 @@ class At:
 
         Parameters
         ----------
-        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out
+        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out : see `add`
             As in `add`.
 
         Returns
@@ -360,7 +361,7 @@ class At:
 
         Parameters
         ----------
-        updates, mode, include_self, wrap_negative_indices, out
+        updates, mode, include_self, wrap_negative_indices, out : see `add`
             As in `add`.
 
         Returns
@@ -394,7 +395,7 @@ class At:
 
         Parameters
         ----------
-        updates, mode, include_self, wrap_negative_indices, out
+        updates, mode, include_self, wrap_negative_indices, out : see `add`
             As in `add`.
 
         Returns
@@ -429,7 +430,7 @@ class At:
 
         Parameters
         ----------
-        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out
+        updates, mode, include_self, wrap_negative_indices, accumulate_dtype, out : see `add`
             As in `add`.
 
         Returns
@@ -477,4 +478,4 @@ class At:
                     if result is not None:
                         return result
         options = (reduction, include_self, mode, accumulate_dtype)
-        return indexed.update(SCATTER, x, index, updates, options, wrap, out, negate)
+        return calls.update(SCATTER, x, index, updates, options, wrap, out, negate)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import indexing
 from gatherscatter.backends.base import Backend
-from gatherscatter.indexing import Parsed, Selector
+from gatherscatter.indexing import grammar
+from gatherscatter.indexing.grammar import Parsed, Selector
 from gatherscatter.operators import Operator
 from gatherscatter.plan import Shape
 
@@ -127,7 +127,7 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any) -
     arrays: list[Any] = []
     for selector in selectors:
         arrays += _index_arrays(backend, x, selector, merged is not None)
-    common = indexing.broadcast(op, [tuple(array.shape) for array in arrays])
+    common = grammar.broadcast(op, [tuple(array.shape) for array in arrays])
     kept = tuple(rest)
     shape_of = {a: n for a, n in zip(order, view.before or data.shape, strict=True)}
     place = parsed.place

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from gatherscatter import core, dispatch, indexing, reductions, values, views
+from gatherscatter import core, dispatch, reductions, values
 from gatherscatter import plan as plans
 from gatherscatter.backends.base import Backend, fits
 from gatherscatter.errors import indexing as messages
-from gatherscatter.indexing import Parsed
+from gatherscatter.indexing import grammar, views
+from gatherscatter.indexing.grammar import Parsed
+from gatherscatter.indexing.views import Call, View
 from gatherscatter.operators import ARRAYS, AXIS, ND, Operator, with_option
 from gatherscatter.plan import Plan, Shape
-from gatherscatter.views import Call, View
 
 
 def _operator(kind: int, *, scatters: bool) -> Operator:
@@ -116,10 +117,10 @@ def _update_where(
 ) -> Any:
     """A scatter of one value to where a mask is true: how many elements that are, is not known."""
     is_scalar = isinstance(updates, values.TYPES) and not isinstance(updates, (list, tuple))
-    others = [item for item in given if item is not mask and item is not Ellipsis and not indexing.is_full(item)]
+    others = [item for item in given if item is not mask and item is not Ellipsis and not grammar.is_full(item)]
     if others or not (is_scalar or getattr(updates, "shape", None) == ()):
         raise messages.unknown_mask(op, backend.unknown_name, backend.where_name)
-    parsed = indexing.parse(op, given, tuple(x.shape))
+    parsed = grammar.parse(op, given, tuple(x.shape))
     every = update(op, x, (), updates, options, op.wrap_negative_indices, None, negate)
     n_after = len(x.shape) - parsed.selectors[0].axis_of_x - len(mask.shape)
     xp = backend.namespace(x)
@@ -161,9 +162,9 @@ def _route(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend,
         with backend.constants():
             return backend.as_argument(op, "indices", value, x)
 
-    given = list(indexing.items(op, index, as_array))
+    given = list(grammar.items(op, index, as_array))
     for number, item in enumerate(given):
-        if not indexing.is_array(item):
+        if not grammar.is_array(item):
             continue
         if type(item) is np.ndarray:  # goes with arrays of any library, as a list does
             given[number] = item if backend.takes_numpy_indices else as_array(item)
@@ -175,11 +176,11 @@ def _route(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend,
 
 
 def _parse(backend: Backend, op: Operator, x: Any, given: tuple[Any, ...], mode: str) -> Parsed:
-    return indexing.parse(op, given, tuple(x.shape), mode, negative_steps=backend.has_negative_steps)
+    return grammar.parse(op, given, tuple(x.shape), mode, negative_steps=backend.has_negative_steps)
 
 
 def _is_mask(item: Any) -> bool:
-    return indexing.is_array(item) and indexing.kind_of(item.dtype) == "bool"
+    return grammar.is_array(item) and grammar.kind_of(item.dtype) == "bool"
 
 
 def _unknown_mask(backend: Backend, given: Sequence[Any]) -> Any | None:
@@ -323,7 +324,7 @@ def _explained(call: Call, mode: str, error: IndexError) -> IndexError:
             return error
         arrays.append(found)
         number += 1 if call.view.shape or not selector.is_mask else selector.depth
-    return indexing.explain(call.op, call.parsed, tuple(call.x.shape), mode, arrays) or error
+    return grammar.explain(call.op, call.parsed, tuple(call.x.shape), mode, arrays) or error
 
 
 def _plan(op: Operator, reduction: str = "none") -> Plan:

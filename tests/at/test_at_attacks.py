@@ -58,6 +58,12 @@ def test_lists_take_any_dtype(dtype, value):
     assert gs.at(x)[[0, 2]].set(np.array([value, value], dtype).tolist()).tolist() == expected.tolist()
 
 
+def test_lists_of_large_integers():
+    values = [1, 2**64 - 1]  # which NumPy makes an array of floats
+    assert gs.scatter(np.zeros(3, "u8"), A, values).tolist() == [1, 0, 2**64 - 1]
+    assert gs.at(np.zeros(3, "u8"))[A].set(values).tolist() == [1, 0, 2**64 - 1]
+
+
 def test_subtract_from_swapped_numbers():
     x = np.arange(3, dtype=">f4")
     assert gs.at(x)[A].subtract(np.ones(2, ">f4")).tolist() == [-1, 1, 1]
@@ -74,6 +80,13 @@ def test_is_no_sequence():
 @pytest.mark.parametrize(("dtype", "value"), [("U3", "a"), ("S3", b"a"), ("O", 5)])
 def test_a_string_of_rank_0_is_a_scalar(dtype, value):
     assert gs.scatter(np.zeros(3, dtype), [1], np.array(value)).tolist()[1] == value
+
+
+def test_out_that_overlaps_itself():
+    """As the functions do: the result goes through memory of its own, and the last element stays."""
+    x, y = (np.lib.stride_tricks.as_strided(np.array([1.0]), (7,), (0,)) for _ in range(2))
+    assert gs.scatter(x, [2], 5.0, out=x).tolist() == [1] * 7
+    assert gs.at(y)[2].set(5.0, out=y).tolist() == [1] * 7
 
 
 def test_more_axes_than_numpy_has():

@@ -350,3 +350,12 @@ WRONG = {
 @each_refused(WRONG)
 def test_message(call, kind, message):
     assert_refused(call, kind, message)
+
+
+def test_an_empty_axis_is_the_reason_not_the_sign():
+    for mode in ("clip", "wrap"):
+        assert_refused(
+            lambda: gs.gather(np.zeros(0), [-1], mode=mode, wrap_negative_indices=False),  # noqa: B023
+            IndexError,
+            "gather: indices[0] = -1 is out of bounds for data of shape (0,): axis 0 has size 0",
+        )

@@ -8,7 +8,7 @@ from constants import FUNCTIONS, GATHER_MODES, SCATTER_MODES
 from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
 from gatherscatter.reductions import REDUCTIONS, wider_dtypes
 
-from fuzz import large, mutations
+from fuzz import indexing, large, mutations
 from fuzz.elements import INDEX, ITEMS, NUMBERS, OWNING, draw_type
 from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, References, View, overlaps_itself, place, place_references
 
@@ -33,9 +33,11 @@ class Call:
         self.errors = ()  # what an argument that breaks a rule is refused with
         self.is_large = False
 
-    @property
-    def scatters(self):
-        return self.function.startswith("scatter")
+    def begin(self, random):
+        """Which function, and whether it scatters."""
+        self.function = random.choice((*FUNCTIONS, "at"))
+        self.is_at = self.function == "at"
+        self.scatters = random.random() < 0.5 if self.is_at else self.function.startswith("scatter")
 
     def make(self, plain=False):
         """The blocks' memory, and the arguments. plain: no subclasses."""
@@ -71,28 +73,31 @@ class Call:
         given += [f"{name}={value!r}" for name, value in self.options.items()]
         given += ["out=out"] if "out" in self.arguments else []
         family = "scatter" if self.scatters else "gather"
+        called = indexing.source(self) if self.is_at else f"gs.{self.function}({', '.join(given)})"
         return (
             PREAMBLE
             + ("import ml_dtypes\n" if any("ml_dtypes" in dtype for dtype in dtypes) else "")
             + self.source_of_arguments()
             + (f"gs.set_num_threads({self.limit})\n" if self.limit else "")
             + f'with kernels.forced({self.team}, {family}="{self.strategy}"):\n'
-            + f"    result = gs.{self.function}({', '.join(given)})\n"
+            + f"    result = {called}\n"
         )
 
 
 def draw(seed, number, max_team=TEAMS[-1]):
     call = Call(seed, number)
     random = randoms.Random((seed << 64) | number)
-    call.function = random.choice(FUNCTIONS)
-    call.is_large = random.random() < LARGE
+    call.begin(random)
+    call.is_large = random.random() < LARGE and not call.is_at
     if call.is_large:
         large.draw(call, random)
     else:
-        _draw_shapes(call, random)
+        (indexing.draw_shapes if call.is_at else _draw_shapes)(call, random)
         _draw_options(call, random)
+        if call.is_at:
+            indexing.draw_method(call, random)
         _draw_arrays(call, random)
-        if random.random() < 0.05:
+        if random.random() < 0.05 and not call.is_at:
             mutations.mutate(call, random)
     _draw_threads(call, random, max_team)
     return call
@@ -186,9 +191,8 @@ def _shrink(random, parts, limit):
 # Options
 
 
-def _draw_options(call, random):
+def _draw_places(call, random, r):
     options = call.options
-    r = random.random()
     call.mode = "raise" if r < 0.4 else random.choice(SCATTER_MODES if call.scatters else GATHER_MODES)
     if call.mode != "raise" or r < 0.2:
         options["mode"] = call.mode
@@ -199,6 +203,13 @@ def _draw_options(call, random):
         options["axis"] = axis if r < 0.95 else np.int64(axis)
     if not call.function.endswith("_elements") and (call.batch_dims or r < 0.5):
         options["batch_dims"] = call.batch_dims if r < 0.95 else np.int8(call.batch_dims)
+
+
+def _draw_options(call, random):
+    options = call.options
+    r = random.random()
+    if not call.is_at:
+        _draw_places(call, random, r)
     call.type = draw_type(random)
     if call.scatters:
         call.reduction = "none" if r < 0.1 else random.choice(call.type.reductions)
@@ -262,12 +273,18 @@ def _draw_arrays(call, random):
         return view
 
     new("data", type, call.data, repeats=True)
-    new("indices", index_type, call.indices, repeats=True)
+    if call.is_at:
+        for name, values in call.values.items():
+            new(name, call.types[name], values.shape, repeats=call.types[name] is not indexing.BOOL)
+    else:
+        new("indices", index_type, call.indices, repeats=True)
     if call.scatters:
         if call.elements == call.data and random.random() < 0.02:
             views["updates"] = views["data"]
         else:
-            new("updates", type, call.elements, repeats=True)
+            broadcasts = not owning and (call.is_at or random.random() < 0.1)
+            shape = indexing.updates_shape(call, random) if broadcasts else call.elements
+            new("updates", type, shape, repeats=True)
     if random.random() < 0.4:
         _draw_out(call, random, new, sizes, owning)
     _fill(call, random, sizes)
@@ -282,6 +299,7 @@ def _draw_out(call, random, new, sizes, owning):
     r = random.random()
     # In elements that share bytes, the payload of a NaN, which is unspecified, may become part of a number.
     has_payloads = call.scatters and call.reduction != "none" and call.type.dtype.kind not in "biu"
+    has_payloads = has_payloads or (call.is_at and not owning)  # known: at writes to its part of such an `out` alone
     data = views["data"]
     if call.scatters and r < 0.3 and not (has_payloads and overlaps_itself(data)):
         if r < 0.2 or owning:
@@ -305,7 +323,7 @@ def _fill(call, random, sizes):
     contents = {}
     for block, size in sizes.items():
         contents[block] = None if any(v.block == block and v.type in OWNING for v in call.arguments.values()) else size
-    for name in ("out", "updates", "data", "indices"):
+    for name in ("out", "updates", "data", "indices", *(call.values if call.is_at else ())):
         view = call.arguments.get(name)
         if view is None or (name == "updates" and view is call.arguments["data"]):
             continue
@@ -317,7 +335,9 @@ def _fill(call, random, sizes):
         if isinstance(memory, int):
             contents[view.block] = memory = np.frombuffer(bytearray(random.randbytes(memory)), "u1")
         n = math.prod(view.shape)
-        if name == "indices":
+        if call.is_at and name in call.values:
+            values = call.values[name]
+        elif name == "indices":
             values = np.array(_indices(call, random, view.type.dtype, n), view.type.dtype)
         elif view.type.dtype.itemsize == 0:
             continue
@@ -379,7 +399,10 @@ def _draw_literals(call, random):
     if call.scatters and random.random() < 0.6:
         views["updates"] = Literal(scalar(random, call.type))
         return
-    name = random.choice([name for name in ("indices", "updates") if name in views])
+    names = [name for name in ("indices", "updates") if name in views]
+    if not names or (call.is_at and (not call.type.dtype.isnative or call.type.name == "uint64")):  # known
+        return
+    name = random.choice(names)
     view = views[name]
     if 0 in view.shape or len(view.shape) > 10 or not isinstance(view, View):
         return

@@ -9,7 +9,7 @@ import numpy as np
 from gatherscatter import reference
 from gatherscatter.backends import kernels
 
-from fuzz import vectorized
+from fuzz import indexing, vectorized
 
 
 class Difference(Exception):
@@ -33,7 +33,10 @@ def run(call):
             warnings.simplefilter("error")
             gs.set_num_threads(call.limit)
             with kernels.forced(call.team, **{"scatter" if call.scatters else "gather": call.strategy}):
-                result = getattr(gs, call.function)(*arguments, **options)
+                if call.is_at:
+                    result = indexing.run(gs.at, call, given, options)
+                else:
+                    result = getattr(gs, call.function)(*arguments, **options)
     except Exception as raised:
         error = raised
     if expected is None:
@@ -59,6 +62,8 @@ def _expected(call, given):
     try:
         expected = by_loop(vectorized if call.is_large else reference, call, given)
     except IndexError:
+        if call.is_at:
+            return None, (IndexError,)
         return None, _index_error(call, given["data"], np.asarray(given["indices"]))
     if "out" in given:
         given["out"][...] = expected
@@ -67,10 +72,14 @@ def _expected(call, given):
 
 def by_loop(loop, call, given):
     """The result by one of the two modules that have such functions."""
+    if call.is_at:
+        with np.errstate(all="ignore"):
+            return indexing.by_loop(call, given, _as_updates(given.get("updates", 0), given["data"].dtype))
     arrays = [given["data"], np.asarray(given["indices"])]
     options = dict(call.options)
     if call.scatters:
-        arrays.append(_as_updates(given["updates"], given["data"].dtype))
+        updates = _as_updates(given["updates"], given["data"].dtype)
+        arrays.append(np.broadcast_to(updates, call.elements) if updates.ndim and not call.is_large else updates)
         if "include_self" in options:
             options["include_self"] = bool(options["include_self"])
     with warnings.catch_warnings():

@@ -2,6 +2,7 @@
 
 import numpy as np
 from constants import REDUCTIONS
+from gatherscatter.indexing import fits
 
 from fuzz.elements import BAD_INDEX, INDEX, OWNING, draw_type
 from fuzz.memory import Block, Literal, View, place
@@ -43,12 +44,15 @@ def _index_dtype(call, random):
 def _updates_shape(call, random):
     if not call.scatters or call.type in OWNING:
         return None
-    _replace(call, random, "updates", call.type, _another_shape(random, call.elements))
+    shape = _another_shape(random, call.elements)
+    if fits(shape, call.elements):  # by broadcasting
+        return None
+    _replace(call, random, "updates", call.type, shape)
     return ValueError
 
 
 def _updates_dtype(call, random):
-    if not call.scatters:
+    if not call.scatters or not call.elements:  # an array of rank 0 is a scalar
         return None
     _replace(call, random, "updates", _another_type(call, random), call.elements)
     return TypeError
@@ -114,6 +118,7 @@ def _mode_type(call, random):
 def _reduction(call, random):
     if not call.scatters:
         return None
+    call.options.pop("accumulate_dtype", None)  # which may be a fault with another reduction
     others = [name for name in REDUCTIONS if name not in call.type.reductions]
     if others and random.random() < 0.8:
         call.options["reduction"] = random.choice(others)

@@ -69,7 +69,7 @@ def out_of_bounds(
 ) -> IndexError:
     """`found`: the indices at that position of the index arrays. `index`: the bad one. `shape`: of x."""
     place = f" at position {tuple(position)}" if position else ""
-    reason = f", and {op.negatives}" if index < 0 and op.negatives else ""
+    reason = f", and {op.negatives}" if index < 0 and op.negatives and shape[axis] else ""
     return IndexError(
         f"{op.name}: index {shown(found)}{place} is out of bounds for an array of shape {tuple(shape)}: "
         f"axis {axis} has size {shape[axis]}{reason}"

@@ -17,7 +17,7 @@ def out_of_bounds(
 ) -> IndexError:
     """`found`: the tuple, or single index, at that position of the indices. `index`: the bad index in it."""
     place = f"{op.indices}[{', '.join(map(str, position))}]" if position else op.indices
-    reason = f", and {op.negatives}" if index < 0 and op.negatives else ""
+    reason = f", and {op.negatives}" if index < 0 and op.negatives and shape[axis] else ""
     return IndexError(
         f"{op.name}: {place} = {found} is out of bounds for {op.data} of shape {tuple(shape)}: "
         f"axis {axis} has size {shape[axis]}{reason}"

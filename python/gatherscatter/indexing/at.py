@@ -176,7 +176,7 @@ class At:
         array([ 0, -1])
         """
         x, index = self._x, self._index
-        # Fast path: arrays that index adjacent axes. If the result is None, the index has to be parsed or breaks a rule.
+        # Fast path: arrays that index adjacent axes. None: the index has to be parsed, or the call breaks a rule.
         if type(x) is ndarray:
             kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
             result = try_gather(kind, wrap_negative_indices, x, arrays, axis, 0, mode, fill_value, out, threads.limit)

@@ -1,6 +1,7 @@
 """The calls that tests/faults makes fail: every function, strategy and reduction, into every kind of `out`."""
 
 import contextlib
+import sys
 from dataclasses import dataclass
 
 import gatherscatter as gs
@@ -35,6 +36,20 @@ SCATTER_RECIPES = {
     ("scatter_elements", "column_tiles"): 0,
 }
 RECIPES = GATHER_RECIPES | SCATTER_RECIPES
+# `at` by two index arrays of different dtypes and strides, and by a mask; and scatters with accumulate_dtype, whose
+# strategy is their own.
+AT_RECIPES = {
+    ("get at arrays", "blocks"): 0,
+    ("get at arrays", "runs"): 0,
+    ("get at a mask", "blocks"): 0,
+    ("update at arrays", "serial"): 0,
+    ("update at arrays", "partition"): 0,
+    ("update at a mask", "serial"): 0,
+}
+WIDE_RECIPES = {("wide scatter", "auto"): 0, ("wide scatter_nd", "auto"): 0, ("wide scatter_elements", "auto"): 1}
+ALL_RECIPES = RECIPES | AT_RECIPES | WIDE_RECIPES
+METHODS = {"none": "set", "mul": "multiply"}
+WIDTH = 50  # of data that two arrays index
 REDUCED = [("none", True)] + [(name, own) for name in ("add", "mul", "max", "min", "mean") for own in (True, False)]
 # Of these, a selection that runs every path of marks, counts and scratch.
 SOME_REDUCED = [("none", True), ("add", False), ("max", True), ("mean", True), ("mean", False)]
@@ -93,10 +108,28 @@ class Call:
 
     @property
     def is_gather(self):
-        return self.function in GATHERS
+        return self.function in GATHERS or self.function.startswith("get at")
+
+    @property
+    def is_at(self):
+        return " at " in self.function
+
+    @property
+    def has_mask(self):
+        return self.function.endswith("mask")
+
+    @property
+    def is_wide(self):
+        return self.function.startswith("wide")
 
     @property
     def is_possible(self):
+        if self.has_mask and (self.mode != "raise" or self.out == "overlapping"):
+            return False
+        if self.has_mask and self.is_gather and self.out != "new":  # its size is the mask's
+            return False
+        if self.is_wide and (self.reduction not in ("add", "mul", "mean") or self.dtype != "f4"):
+            return False
         if self.is_gather:
             return self.reduction == "none" and self.out != "in place" and self.mode != "drop"
         if self.mode == "fill" or (self.dtype in ("O", "T") and self.reduction != "none"):
@@ -108,17 +141,19 @@ class Call:
     @property
     def is_forced(self):
         """Whether its strategy runs it. If not, it is one that has no such strategy by its strides or its mode."""
-        return self.out != "strided" and (self.mode == "raise" or self.strategy != "runs")
+        return self.strategy != "auto" and self.out != "strided" and (self.mode == "raise" or self.strategy != "runs")
 
     def arrays(self, seed=0):
         """Data, indices, updates and out, of values that show which of them were written."""
         rng = np.random.default_rng(seed)
-        axis, row = RECIPES[self.function, self.strategy], ROW.get(self.strategy)
+        axis, row = ALL_RECIPES[self.function, self.strategy], None if self.is_at else ROW.get(self.strategy)
         by_element = self.function.endswith("elements")
         if self.strategy == "private":
             shape, n_tuples = (97,), self.n
         elif row:
             shape, n_tuples = (max(self.n // row, 3), row), max(self.n // row, 5)
+        elif self.is_at:
+            shape, n_tuples = (max(self.n // WIDTH, 2), WIDTH), self.n
         elif by_element:
             shape = (max(self.n // 60, 2), 60) if self.strategy == "units" else (7, max(self.n // 7, 9))
             if axis == 0:  # of a size of which a tile fits a cache
@@ -128,7 +163,10 @@ class Call:
         else:
             shape, n_tuples = (self.n,), self.n
         size = shape[axis]
-        if by_element:
+        if self.is_at:
+            n_tuples = n_tuples // 2 if self.has_mask else n_tuples
+            indices = np.stack([rng.integers(-n, n, n_tuples) for n in shape])
+        elif by_element:
             indices = rng.integers(-size, size, shape)
         else:
             indices = rng.integers(-size, size, (n_tuples, 1) if self.function.endswith("_nd") else n_tuples)
@@ -136,6 +174,10 @@ class Call:
             indices.flat[::7] = size + 5
         leading = indices.shape[:1]
         result_shape = indices.shape if by_element else leading + shape[1:]
+        if self.is_at:
+            result_shape = (n_tuples,)
+        if self.has_mask:
+            indices, result_shape = rng.random(shape) < 0.5, (1,)  # updates that broadcast to any number
         data = self._values(rng, shape)
         if self.is_gather:
             made = {"data": data, "indices": indices}
@@ -199,14 +241,29 @@ class Call:
             options["fill_value"] = {"T": "filled", "O": None}.get(self.dtype, 55)
         if arrays.out is not None:
             options["out"] = arrays.out
-        axis = RECIPES[self.function, self.strategy]
+        axis = ALL_RECIPES[self.function, self.strategy]
+        if self.is_at:
+            return self._arguments_of_at(arrays, options)
         if axis:
             options["axis"] = axis
         values = [arrays.data, arrays.indices]
         if not self.is_gather:
             values.append(arrays.updates)
             options |= {"reduction": self.reduction, "include_self": self.include_self}
-        return getattr(gs, self.function), values, options
+        if self.is_wide:
+            options["accumulate_dtype"] = "float64"
+        return getattr(gs, self.function.removeprefix("wide ")), values, options
+
+    def _arguments_of_at(self, arrays, options):
+        index = arrays.indices
+        if not self.has_mask:
+            half = 0 if sys.byteorder == "little" else 1
+            index = index[0], index[1].view(np.int32)[half::2]
+        indexed = gs.at(arrays.data)[index]
+        if self.is_gather:
+            return indexed.get, [], options
+        options["include_self"] = self.include_self
+        return getattr(indexed, METHODS.get(self.reduction, self.reduction)), [arrays.updates], options
 
     def run(self, arrays):
         function, values, options = self.arguments(arrays)

@@ -14,7 +14,7 @@ SHOWN = 5
 @hooked
 @pytest.mark.slow
 @pytest.mark.parametrize("lasts", ["once", "on"])
-@pytest.mark.parametrize(("function", "strategy"), fault_calls.RECIPES)
+@pytest.mark.parametrize(("function", "strategy"), fault_calls.ALL_RECIPES)
 def test_allocations_of_the_c_library(function, strategy, lasts):
     """malloc, calloc, realloc, posix_memalign and mmap, but for those of OpenMP, which ends the process."""
     faults, trials = run_cases("fail_allocations.py", "c", lasts, function, strategy, preload=True, timeout=600)
@@ -25,7 +25,7 @@ def test_allocations_of_the_c_library(function, strategy, lasts):
 
 @needs(HAS_PYTHON_HOOK, "this Python has no _testcapi")
 @pytest.mark.slow
-@pytest.mark.parametrize(("function", "strategy"), fault_calls.RECIPES)
+@pytest.mark.parametrize(("function", "strategy"), fault_calls.ALL_RECIPES)
 def test_allocations_of_python(function, strategy):
     """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and related functions, by the hook of CPython's own tests."""
     faults, trials = run_cases("fail_allocations.py", "python", "once", function, strategy, timeout=600)

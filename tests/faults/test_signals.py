@@ -50,7 +50,7 @@ def timer():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("out", ["other", "in place", "strided", "overlapping"])
-@pytest.mark.parametrize(("function", "strategy"), fault_calls.RECIPES)
+@pytest.mark.parametrize(("function", "strategy"), fault_calls.ALL_RECIPES)
 def test_out_is_as_before_or_complete(timer, function, strategy, out):
     n_interrupted, rng = 0, random.Random(0)
     for call in fault_calls.calls(function, strategy, sizes=(5_000_000,), outs=(out,)):

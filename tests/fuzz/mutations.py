@@ -2,7 +2,7 @@
 
 import numpy as np
 from constants import REDUCTIONS
-from gatherscatter.indexing import fits
+from gatherscatter.backends.base import fits
 
 from fuzz.elements import BAD_INDEX, INDEX, OWNING, draw_type
 from fuzz.memory import Block, Literal, View, place

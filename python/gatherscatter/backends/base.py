@@ -52,9 +52,6 @@ class Backend:
         The public name of its array class.
     mixes_with : tuple of str
         Names of backends whose arrays may be mixed with its own in one call, which this backend then runs.
-    writes_views : bool
-        Whether basic indexing, a reshape without a copy and a permutation of axes give views, and a write to a view
-        changes its array. For `at`, as are the next.
     takes_numpy_indices : bool
         Whether `gather` and `scatter` take NumPy arrays as indices.
     has_negative_steps : bool
@@ -68,7 +65,6 @@ class Backend:
     name: ClassVar[str]
     array_name: ClassVar[str] = "array"
     mixes_with: ClassVar[tuple[str, ...]] = ()
-    writes_views: ClassVar[bool] = False
     takes_numpy_indices: ClassVar[bool] = False
     has_negative_steps: ClassVar[bool] = True
     where_name: ClassVar[str] = "where"
@@ -225,6 +221,10 @@ class Backend:
     def merged(self, array: Any, axis: int, depth: int) -> Any | None:
         """A view of an array with `depth` adjacent axes as one; None if that would take a copy."""
         return None
+
+    def writes_views(self, array: Any) -> bool:
+        """Whether basic indexing gives views of the array, through which each of its elements is written by itself."""
+        return False
 
     def copied(self, array: Any, key: tuple[Any, ...]) -> Any | None:
         """A new array with the elements that a basic index picks, to which a scatter may be written in place.

@@ -33,7 +33,6 @@ class NumPyBackend(Backend):
 
     name = "NumPy"
     array_name = "numpy.ndarray"
-    writes_views = True
     takes_numpy_indices = True
     where_name = "numpy.where"
 
@@ -113,6 +112,9 @@ class NumPyBackend(Backend):
 
     def takes_arrays(self, *arrays: Any) -> bool:
         return True
+
+    def writes_views(self, array: Any) -> bool:
+        return not _may_overlap_itself(array)
 
     def scatter_wide(self, data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
         """By the kernels, which need no wide copy."""

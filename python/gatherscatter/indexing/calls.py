@@ -65,7 +65,7 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
         return _gather(call, mode, fill_value, out)
     plan = _plan(op)
     backend.check_out(plan, out, x, call.shape)
-    if call.flips or not backend.writes_views:
+    if call.flips or not backend.writes_views(out):
         return backend.deliver(plan, call.from_core(_gather(call, mode, fill_value, None)), out)
     _gather(call, mode, fill_value, call.to_core(backend.plain(out)))
     return out
@@ -90,7 +90,7 @@ def update(
     call = views.call(backend, op, x, parsed, updates, out) if is_whole else None
     if call is not None and call.view == View():
         return _scatter(call, _updates(call, updates, options[0], negate), options, out)
-    target = x if in_place and backend.writes_views else backend.copied(x, (...,))
+    target = x if in_place and backend.writes_views(x) else backend.copied(x, (...,))
     if target is not None:
         if call is None or target is not x:
             call = views.call(backend, op, target, parsed, updates, out)

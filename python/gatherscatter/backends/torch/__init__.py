@@ -37,7 +37,6 @@ class TorchBackend(Backend):
 
     name = "PyTorch"
     array_name = "torch.Tensor"
-    writes_views = True
     has_negative_steps = False
     where_name = "torch.where"
 
@@ -179,6 +178,9 @@ class TorchBackend(Backend):
         result = NUMPY.scatter(source, tuple(arrays), update, plan, target)
         return memory.from_numpy(result, data.dtype) if out is None else _delivered(result, out)
 
+    def writes_views(self, array: Any) -> bool:
+        return not _overlaps_itself(array)
+
     def takes_arrays(self, *arrays: Any) -> bool:
         """Whether the kernels can, and neither a gradient nor a trace must see the call."""
         tensors = [tensor for tensor in arrays if isinstance(tensor, Tensor)]
@@ -293,6 +295,11 @@ def _as_numpy(plan: Plan, data: Tensor, out: Tensor | None, others: tuple[Tensor
     arrays: list[Any] = memory.as_numpy(*given) or []
     target = None if out is None else arrays.pop()
     return [arrays[0], arrays[0] if out is data else target, *arrays[1:]]
+
+
+def _overlaps_itself(tensor: Tensor) -> bool:
+    """Whether an axis repeats the same elements, as those of `Tensor.expand` do."""
+    return any(n > 1 and stride == 0 for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def _autocast(data: Tensor, updates: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from typing import Any
 from gatherscatter import dispatch, errors
 from gatherscatter import plan as plans
 from gatherscatter.backends.base import Backend
-from gatherscatter.operators import Operator
+from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.values import TYPES
 
 # What libraries raise for an array that is too large.
@@ -42,6 +42,22 @@ def gather(
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
     if op.source:
         check_source(op, backend, data=data, indices=indices)
+    return gather_on(backend, op, data, indices, axis, batch_dims, mode, fill_value, out)
+
+
+def gather_on(
+    backend: Backend,
+    op: Operator,
+    data: Any,
+    indices: Any,
+    axis: Any,
+    batch_dims: Any,
+    mode: Any,
+    fill_value: Any,
+    out: Any,
+    common: plans.Shape = (),
+) -> Any:
+    """A gather of arrays of this backend's library. common: for kind ARRAYS, the shape of the broadcast arrays."""
     result = backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
     if result is not None:
         return result
@@ -52,9 +68,10 @@ def gather(
     if type(mode) is not str:
         mode = plans.string(op, "mode", mode)
     try:
-        plan = plans.gather(op, data.shape, indices.shape, axis, batch_dims, mode)
+        plan = plans.gather(op, data.shape, _shape(op, indices, common), axis, batch_dims, mode)
     except ValueError:  # a boolean mask has a wrong shape too, but its dtype is the better explanation
-        dispatch.check_index_dtype(op, data, indices)
+        if op.kind != ARRAYS:
+            dispatch.check_index_dtype(op, data, indices)
         raise
     try:
         return backend.gather(data, indices, plan, fill_value, out)
@@ -86,6 +103,27 @@ def scatter(
         backend, (data, indices, updates) = dispatch.route(op, arguments)
     if op.source:
         check_source(op, backend, data=data, indices=indices)
+    return scatter_on(
+        backend, op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, accumulate_dtype, out
+    )
+
+
+def scatter_on(
+    backend: Backend,
+    op: Operator,
+    data: Any,
+    indices: Any,
+    updates: Any,
+    axis: Any,
+    batch_dims: Any,
+    reduction: Any,
+    include_self: Any,
+    mode: Any,
+    accumulate_dtype: Any,
+    out: Any,
+    common: plans.Shape = (),
+) -> Any:
+    """A scatter of arrays of this backend's library; see `gather_on`."""
     accumulates = ""
     if accumulate_dtype is not None:
         accumulates = plans.accumulate_dtype(op, accumulate_dtype, backend.dtype_name(data))
@@ -105,11 +143,11 @@ def scatter(
     if type(include_self) is not bool:
         include_self = plans.boolean(op, "include_self", include_self)
     try:
-        plan = plans.scatter(
-            op, data.shape, indices.shape, axis, batch_dims, mode, reduction, include_self, accumulates
-        )
+        shape = _shape(op, indices, common)
+        plan = plans.scatter(op, data.shape, shape, axis, batch_dims, mode, reduction, include_self, accumulates)
     except ValueError:
-        dispatch.check_index_dtype(op, data, indices)
+        if op.kind != ARRAYS:
+            dispatch.check_index_dtype(op, data, indices)
         raise
     call = backend.scatter_wide if accumulates else backend.scatter
     try:
@@ -117,6 +155,11 @@ def scatter(
     except _RAISED as error:
         _raise_if_too_large(error, plan, data, *max(("", plan.data), ("updates", plan.shape), key=_n_elements))
         raise
+
+
+def _shape(op: Operator, indices: Any, common: plans.Shape) -> plans.Shape:
+    """The shape of the indices, as a plan has it."""
+    return (*common, len(indices)) if op.kind == ARRAYS else indices.shape
 
 
 def _n_elements(named: tuple[str, plans.Shape]) -> int:

@@ -129,3 +129,10 @@ def test_masked_arrays_are_refused():
         gs.at(np.ma.array([1, 2]))[0].get()
     with pytest.raises(TypeError, match=r"at: out is a"):
         gs.at(np.array([1, 2]))[1:].set(0, out=np.ma.array([1, 2]))
+
+
+def test_results_that_are_too_large():
+    x, i = np.zeros((3, 3)), np.broadcast_to(np.zeros(1, int), (1 << 46,))
+    for index in ((i, i), (i,), (slice(1, None), i)):
+        with pytest.raises(MemoryError, match=r"^at: no memory for a result of shape"):
+            gs.at(x)[index].get()

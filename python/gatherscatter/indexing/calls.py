@@ -20,7 +20,7 @@ from gatherscatter.indexing import grammar, views
 from gatherscatter.indexing.grammar import Parsed
 from gatherscatter.indexing.views import Call, View
 from gatherscatter.operators import ARRAYS, AXIS, ND, Operator, with_option
-from gatherscatter.plan import Plan, Shape
+from gatherscatter.plan import Plan
 
 
 def _operator(kind: int, *, scatters: bool) -> Operator:
@@ -233,58 +233,40 @@ def _is_same_kind(backend: Backend, updates: Any, x: Any) -> bool:
 
 
 def _gather(call: Call, mode: str, fill_value: Any, out: Any) -> Any:
-    data, arrays, axis = call.data, call.arrays, call.axis
+    op, indices, axis = _indices(call, mode)
     try:
-        if len(arrays) == 1:
-            return core.gather(call.op, data, arrays[0], axis, 0, mode, fill_value, out=out)
-        op, indices, shape = _several(call, mode)
-        if isinstance(indices, tuple):
-            result = call.backend.try_gather(op, data, indices, (axis, 0, mode, fill_value), out)
-            if result is not None:
-                return result
-            plan = plans.gather(op, tuple(data.shape), shape, axis, 0, mode)
-            return call.backend.gather(data, indices, plan, fill_value, out)
-        return core.gather(op, data, indices, 0, 0, mode, fill_value, out=out)
+        return core.gather_on(call.backend, op, call.data, indices, axis, 0, mode, fill_value, out, common=call.common)
     except IndexError as error:
         raise _explained(call, mode, error) from None
 
 
 def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
     """The scatter into data, or in place of it if `out` is data."""
-    data, arrays, axis, backend = call.data, call.arrays, call.axis, call.backend
     reduction, include_self, mode, accumulate_dtype = options
-    kept = {"accumulate_dtype": accumulate_dtype, "out": out}
+    op, indices, axis = _indices(call, mode)
     try:
-        if len(arrays) == 1:
-            return core.scatter(call.op, data, arrays[0], updates, axis, 0, reduction, include_self, mode, **kept)
-        op, indices, shape = _several(call, mode)
-        if not isinstance(indices, tuple):
-            return core.scatter(op, data, indices, updates, 0, 0, reduction, include_self, mode, **kept)
-        if accumulate_dtype is None:
-            result = backend.try_scatter(op, data, indices, updates, (axis, 0, reduction, mode, include_self), out)
-            if result is not None:
-                return result
-            wide = ""
-        else:
-            wide = plans.accumulate_dtype(op, accumulate_dtype, backend.dtype_name(data))
-        checked = plans.boolean(op, "include_self", include_self)
-        plan = plans.scatter(op, tuple(data.shape), shape, axis, 0, mode, reduction, checked, wide)
-        run = backend.scatter_wide if wide else backend.scatter
-        return run(data, indices, updates, plan, out)
+        return core.scatter_on(
+            call.backend, op, call.data, indices, updates, axis, 0, reduction, include_self, mode, accumulate_dtype,
+            out, common=call.common,
+        )  # fmt: skip
     except IndexError as error:
         raise _explained(call, mode, error) from None
 
 
-def _several(call: Call, mode: str) -> tuple[Operator, Any, Shape]:
-    """Several index arrays, broadcast: a tuple of them if the backend takes that, else stacked; and their shape."""
-    backend, common = call.backend, call.common
-    shape = (*common, len(call.arrays))
+def _indices(call: Call, mode: str) -> tuple[Operator, Any, int]:
+    """The operator, the indices and the first axis of a call of the core.
+
+    Several index arrays are a tuple if the backend takes that, else they are stacked.
+    """
+    backend, arrays, common = call.backend, call.arrays, call.common
+    if len(arrays) == 1:
+        return call.op, arrays[0], call.axis
     if call.takes_arrays:
-        arrays = tuple([a if tuple(a.shape) == common else backend.broadcast(a, common) for a in call.arrays])
-        return _OF_KIND[call.op, ARRAYS], arrays, shape
-    is_known = not any(backend.is_unknown(array) for array in call.arrays)
+        every = tuple([a if tuple(a.shape) == common else backend.broadcast(a, common) for a in arrays])
+        return _OF_KIND[call.op, ARRAYS], every, call.axis
+    is_known = not any(backend.is_unknown(array) for array in arrays)
     with backend.constants() if is_known else nullcontext():
-        return _OF_KIND[call.op, ND], _stacked(call, mode), shape
+        return _OF_KIND[call.op, ND], _stacked(call, mode), 0
 
 
 def _stacked(call: Call, mode: str) -> Any:

@@ -127,6 +127,19 @@ def gather_elements(
     )
 
 
+def narrow(array: Array, dtype: np.dtype[Any]) -> Array:
+    """The array in a narrower dtype, each element rounded once.
+
+    ml_dtypes rounds float64 to float32 and that to bfloat16. Here float32 is rounded to odd, which loses no tie.
+    """
+    if dtype.name == "bfloat16" and array.dtype == np.float64:
+        single = array.astype(np.float32)
+        inexact = (single != array) & (array == array)
+        single = np.where(np.abs(single) > np.abs(array), np.nextafter(single, np.float32(0)), single)
+        array = (single.view(np.uint32) | inexact.astype(np.uint32)).view(np.float32)
+    return array.astype(dtype)
+
+
 def combine(data: Array, updates: Any, pairs: Pairs, reduction: str, include_self: bool, wide: Any) -> Array:
     """The loop of all scatters. `pairs`: (position in updates, position in data or None), in row-major order.
 
@@ -136,7 +149,7 @@ def combine(data: Array, updates: Any, pairs: Pairs, reduction: str, include_sel
         if isinstance(updates, np.ndarray):
             updates = updates.astype(wide)
         with np.errstate(over="ignore"):  # infinity, as in the sums of the dtype itself
-            return combine(data.astype(wide), updates, pairs, reduction, include_self, None).astype(data.dtype)
+            return narrow(combine(data.astype(wide), updates, pairs, reduction, include_self, None), data.dtype)
     result = np.array(data, data.dtype, order="C")
     record = REDUCTIONS[reduction]
     if not isinstance(updates, np.ndarray):

@@ -89,6 +89,14 @@ def test_out_that_overlaps_itself():
     assert gs.at(y)[2].set(5.0, out=y).tolist() == [1] * 7
 
 
+@pytest.mark.xfail(strict=True, reason="indexed._cast gives NumPy a dtype of PyTorch")
+def test_a_numpy_array_of_rank_0_for_a_tensor():
+    torch = pytest.importorskip("torch")
+    x, rows = torch.zeros(3, dtype=torch.int8), torch.tensor([0, 2])
+    assert gs.scatter(x, rows, np.array(3)).tolist() == [3, 0, 3]
+    assert gs.at(x)[rows].set(np.array(3)).tolist() == [3, 0, 3]
+
+
 def test_more_axes_than_numpy_has():
     x = np.zeros((1,) * 64, "i2")
     arrays = tuple(np.zeros((1,) * n, "i8" if n % 2 else ">u2") for n in range(1, 65))

@@ -228,6 +228,16 @@ class TestShapes:
                 assert result.flags.writeable
         assert data.tolist() == [0, 1, 2, 3, 4]
 
+    def test_a_wide_sum_is_rounded_once(self):
+        """Just above a tie of bfloat16, and on it as float32."""
+        bfloat16 = np.dtype(ml_dtypes.bfloat16)
+        data, updates = np.zeros(1, bfloat16), np.array([4.6875, 0.015625, 1e-7], bfloat16)
+        options = {"reduction": "add", "accumulate_dtype": "float64"}
+        for scatter in (gs.scatter, reference.scatter):
+            for sign in (1, -1):
+                found = scatter(data, np.zeros(3, int), updates * bfloat16.type(sign), **options)
+                assert found.astype(float).tolist() == [sign * 4.71875]
+
     def test_lists_of_floats_into_complex_numbers(self):
         for dtype, value in (("c8", 1.5), ("c16", float("inf")), ("c16", 1e300)):
             assert gs.scatter(np.zeros(2, dtype), [1], [value]).tolist() == [0, value]

@@ -89,7 +89,6 @@ def test_out_that_overlaps_itself():
     assert gs.at(y)[2].set(5.0, out=y).tolist() == [1] * 7
 
 
-@pytest.mark.xfail(strict=True, reason="indexed._cast gives NumPy a dtype of PyTorch")
 def test_a_numpy_array_of_rank_0_for_a_tensor():
     torch = pytest.importorskip("torch")
     x, rows = torch.zeros(3, dtype=torch.int8), torch.tensor([0, 2])

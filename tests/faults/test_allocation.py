@@ -26,11 +26,8 @@ def test_allocations_of_the_c_library(function, strategy, lasts):
 @needs(HAS_PYTHON_HOOK, "this Python has no _testcapi")
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "strategy"), fault_calls.ALL_RECIPES)
-def test_allocations_of_python(request, function, strategy):
+def test_allocations_of_python(function, strategy):
     """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and related functions, by the hook of CPython's own tests."""
-    if (function, strategy) in fault_calls.AT_RECIPES:
-        # CPython 3.11 keeps an argument that a closure uses where it has no memory for the cell.
-        request.applymarker(pytest.mark.xfail(strict=True, reason="indexed._route has a closure over x"))
     faults, trials = run_cases("fail_allocations.py", "python", "once", function, strategy, timeout=600)
     print(f"{trials} trials")  # shown by -rP
     assert trials > 100

@@ -299,7 +299,6 @@ def _draw_out(call, random, new, sizes, owning):
     r = random.random()
     # In elements that share bytes, the payload of a NaN, which is unspecified, may become part of a number.
     has_payloads = call.scatters and call.reduction != "none" and call.type.dtype.kind not in "biu"
-    has_payloads = has_payloads or (call.is_at and not owning)  # known: at writes to its part of such an `out` alone
     data = views["data"]
     if call.scatters and r < 0.3 and not (has_payloads and overlaps_itself(data)):
         if r < 0.2 or owning:
@@ -400,7 +399,7 @@ def _draw_literals(call, random):
         views["updates"] = Literal(scalar(random, call.type))
         return
     names = [name for name in ("indices", "updates") if name in views]
-    if not names or (call.is_at and (not call.type.dtype.isnative or call.type.name == "uint64")):  # known
+    if not names:
         return
     name = random.choice(names)
     view = views[name]

@@ -89,15 +89,6 @@ def _draw_index(call, random):
         axis += 1
         if random.random() < 0.1 and ... not in call.items:
             break
-    if _takes_the_first_for_the_last(call.items):
-        name = call.items.pop()
-        _add(call, call.values[name], call.types[name])
-
-
-def _takes_the_first_for_the_last(items):
-    """Known: at._last takes the first array for the last item, if they are the same object."""
-    arrays = [item for item in items if not isinstance(item, slice)]
-    return len(arrays) > 1 and isinstance(arrays[0], str) and arrays[0] == items[-1]
 
 
 def _add(call, values, type):

@@ -258,7 +258,11 @@ def _overlap(out: Array, array: Array) -> bool:
 
 
 def _overlaps_indices(out: Array, indices: Indices) -> bool:
-    return any(_overlap(out, array) for array in (indices if isinstance(indices, tuple) else (indices,)))
+    # No generator: without memory for its closure, Python 3.11 keeps a reference to `out`.
+    for array in indices if isinstance(indices, tuple) else (indices,):  # noqa: SIM110
+        if _overlap(out, array):
+            return True
+    return False
 
 
 def _may_overlap_itself(out: Array) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,12 @@ def _checked(op: Operator, mode: Any, wrap: Any) -> tuple[Operator, str]:
     return op, mode
 
 
+def _as_indices(op: Operator, backend: Backend, x: Any, value: Any) -> Any:
+    """A list or a NumPy array as an index array of x's library."""
+    with backend.constants():
+        return backend.as_argument(op, "indices", value, x)
+
+
 def _route(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend, Any, tuple[Any, ...], Any]:
     """The backend, x as an array of its library, the items of the index, arrays in that library, and updates."""
     arguments = {"data": x}
@@ -158,10 +165,7 @@ def _route(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend,
     elif is_number and dispatch.backend_of(op, "updates", updates) is not backend:
         updates = updates[()]  # a scalar, which goes with arrays of any library
 
-    def as_array(value: Any) -> Any:
-        with backend.constants():
-            return backend.as_argument(op, "indices", value, x)
-
+    as_array = partial(_as_indices, op, backend, x)
     given = list(grammar.items(op, index, as_array))
     for number, item in enumerate(given):
         if not grammar.is_array(item):

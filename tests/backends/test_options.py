@@ -10,9 +10,10 @@ from assertions import assert_refused, assert_same_numbers
 from constants import GATHER_MODES, GATHERS, SCATTER_MODES, SCATTERS
 from gatherscatter import reference
 from gatherscatter.reductions import DTYPES, REDUCTIONS, wider_dtypes
-from libraries import LIBRARIES, on_each
+from libraries import LIBRARIES, on, on_each
 from strategies import numbers, numpy_dtype
 
+EXPENSIVE = ("JAX, XLA", "PyTorch, dispatcher", "Dask")  # see test_backends.py
 # (shape of data, indices, options)
 CALLS = {
     "": ((2, 5, 3), [[1, -2, 1], [0, -1, 4]], {"axis": 1, "batch_dims": 1}),
@@ -35,8 +36,16 @@ def case(function, dtype="int32", seed=0):
     return data, indices, numbers(named(data, indices, **options).shape, data.dtype, seed + 1), options
 
 
-@pytest.mark.parametrize("library", on_each(LIBRARIES))
-@pytest.mark.parametrize("function", [*GATHERS, *SCATTERS])
+def each_function(functions):
+    """Parameters: library, function. An expensive library gets one gather and one scatter; the others are slow."""
+    for library in LIBRARIES:
+        for i, function in enumerate(functions):
+            is_slow = library.name in EXPENSIVE and i % 3 != 1
+            marks = [*on(library), *([pytest.mark.slow] if is_slow else [])]
+            yield pytest.param(library, function, marks=marks, id=f"{library}-{function}")
+
+
+@pytest.mark.parametrize(("library", "function"), each_function([*GATHERS, *SCATTERS]))
 def test_negative_indices_may_be_out_of_bounds(library, function):
     data, indices, updates, options = case(function)
     scatters = function.startswith("scatter")
@@ -64,8 +73,7 @@ def test_the_option_is_a_bool(value):
     assert gs.gather(np.arange(3), [-1], wrap_negative_indices=np.True_).tolist() == [2]
 
 
-@pytest.mark.parametrize("library", on_each(LIBRARIES))
-@pytest.mark.parametrize("function", SCATTERS)
+@pytest.mark.parametrize(("library", "function"), each_function(SCATTERS))
 def test_updates_broadcast(library, function):
     data, indices, updates, options = case(function)
     for reduction, some in (

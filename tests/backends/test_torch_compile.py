@@ -157,6 +157,7 @@ for number, code in enumerate(CODES):
 """
 
 
+@pytest.mark.slow
 @needs(hasattr(os, "fork"), "processes cannot be forked here")
 def test_first_calls():
     """Whatever the first call of a process is. PyTorch, which takes long to import, is imported once for all."""

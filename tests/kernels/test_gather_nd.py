@@ -257,7 +257,7 @@ class TestFillValue:
     @pytest.mark.parametrize(
         ("dtype", "fill_value"),
         [
-            ("i4", 1.0), ("i4", np.nan), ("u1", 256), ("u1", -1), ("f4", 1j), ("f4", np.float64(0.1)), ("?", 1),
+            ("i4", 1.0), ("i4", np.nan), ("u1", 256), ("u1", -1), ("f4", 1j), ("f4", np.float64(1e39)), ("?", 1),
             ("U3", "abcd"), ("i4", "7"), ("i4", None), ("M8[D]", np.datetime64("2026-11-20T01")), ("f4", np.array("x")),
             ("f4", 1e300), ("f2", 70000), (ml_dtypes.int4, 1.5), (ml_dtypes.int4, 8),
         ],

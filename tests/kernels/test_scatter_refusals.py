@@ -18,8 +18,8 @@ REFUSED = {
     "scatter: batch_dims beyond axis": lambda **o: gs.scatter(X, np.zeros((4, 5), int), 0.0, batch_dims=1, **o),
     "scatter: batch_dims beyond indices": lambda **o: gs.scatter(X, np.zeros(4, int), 0.0, axis=1, batch_dims=2, **o),
     "scatter: batch sizes differ": lambda **o: gs.scatter(X, np.zeros((3, 1), int), 0.0, axis=1, batch_dims=1, **o),
-    "scatter: updates too short": lambda **o: gs.scatter(X, np.array([0, 1]), np.zeros((1, 5)), **o),
-    "scatter: updates of a row": lambda **o: gs.scatter(X, np.array([0, 1]), np.zeros(5), **o),
+    "scatter: updates too short": lambda **o: gs.scatter(X, np.array([0, 1, 1]), np.zeros((2, 5)), **o),
+    "scatter: updates of a part of a row": lambda **o: gs.scatter(X, np.array([0, 1]), np.zeros(4), **o),
     "scatter: updates of the other axis": lambda **o: gs.scatter(X, np.array([0]), np.zeros((4, 1)), **o),
     "scatter: mode of gathers": lambda **o: gs.scatter(X, [0], 0.0, mode="fill", **o),
     "scatter: unknown mode": lambda **o: gs.scatter(X, [0], 0.0, mode="skip", **o),
@@ -28,8 +28,8 @@ REFUSED = {
     "nd: tuples too long": lambda **o: gs.scatter_nd(X, np.zeros((2, 3), int), 0.0, **o),
     "nd: batch_dims too large": lambda **o: gs.scatter_nd(X, np.zeros((4, 1), int), 0.0, batch_dims=2, **o),
     "nd: batch sizes differ": lambda **o: gs.scatter_nd(X, np.zeros((3, 1), int), 0.0, batch_dims=1, **o),
-    "nd: updates too short": lambda **o: gs.scatter_nd(X, np.zeros((2, 2), int), np.zeros(1), **o),
-    "nd: updates are not broadcast": lambda **o: gs.scatter_nd(X, np.zeros((2, 1), int), np.zeros((1, 5)), **o),
+    "nd: updates too short": lambda **o: gs.scatter_nd(X, np.zeros((3, 2), int), np.zeros(2), **o),
+    "nd: updates do not broadcast": lambda **o: gs.scatter_nd(X, np.zeros((3, 1), int), np.zeros((2, 5)), **o),
     "nd: updates of elements for rows": lambda **o: gs.scatter_nd(X, np.zeros((2, 1), int), np.zeros(2), **o),
     "nd: mode of gathers": lambda **o: gs.scatter_nd(X, [[0]], 0.0, mode="fill", **o),
     "nd: unknown mode": lambda **o: gs.scatter_nd(X, [[0]], 0.0, mode="RAISE", **o),
@@ -39,8 +39,8 @@ REFUSED = {
     "elements: larger off the axis": lambda **o: gs.scatter_elements(X, np.zeros((1, 6), int), np.zeros((1, 6)), **o),
     "elements: axis too large": lambda **o: gs.scatter_elements(X, I1, np.zeros((1, 1)), axis=2, **o),
     "elements: updates of another shape": lambda **o: gs.scatter_elements(X, I1, np.zeros((1, 2)), **o),
-    "elements: updates are not broadcast": lambda **o: gs.scatter_elements(
-        X, np.zeros((2, 5), int), np.zeros((1, 5)), **o
+    "elements: updates do not broadcast": lambda **o: gs.scatter_elements(
+        X, np.zeros((3, 5), int), np.zeros((2, 5)), **o
     ),
     "elements: mode of gathers": lambda **o: gs.scatter_elements(X, I1, 0.0, mode="fill", **o),
     "elements: unknown mode": lambda **o: gs.scatter_elements(X, I1, 0.0, mode="skip", **o),

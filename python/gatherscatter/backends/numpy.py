@@ -147,8 +147,9 @@ class NumPyBackend(Backend):
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
         if is_masked(out):
             raise errors.out_type(plan.operator, out, self.array_name)
-        super().check_out(plan, self.plain(out) if self.owns(out) else out, data, shape)
-        if not out.flags.writeable:
+        target = self.plain(out) if self.owns(out) else out
+        super().check_out(plan, target, data, shape)
+        if not target.flags.writeable:
             raise errors.out_read_only(plan.operator)
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:

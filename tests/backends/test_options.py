@@ -45,7 +45,7 @@ def each_function(functions):
             yield pytest.param(library, function, marks=marks, id=f"{library}-{function}")
 
 
-@pytest.mark.parametrize(("library", "function"), each_function([*GATHERS, *SCATTERS]))
+@pytest.mark.parametrize(("library", "function"), list(each_function([*GATHERS, *SCATTERS])))
 def test_negative_indices_may_be_out_of_bounds(library, function):
     data, indices, updates, options = case(function)
     scatters = function.startswith("scatter")
@@ -73,7 +73,7 @@ def test_the_option_is_a_bool(value):
     assert gs.gather(np.arange(3), [-1], wrap_negative_indices=np.True_).tolist() == [2]
 
 
-@pytest.mark.parametrize(("library", "function"), each_function(SCATTERS))
+@pytest.mark.parametrize(("library", "function"), list(each_function(SCATTERS)))
 def test_updates_broadcast(library, function):
     data, indices, updates, options = case(function)
     for reduction, some in (

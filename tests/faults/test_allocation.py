@@ -1,6 +1,7 @@
 """Every allocation of a call fails in turn: the result is right, or it is a MemoryError and `out` is as before."""
 
 import importlib.util
+import sys
 
 import fault_calls
 import pytest
@@ -29,6 +30,9 @@ def test_allocations_of_the_c_library(function, strategy, lasts):
 def test_allocations_of_python(function, strategy):
     """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and related functions, by the hook of CPython's own tests."""
     faults, trials = run_cases("fail_allocations.py", "python", "once", function, strategy, timeout=600)
+    if (function, strategy) in fault_calls.AT_RECIPES and sys.version_info < (3, 12):
+        # Python keeps a reference to an argument that a comprehension uses, if it has no memory for the cell.
+        faults = [fault for fault in faults if "keeps references" not in fault]
     print(f"{trials} trials")  # shown by -rP
     assert trials > 100
     assert not faults, "\n\n".join([f"{len(faults)} faults in {trials} trials", *faults[:SHOWN]])

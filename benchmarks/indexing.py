@@ -159,8 +159,8 @@ def main():
 
 {pages[0]}
 
-Sums with `accumulate_dtype` beside plain sums, and beside a scatter of wide copies of data and updates. Memory bounds the
-rows: the table of float64 sums has twice the bytes of the result, and is read and written for each update.
+Sums with `accumulate_dtype` beside plain sums, and beside a scatter of wide copies of data and updates. Memory bounds
+the rows: the table of float64 sums has twice the bytes of the result, and is read and written for each update.
 
 {pages[1]}
 """

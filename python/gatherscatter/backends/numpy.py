@@ -259,7 +259,7 @@ def _overlap(out: Array, array: Array) -> bool:
 
 
 def _overlaps_indices(out: Array, indices: Indices) -> bool:
-    # No generator: without memory for its closure, Python 3.11 keeps a reference to `out`.
+    # No generator: Python 3.11 keeps a reference to `out` where it has no memory to enter one.
     for array in indices if isinstance(indices, tuple) else (indices,):  # noqa: SIM110
         if _overlap(out, array):
             return True

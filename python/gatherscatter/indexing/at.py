@@ -44,9 +44,9 @@ class at:
     of the result stand where NumPy puts them: those of the index arrays where the arrays stand in the index, or in
     front if a slice, ``...`` or ``None`` stands between them. In a call with index arrays an integer counts as one.
 
-    Slices, integers and ``None`` are never copied: the call works on a view of `x`. A mask takes 4 bytes for each
-    element that it picks (8 if it has 2**31 elements or more), or 8 bytes for each of its axes if these cannot be viewed
-    as one.
+    Slices, integers and ``None`` are never copied: the call works on a view of `x`. A mask of NumPy takes
+    4 bytes for each element that it picks (8 if it has 2**31 elements or more), or 8 bytes for each of its axes if
+    these cannot be viewed as one.
 
     References
     ----------

@@ -23,3 +23,4 @@ class ScatterStrategy(IntEnum):
     PRIVATE = strategies.PRIVATE
     PARTITION = strategies.PARTITION
     COLUMN_TILES = strategies.COLUMN_TILES
+    WINDOWS = strategies.WINDOWS

@@ -32,6 +32,16 @@ cdef extern from *:
       #define GS_PREFETCH_L1(p) ((void)0)
       #define GS_PREFETCH_WRITE(p) ((void)0)
     #endif
+    /* Inlined always: GCC drops the calls of functions without effects. */
+    #if defined(__GNUC__) || defined(__clang__)
+      #define GS_PREFETCHES __attribute__((always_inline)) static inline
+    #else
+      #define GS_PREFETCHES static inline
+    #endif
+    GS_PREFETCHES void gs_prefetch_row(const char *row, ptrdiff_t size) {
+        for (ptrdiff_t i = 0; i < size; i += 64) GS_PREFETCH_L1(row + i);
+        GS_PREFETCH_L1(row + size - 1);  /* a row that is not aligned touches one line more */
+    }
     typedef struct { char bytes[3]; } gs_bytes3;
     typedef struct { char bytes[6]; } gs_bytes6;
     typedef struct { char bytes[12]; } gs_bytes12;
@@ -46,6 +56,7 @@ cdef extern from *:
     void prefetch_l2 "GS_PREFETCH_L2" (const void* p) nogil
     void prefetch_l1 "GS_PREFETCH_L1" (const void* p) nogil
     void prefetch_write "GS_PREFETCH_WRITE" (const void* p) nogil
+    void prefetch_row "gs_prefetch_row" (const char* row, Py_ssize_t size) nogil
     ctypedef struct bytes3 "gs_bytes3":
         pass
     ctypedef struct bytes6 "gs_bytes6":

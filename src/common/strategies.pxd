@@ -18,3 +18,4 @@ cdef enum ScatterStrategy:
     PRIVATE
     PARTITION
     COLUMN_TILES
+    WINDOWS

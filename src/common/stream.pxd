@@ -7,31 +7,23 @@
 # environment overrides the choice.
 from libc.stdint cimport int64_t
 
+from common.items cimport prefetch_row  # the C code below calls it
+
 cdef extern from *:
     """
     #include <stddef.h>
     #include <stdint.h>
     #include <stdlib.h>
     #include <string.h>
-    /* Software prefetch of the row that is moved GS_AHEAD rows later, or of the part of it that the hardware does not
-       prefetch by itself. */
-    enum { GS_AHEAD = 8 };
-    #if defined(__GNUC__) || defined(__clang__)
-      /* Else GCC drops the calls, of functions without effects. */
-      #define GS_PREFETCHES __attribute__((always_inline)) static inline
-    #else
-      #define GS_PREFETCHES static inline
-    #endif
-    GS_PREFETCHES void gs_prefetch_row(const char *row, size_t size) {
-    #if defined(__GNUC__) || defined(__clang__)
-        enum { PART = 512 };
-        if (size > PART) size = PART;
-        for (size_t j = 0; j < size; j += 64) __builtin_prefetch(row + j);
-    #endif
+    /* Software prefetch of the row that is moved GS_AHEAD rows later: of its first GS_BEGIN bytes, since the hardware
+       prefetches the rest by itself. */
+    enum { GS_AHEAD = 8, GS_BEGIN = 512 };
+    GS_PREFETCHES void gs_prefetch_begin(const char *row, size_t size) {
+        gs_prefetch_row(row, (ptrdiff_t)(size < GS_BEGIN ? size : GS_BEGIN));
     }
     GS_PREFETCHES void gs_prefetch_ahead(const char *data, const int64_t *offsets, ptrdiff_t i, ptrdiff_t n,
                                          size_t size) {
-        if (i + GS_AHEAD < n) gs_prefetch_row(data + offsets[i + GS_AHEAD], size);
+        if (i + GS_AHEAD < n) gs_prefetch_begin(data + offsets[i + GS_AHEAD], size);
     }
     #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
       #include <immintrin.h>
@@ -105,7 +97,7 @@ cdef extern from *:
     bint can_stream "gs_can_stream" () noexcept nogil
     # Rows that were just written to a buffer in L1: slower by 3 to 6 % on AMD.
     bint can_stream_units "gs_can_stream_units" () noexcept nogil
-    void prefetch_row "gs_prefetch_row" (const char* row, size_t size) noexcept nogil
+    void prefetch_begin "gs_prefetch_begin" (const char* row, size_t size) noexcept nogil
     void prefetch_ahead "gs_prefetch_ahead" (const char* data, const int64_t* offsets, Py_ssize_t i, Py_ssize_t n,
                                              size_t size) noexcept nogil
     # Copy rows of size bytes from data + offsets to out, step bytes apart.

@@ -12,7 +12,7 @@ from common.items cimport (
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
-    ROWS_AHEAD, STREAM_ROW, prefetch_ahead, prefetch_row, stream_fence, stream_rows,
+    ROWS_AHEAD, STREAM_ROW, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
 )
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
@@ -209,7 +209,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
                 prefetch_block(data, next_offsets, n_next)
             elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1 and fill == NULL:
                 for i in range(min(n_next, <Py_ssize_t>ROWS_AHEAD)):  # prefetch_ahead has the others
-                    prefetch_row(data + next_offsets[i], row.item_bytes)
+                    prefetch_begin(data + next_offsets[i], row.item_bytes)
         if n:
             seek(&row.outer, 0, &piece)
             for _piece in range(row.outer.n):

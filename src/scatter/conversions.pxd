@@ -2,7 +2,7 @@
 #
 # Widening is exact and narrowing rounds once; integers are truncated. A signalling NaN of data stays signalling both
 # ways: arithmetic would make it quiet, so one that is left at the end has had no update. One of updates becomes quiet.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
 from common.codes cimport (
@@ -257,6 +257,30 @@ cdef extern from *:
             for (ptrdiff_t i = 0; i < n_items; i++) to[i] += from[i];
         }
     }
+    /* Widen the rows rows[:n] of `narrow`, and add them to a row of sums, or multiply it by them, in this order. While
+       a part of a row is combined, that of the row `ahead` is prefetched, up to rows[last - 1]. */
+    enum { GS_PART = 64 };
+    #define GS_COMBINE_RUN(operator) \
+      for (ptrdiff_t row = 0; row < n; row++) { \
+          const gs_unaligned_float *from = (const gs_unaligned_float *)(narrow + rows[row] * step); \
+          const char *next = row + ahead < last ? narrow + rows[row + ahead] * step : NULL; \
+          for (ptrdiff_t begin = 0; begin < n_items; begin += GS_PART) { \
+              ptrdiff_t end = n_items - begin < GS_PART ? n_items : begin + GS_PART; \
+              if (next) gs_prefetch_row(next + 4 * begin, 4 * (end - begin)); \
+              GS_INDEPENDENT \
+              for (ptrdiff_t i = begin; i < end; i++) to[i] operator from[i]; \
+          } \
+      }
+    static GS_ALWAYS_INLINE void gs_combine_run(char *sums, const char *narrow, ptrdiff_t step, const uint32_t *rows,
+                                                ptrdiff_t n, ptrdiff_t last, ptrdiff_t n_items, ptrdiff_t ahead,
+                                                int multiplies) {
+        gs_unaligned_double *to = (gs_unaligned_double *)sums;
+        if (multiplies) {
+            GS_COMBINE_RUN(*=)
+        } else {
+            GS_COMBINE_RUN(+=)
+        }
+    }
     static GS_ALWAYS_INLINE int gs_has_signals(int pair, const char *narrow, ptrdiff_t n) {
         switch (pair) {
             case GS_PAIR_f32_f64: return gs_has_signals_f32(narrow, n);
@@ -294,6 +318,9 @@ cdef extern from *:
                                      Py_ssize_t step, Py_ssize_t n_items, char* wide, Py_ssize_t pitch) noexcept nogil
     void add_rows "gs_add_rows" (char* sums, const int64_t* offsets, const char* narrow,
                                  const int64_t* narrow_offsets, Py_ssize_t n, Py_ssize_t n_items) noexcept nogil
+    void combine_run "gs_combine_run" (char* sums, const char* narrow, Py_ssize_t step, const uint32_t* rows,
+                                       Py_ssize_t n, Py_ssize_t last, Py_ssize_t n_items, Py_ssize_t ahead,
+                                       bint multiplies) noexcept nogil
     bint has_signals "gs_has_signals" (int pair, const char* narrow, Py_ssize_t n) noexcept nogil
     bint has_f16c "gs_has_f16c" () noexcept nogil
     void widen_halves "gs_widen_halves" (const char* narrow, Py_ssize_t n, char* wide) noexcept nogil
@@ -351,6 +378,13 @@ cdef inline cloned_v3_void add_float_rows(char* sums, const int64_t* offsets, co
                                           const int64_t* row_offsets, Py_ssize_t n, Py_ssize_t n_items) noexcept nogil:
     """Add n rows of float32 to sums of float64."""
     add_rows(sums, offsets, rows, row_offsets, n, n_items)
+
+
+cdef inline cloned_v3_void combine_floats(char* sums, const char* updates, Py_ssize_t step, const uint32_t* order,
+                                          Py_ssize_t n, Py_ssize_t last, Py_ssize_t n_items, Py_ssize_t ahead,
+                                          bint multiplies) noexcept nogil:
+    """Combine a row of float64 with the rows order[:n] of float32, and prefetch order[ahead:last]."""
+    combine_run(sums, updates, step, order, n, last, n_items, ahead, multiplies)
 
 
 cdef inline cloned_void narrow_native(int pair, const char* wide, Py_ssize_t n, bint keeps, char* items,

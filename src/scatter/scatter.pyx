@@ -27,8 +27,11 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
 
 For ASSIGN the last writer wins, since updates are applied in order (in ROWS, order_updates keeps only the last).
 For include_self=False and for means, marks (marks.pxd) record which destinations have had an update, and how many.
-With accumulate_dtype, destinations are accumulated in bounded tables of a wider dtype (windows.pxd, wide.pxd), or in
-PARTITION's tiles of it, and rounded once (conversions.pxd, widen.pxd).
+With accumulate_dtype, destinations are accumulated in a wider dtype and rounded once (conversions.pxd, widen.pxd): in
+PARTITION's tiles, some rows at a time in ROWS (wide_rows.pxd), or in bounded tables (windows.pxd, wide.pxd):
+
+    WINDOWS     a table for each range of rows: each thread resolves all tuples and applies those of its rows
+
 Means are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
@@ -44,7 +47,7 @@ from common.codes cimport (
 )
 from common.describe cimport describe, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
-from common.items cimport MAX_WORD_BYTES
+from common.items cimport CACHE_LINE, MAX_WORD_BYTES
 from common.resolve cimport BLOCK
 from common.rows cimport describe_row
 from common.small_calls cimport (
@@ -61,6 +64,7 @@ from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
 from scatter.columns cimport describe_columns, run_columns
 from scatter.conversions cimport pair_of
+from scatter.grouping cimport Rows, describe_rows
 from scatter.job cimport (
     N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, begin_writing, copy_data, count_tuples, divide_means,
     row_items,
@@ -210,6 +214,13 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
     return status
 
 
+cdef bint is_for_wide_rows(Job* job, Rows* rows) noexcept:
+    """Whether a scatter with accumulate_dtype is for ROWS."""
+    if forced_strategy != AUTO:
+        return forced_strategy == ROWS and describe_rows(rows, job, True)
+    return (job.n_threads > 1 or job.row_bytes > CACHE_LINE) and describe_rows(rows, job, False)
+
+
 cdef bint is_for_wide_tiles(Job* job, Partition* partition) noexcept:
     """Whether a scatter with accumulate_dtype is for PARTITION."""
     describe_partition(partition, job)
@@ -226,15 +237,21 @@ cdef Py_ssize_t run_wide(Wide* wide, Job* job, Descriptions* descriptions) noexc
     global last
     cdef Py_ssize_t status = OK
     cdef ScatterStrategy strategy = choose_cut(wide, &descriptions.units, forced_strategy)
-    if strategy != UNITS and strategy != SERIAL and is_for_wide_tiles(job, &descriptions.partition):
+    cdef bint done = False
+    if strategy == SERIAL or strategy == UNITS:
+        pass
+    elif is_for_wide_rows(job, &descriptions.rows):
+        done = run_rows(&descriptions.rows, &status)
+        strategy = ROWS if done else strategy
+    elif is_for_wide_tiles(job, &descriptions.partition):
         job.marks = wide.marks
-        if run_partition(&descriptions.partition, job, &status):
-            if last != PARTITION:
-                last = PARTITION
-            return status
+        done = run_partition(&descriptions.partition, job, &status)
+        strategy = PARTITION if done else strategy
+    if not done:
+        status = run_windows(wide, job)
     if last != strategy:
         last = strategy
-    return run_windows(wide, job)
+    return status
 
 
 cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,

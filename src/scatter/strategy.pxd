@@ -1,14 +1,14 @@
 # The choice of a strategy for a scatter.
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
+    AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS, ScatterStrategy,
 )
 from common.threads cimport n_tasks_for
 from scatter.columns cimport Columns
+from scatter.grouping cimport Rows, describe_rows
 from scatter.job cimport Job
 from scatter.private cimport can_be_private
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
-from scatter.rows cimport Rows, describe_rows
 from scatter.tiles cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.units cimport Units
 
@@ -69,7 +69,7 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
     if strategy == PARTITION:
         describe_partition(&descriptions.partition, job)
         return can_partition(&descriptions.partition)
-    return True
+    return strategy != WINDOWS  # it is for accumulate_dtype
 
 
 cdef inline bint can_mark_rows(const Job* job, int forced) noexcept nogil:

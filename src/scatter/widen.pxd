@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 
 from common.codes cimport ADD
-from common.items cimport CACHE_LINE, inline_void, prefetch_l1
+from common.items cimport CACHE_LINE, prefetch_row
 from common.resolve cimport BLOCK
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.apply cimport apply_elements, apply_rows
@@ -18,15 +18,7 @@ cdef enum:
     BUFFER_BYTES = 1 << 13      # of widened updates: L1 holds them and their rows
     BATCH_BYTES = 1 << 10       # of widened rows
     AHEAD = 4                   # batches, for the prefetch
-    PREFETCHED = 1 << 10        # bytes of a row
-
-
-cdef inline inline_void prefetch_row(const char* row, Py_ssize_t n_bytes) noexcept nogil:
-    """Prefetch the begin of a row; the hardware prefetches the rest of a long one."""
-    cdef Py_ssize_t i = 0
-    while i < min(n_bytes, <Py_ssize_t>PREFETCHED):
-        prefetch_l1(row + i)
-        i += CACHE_LINE
+    PREFETCHED = 1 << 10        # bytes of a row; the hardware prefetches the rest of a long one
 
 
 cdef inline void widen_row(const Job* job, int operand, const char* row, Py_ssize_t first, Py_ssize_t n, bint keeps,
@@ -112,9 +104,9 @@ cdef inline void apply_wide_rows(const Job* job, const Step* step, const Marks* 
     while i < n:
         m = min(n - i, batch)
         for j in range(i + AHEAD * batch if i else 0, min(i + (AHEAD + 1) * batch, n)):
-            prefetch_row(to + offsets[j], pitch)
+            prefetch_row(to + offsets[j], min(pitch, <Py_ssize_t>PREFETCHED))
             if are_adjacent:
-                prefetch_row(updates + update_offsets[j], n_items * width)
+                prefetch_row(updates + update_offsets[j], min(n_items * width, <Py_ssize_t>PREFETCHED))
         if adds:
             if marks.width:
                 mark_block(marks, step, False, to, offsets + i, updates, NULL, 0, m, sinks)

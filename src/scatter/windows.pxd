@@ -7,11 +7,12 @@
 # run other tasks. Four ways to cut:
 #
 #     UNITS       a window is some units (units.pxd): it takes only their tuples
-#     ROWS        a range of rows
+#     WINDOWS     a range of rows
 #     ROW_PIECES  the same for a piece of each row
 #     SERIAL      few updates of a large or strided result: the table has only the rows with updates, found by hashing
 #
-# PARTITION (partition.pxd) does the same with its tiles: for large results and many updates.
+# Two other ways need no such table: ROWS, for rows of a cache line or more of a new result, widens some rows at a time
+# (wide_rows.pxd), and PARTITION, for many updates of a large result, has tiles of accumulators (partition.pxd).
 from libc.stdint cimport int64_t
 cimport numpy as cnp
 
@@ -20,7 +21,7 @@ from common.describe cimport describe
 from common.items cimport CACHE_LINE
 from common.resolve cimport Tuples, find_trivial
 from common.rows cimport empty_row
-from common.strategies cimport AUTO, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy
+from common.strategies cimport AUTO, ROW_PIECES, SERIAL, UNITS, WINDOWS, ScatterStrategy
 from common.walk cimport DATA, MAX_DIMS, OTHER, Walk, add_axis, finish_walk, is_linear, start_walk
 from scatter.conversions cimport pair_of
 from scatter.job cimport SCRATCH_BYTES, Job, row_items
@@ -184,7 +185,7 @@ cdef inline ScatterStrategy choose_cut(Wide* wide, const Units* units, int force
         wide.window_tuples = per_window * unit_tuples
         return UNITS
     # Each window resolves all tuples: more than one only if their rows take longer.
-    if forced == ROWS or forced == ROW_PIECES or wide.pitch >= CACHE_LINE:
+    if forced == WINDOWS or forced == ROW_PIECES or wide.pitch >= CACHE_LINE:
         each = min(each, (wide.n_rows + n_threads - 1) // n_threads)
     else:
         each = min(wide.n_rows, SCRATCH_BYTES // wide.pitch // n_threads)
@@ -192,4 +193,4 @@ cdef inline ScatterStrategy choose_cut(Wide* wide, const Units* units, int force
             each = wide.n_rows
     if cut_windows(wide, each) * wide.n_pieces < n_threads:
         wide.n_threads = <int>(wide.n_windows * wide.n_pieces)
-    return ROWS if wide.n_pieces == 1 else ROW_PIECES
+    return WINDOWS if wide.n_pieces == 1 else ROW_PIECES

@@ -20,7 +20,7 @@ INTS = [(f"{kind}{a}", f"{kind}{b}") for kind in "iu" for a in (1, 2, 4) for b i
 PAIRS = [(np.dtype(narrow), np.dtype(wide)) for narrow, wide in FLOATS + INTS]
 OPERATORS = {"nd": SCATTER_ND, "axis": SCATTER, "elements": SCATTER_ELEMENTS}
 FUNCTIONS = {"nd": gs.scatter_nd, "axis": gs.scatter, "elements": gs.scatter_elements}
-STRATEGIES = ["auto", "serial", "units", "rows", "row_pieces", "partition"]
+STRATEGIES = ["auto", "serial", "units", "rows", "windows", "row_pieces", "partition"]
 by_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0]}-{pair[1]}")
 
 
@@ -315,8 +315,29 @@ def ran():
 
 def test_the_strategies_that_are_forced_run():
     rng = np.random.default_rng(0)
-    for strategy in ("serial", "rows", "units", "partition"):
+    for strategy in ("serial", "windows", "units", "partition"):
         data, indices, updates, options = problem("elements", rng, np.dtype("f4"), "raise")
         with kernels.forced(2, scatter=strategy):
             run("elements", data, indices, updates, np.dtype("f8"), **options)
         assert ran() == strategy
+
+
+@pytest.mark.parametrize("strategy", ["rows", "windows", "row_pieces", "serial"])
+def test_the_strategies_of_rows_that_are_forced_run(strategy):
+    rng = np.random.default_rng(0)
+    data, updates = (rng.random((n, 24)).astype("f4") for n in (40, 300))
+    with kernels.forced(2, scatter=strategy):
+        run("axis", data, rng.integers(0, 40, 300), updates, np.dtype("f8"))
+    assert ran() == strategy
+
+
+@pytest.mark.parametrize("options", [{}, {"include_self": False}, {"reduction": "mean"}, {"reduction": "mul"}], ids=str)
+def test_rows_of_a_large_result(options):
+    """It is written by non-temporal stores, and its rows are longer than a part that is prefetched."""
+    rng = np.random.default_rng(0)
+    data, updates = (rng.integers(1, 3, (n, 150), dtype="i1").astype("f4") / 3 for n in (30_000, 6_000))
+    indices = rng.integers(0, 1000, len(updates)) * 29
+    status, result = run("axis", data, indices, updates, np.dtype("f8"), **options)
+    assert (status, ran()) == (Status.OK, "rows")
+    options = {"reduction": "add"} | options
+    assert_same_bits(result, expected_of("axis", data, indices, updates, np.dtype("f8"), **options))

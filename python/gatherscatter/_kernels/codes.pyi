@@ -61,3 +61,4 @@ class ScatterStrategy(IntEnum):
     PRIVATE = 5
     PARTITION = 6
     COLUMN_TILES = 7
+    WINDOWS = 8

@@ -1,14 +1,9 @@
-"""What bounds the large workloads of peers.py: each beside the instructions and the bytes that it cannot do without.
+"""What limits the speed of the large workloads of peers.py: their times and three lower bounds of each.
 
     python benchmarks/bounds.py [--rounds N] [--threads N] [--write FOLDER]
 
-- instructions: the same operator on arrays that lie in the caches near the core, on one thread; its time per element,
-  times the workload's elements, shared by the threads.
-- bytes: those that have to move (workloads.py) at the speed of a copy past the caches by all threads.
-- lines: random rows, or elements, beyond the caches, in a loop of C that does nothing but load from each of their
-  lines, with all threads, from memory of the size of the workload's data.
-
-With --write the tables go to bounds.md, where what stands below "## What was tried" is written by hand, and stays.
+HEADER below defines them. With --write the table goes to bounds.md; the text below "## Optimizations tried" there is
+written by hand, and kept.
 """
 
 import argparse
@@ -22,7 +17,17 @@ from systems import Limit
 from tqdm import tqdm
 from workloads import WORKLOADS, Call
 
-BY_HAND = "## What was tried"
+BY_HAND = "## Optimizations tried"
+HEADER = """# Performance limits
+
+The times of the large workloads and three lower bounds, in milliseconds, the minimum over the rounds. Written by
+`python benchmarks/bounds.py --write FOLDER`.
+
+- **instructions**: the same operator on small arrays that fit the caches, on one thread. Its time per element times the
+  elements of the workload, divided by the number of threads.
+- **bytes**: the bytes that must move, at the speed of a copy of arrays beyond the caches by all threads.
+- **cache lines**: a C loop on all threads that only loads the randomly addressed cache lines.
+- **time / largest bound**: the time divided by the largest of the three. Near 1, that bound is the limit."""
 LARGE = [f"W{i}" for i in range(1, 13)]
 # Random rows: how wide, and how many.
 LINES = {
@@ -112,18 +117,17 @@ def main():
         found = measure(name, limit, options.rounds, options.threads, bandwidth)
         bounds = [found[what] for what in ("instructions", "bytes", "lines")]
         cells = [f"{t * 1e3:.1f}" if t else "–" for t in (found["took"], *bounds)]
-        rows.append([name, WORKLOADS[name].description, *cells, f"{found['took'] / max(bounds):.2f}"])
+        rows.append([name, WORKLOADS[name].description, f"{found['took'] / max(bounds):.2f}", *cells])
     machine = about(["gatherscatter", "numpy"], f"{options.threads} threads", f"{options.rounds} rounds")
-    text = table(["", "workload", "took", "instructions", "bytes", "lines", "took / the largest"], rows, left=2)
-    text = f"{machine}; a copy past the caches moves {bandwidth / 1e9:.1f} GB/s, read and written\n\n{text}\n"
+    head = ["", "workload", "time / largest bound", "time", "instructions", "bytes", "cache lines"]
+    text = table(head, rows, left=2)
+    text = f"{machine}; a copy beyond the caches moves {bandwidth / 1e9:.1f} GB/s (read + write)\n\n{text}"
     print(text)
     if options.write:
         path = options.write / "bounds.md"
         by_hand = re.search(f"^{BY_HAND}.*", path.read_text() if path.exists() else "", re.DOTALL | re.MULTILINE)
         parts = [
-            "# What bounds the large workloads",
-            f"As printed by `python benchmarks/bounds.py --write {options.write}`, whose head says what the columns\n"
-            "are; milliseconds, the least of the rounds.",
+            HEADER.replace("FOLDER", str(options.write)),
             text,
             by_hand[0] if by_hand else f"{BY_HAND}\n",
         ]

@@ -1,10 +1,10 @@
-"""Time calls while other processes keep the CPUs busy: on one thread, on all, and as many as are free.
+"""Time calls while other processes keep the CPUs busy: on one thread, on all, and on as many as are free.
 
     python benchmarks/busy.py [--rounds N] [--write FOLDER]
 
-As many processes as CPUs loop meanwhile. A call takes only the CPUs that other processes leave free; OMP_DYNAMIC=false
-turns that off, which is read once, so those calls run in a process of their own. With --write the folder gets busy.json
-and busy.md.
+One busy process per CPU runs meanwhile. By default a call uses only as many threads as there are free CPUs.
+OMP_DYNAMIC=false turns that off. It is read once, so those calls run in a separate process. With --write the folder
+gets busy.json and busy.md.
 """
 
 import argparse
@@ -96,11 +96,12 @@ def main():
     print(text)
     if options.write:
         header = paragraph(
-            "Milliseconds a call: the median, and in parentheses the 95th percentile, as printed by "
+            "The time of one call in milliseconds: the median and, in parentheses, the 95th percentile. The calls run "
+            "alone, and while as many processes as CPUs are busy. Written by "
             f"`python benchmarks/busy.py --write {options.write}`."
         )
         record = {"about": versions, "milliseconds": {str(load): ways for load, ways in results.items()}}
-        write(options.write, "busy", record, f"# A busy machine\n\n{header}\n\n{text}")
+        write(options.write, "busy", record, f"# Busy machines\n\n{header}\n\n{text}")
 
 
 def calls_named(results):

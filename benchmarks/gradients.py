@@ -1,9 +1,9 @@
-"""Gradients, and JAX arrays: training steps and calls beside what PyTorch and JAX have for them.
+"""Gradients and JAX arrays: training steps and calls with gatherscatter and with PyTorch's and JAX's own functions.
 
     python benchmarks/gradients.py                            # prints Markdown tables
     python benchmarks/gradients.py --write docs/benchmarks    # and writes gradients.md there
 
-Milliseconds (of small calls: microseconds), the least of many rounds in which the ways take turns.
+Milliseconds (microseconds for small calls), the minimum over many rounds, each of which runs every alternative.
 """
 
 import argparse
@@ -34,14 +34,14 @@ def least(calls, rounds, repeats=1):
 
 
 def table(head, rows, unit):
-    """A Markdown table of the rows (name, our time, {name of another way: its time}); ratios to the best of these."""
+    """A Markdown table of the rows (name, our time, {alternative: its time}), with the speedup over the fastest."""
     others = list(rows[0][2])
-    lines = [f"| {head} | ours, {unit} | " + " | ".join(f"{name}, {unit}" for name in others) + " | ratio |"]
+    lines = [f"| {head} | speedup | gatherscatter, {unit} | " + " | ".join(f"{name}, {unit}" for name in others) + " |"]
     lines.append("|---|" + "--:|" * (len(others) + 2))
     scale = {"ms": 1e3, "µs": 1e6}[unit]
     for name, ours, times in rows:
         shown = " | ".join(f"{time * scale:.1f}" for time in times.values())
-        lines.append(f"| {name} | {ours * scale:.1f} | {shown} | {min(times.values()) / ours:.2f} |")
+        lines.append(f"| {name} | {min(times.values()) / ours:.2f} | {ours * scale:.1f} | {shown} |")
     return lines
 
 
@@ -121,7 +121,7 @@ def small_calls(torch):
             "theirs": lambda f=theirs, leaf=leaf: grad(f(), leaf),
         }
         best = least(ways, 30, 300)
-        found.append((f"{name}: 10 rows of (1000, 16)", best["ours"], {"the primitive": best["theirs"]}))
+        found.append((f"{name}: 10 rows of (1000, 16)", best["ours"], {"PyTorch": best["theirs"]}))
     torch.set_num_threads(n_threads)
     return found
 
@@ -148,9 +148,9 @@ def on_jax(jax):
         return data[i, j]
 
     cases = {
-        "gather_nd (W1): 4 M pairs of (4096, 4096)": (
+        "gather 4 M elements: gather_nd of (4096, 4096)": (
             lambda: gs.gather_nd(square, pairs), lambda f: f(square, first, second), take),
-        "scatter add (W7): 4 M into 16 M": (
+        "add 4 M elements: scatter add into 16 M": (
             lambda: gs.scatter(flat, places, values, reduction="add"), lambda f: f(flat, places, values), add),
     }  # fmt: skip
     rows = []
@@ -170,7 +170,7 @@ def on_jax(jax):
 
 
 def callbacks(jax):
-    """Compiled programs: XLA's operations beside a callback to the kernels."""
+    """Compiled programs: XLA's operations, and a callback to the kernels instead."""
     jnp, rng = jax.numpy, np.random.default_rng(0)
     ready = jax.block_until_ready
     flat, values = jnp.asarray(rng.random(16_000_000, np.float32)), jnp.asarray(rng.random(4_000_000, np.float32))
@@ -191,7 +191,7 @@ def callbacks(jax):
         },
         ROUNDS,
     )
-    name = "scatter add (W7): 4 M into 16 M"
+    name = "add 4 M elements: scatter add into 16 M"
     return [(name, best["ours"], {"XLA": best["XLA"], "callback to the kernels": best["callback"]})]
 
 
@@ -241,22 +241,23 @@ def main():
 
     torch.set_num_threads(gs.get_num_threads())
     sections = [
-        ("Training steps on PyTorch", "gather, scatter and square, forward and backward", training_steps(torch), "ms"),
-        ("Small calls on PyTorch with their gradient", "forward and backward, one thread", small_calls(torch), "µs"),
+        ("Training steps in PyTorch", "gather, scatter and square, forward and backward", training_steps(torch), "ms"),
+        ("Small calls with gradients in PyTorch", "forward and backward, one thread", small_calls(torch), "µs"),
     ]
     import jax
 
     jax.config.update("jax_platforms", "cpu")
-    sections.append(("JAX", "on arrays of JAX on the CPU; ours eager", on_jax(jax), "ms"))
-    sections.append(("Callbacks in compiled programs", "in `jax.jit`", callbacks(jax), "ms"))
+    sections.append(("JAX", "JAX arrays on the CPU, gatherscatter outside of `jit`", on_jax(jax), "ms"))
+    sections.append(("Callbacks in compiled programs", "inside `jax.jit`", callbacks(jax), "ms"))
     versions = f"PyTorch {torch.__version__}, JAX {jax.__version__}, NumPy {np.__version__}"
     lines = [
-        "# Gradients, and JAX arrays",
+        "# Gradients and JAX arrays",
         "",
-        "`python benchmarks/gradients.py --write docs/benchmarks`",
+        "The time of one call, the minimum over many rounds. The speedup is the time of the fastest alternative",
+        "divided by the time of gatherscatter; below 1, the alternative is faster. Written by",
+        "`python benchmarks/gradients.py --write docs/benchmarks`.",
         "",
-        f"{cpu()}, {gs.get_num_threads()} threads, {versions}. The least of many rounds in which the ways take turns. "
-        "A ratio above 1: ours takes less time than the best other way.",
+        f"{cpu()}, {gs.get_num_threads()} threads, {versions}.",
     ]
     for title, detail, rows, unit in sections:
         lines += ["", f"## {title}", "", *table(detail, rows, unit)]

@@ -1,4 +1,4 @@
-"""Time per element against size, from 10 to 10^8 elements, and against how much the destinations of scatters crowd.
+"""Time per element by array size, from 10 to 10^8 elements, and by the distribution of the scatters' destinations.
 
     python benchmarks/growth.py [--largest N] [--rounds N] [--write FOLDER] [OPERATOR ...]
 
@@ -31,10 +31,10 @@ CLIFF = 1.5
 BY_HAND = "## Explanations"
 # Sizes of a result at which the library changes its ways: src/common/small_calls.pxd, src/common/memory.pyx.
 RESULT_PASSES = {
-    1 << 18: "the result passes 256 KiB: from there its memory is kept for the next",
-    1 << 20: "the result passes 1 MiB: the short way of small calls ends",
-    4 << 20: "the result passes 4 MiB: from there its pages are huge",
-    memory.limit: f"the result passes {memory.limit >> 20} MiB: no more is kept, each call's pages are new",
+    1 << 18: "the result exceeds 256 KiB: its memory is kept for later results",
+    1 << 20: "the result exceeds 1 MiB: the fast path for small calls ends",
+    4 << 20: "the result exceeds 4 MiB: it uses huge pages",
+    memory.limit: f"the result exceeds {memory.limit >> 20} MiB: its memory is not kept for later results",
 }
 ZIPF = (1.1, 1.5, 2.0, 3.0)
 
@@ -147,7 +147,7 @@ def caches():
 def thresholds(case, before, after):
     """What lies between two sizes, in words: not what explains a cliff, but where to look."""
     words = [
-        f"{what} pass the {name} cache ({size >> 10} KiB)"
+        f"{what} exceed the {name} cache ({size >> 10} KiB)"
         for size, name in caches().items()
         for what, width in (("data", 4), ("all arrays", case.bytes))
         if before * width <= size < after * width
@@ -213,7 +213,7 @@ def plot(operator, results, counts, bandwidth, crowd, path):
             if crowded:
                 right.plot(list(skew), [best[count] for best in skew.values()], f"C{i}{style}", marker=".", label=label)
     bound = cases[0].bytes / bandwidth * 1e9
-    text = f"{cases[0].bytes} bytes an element at {bandwidth / 1e9:.1f} GB/s"
+    text = f"{cases[0].bytes} bytes per element at {bandwidth / 1e9:.1f} GB/s"
     for panel in {left, right}:
         panel.axhline(bound, color="black", linewidth=0.8, linestyle=":", label=text)
         panel.set_ylabel("time per element, ns")
@@ -224,7 +224,7 @@ def plot(operator, results, counts, bandwidth, crowd, path):
     if crowded:
         right.set_ylim(bottom=0)
         right.set_xlabel(f"destinations of {crowd:,} updates")
-        right.set_title(f"{operator}: how destinations crowd", fontsize="medium")
+        right.set_title(f"{operator}: distribution of destinations", fontsize="medium")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -246,36 +246,37 @@ def page(results, counts, bandwidth, options, versions, old):
     ]
     plots = "\n".join(f"![{o}](growth-{o}.png)" for o in OPERATORS if any(case.operator == o for case in results))
     parts = [
-        "# Growth",
+        "# Scaling with array size",
         paragraph(
-            f"As measured by `python benchmarks/growth.py --write {options.write}`: nanoseconds an element, the least "
-            "of the rounds. The numbers behind an operator's name are threads. n indices name n random elements of n; "
-            "float32, int64 indices."
+            "Nanoseconds per element, the minimum over the rounds: n random indices into an array of n elements, "
+            "float32 with int64 indices. The number after an operator's name is the number of threads. Written by "
+            f"`python benchmarks/growth.py --write {options.write}`."
         ),
-        f"{versions}; a copy by all threads moves {bandwidth / 1e9:.1f} GB/s, read and written",
+        f"{versions}; a copy by all threads moves {bandwidth / 1e9:.1f} GB/s (read + write)",
         plots,
         paragraph(
-            "The dotted lines are the bytes of all arrays, each once, at the speed of that copy. Small arrays lie in "
-            "caches and may pass below it; random elements of data beyond the caches bring a line of 64 bytes each, "
-            "and stay above."
+            "The dotted line is the time to move the bytes of all arrays once at the speed of that copy. Arrays that "
+            "fit the caches can be faster. Larger ones are slower, because each random element loads a cache line of "
+            "64 bytes."
         ),
         "## By size",
         table(["elements", *(f"10^{len(str(size)) - 1}" for size in decades)], by_size),
-        f"## Factors above {CLIFF} between neighbouring sizes",
+        f"## Changes by more than a factor of {CLIFF} between adjacent sizes",
         paragraph(
-            "Sizes grow by 2.15 from one to the next. Left out are sizes whose call takes less than three times the "
-            "smallest call's time: there the fixed cost of a call is spread over more and more elements. The last "
-            "column is what lies between the two sizes, not a proof that it is the cause."
+            "Each size is 2.15 times the one before. Sizes whose call takes less than three times as long as the "
+            "smallest call are left out, because there the fixed cost of a call dominates. The last column lists the "
+            "thresholds between the two sizes. They are possible causes, not proven ones."
         ),
-        table(["", "elements", "ns an element", "factor", "between them"], found, left=2) if found else "None.",
+        table(["", "elements", "ns per element", "factor", "thresholds between"], found, left=2) if found else "None.",
     ]
     if crowds:
         head = next(iter(crowds.values()))
         parts += [
-            "## By how destinations crowd",
+            "## By distribution of the destinations",
             paragraph(
-                f"{options.crowd:,} updates into as many elements (scatter_elements: of each row into it). Zipf's "
-                "exponents: the larger, the more updates meet in few destinations, which are scattered at random."
+                f"{options.crowd:,} updates into as many elements (scatter_elements: within each row). The larger the "
+                "exponent of Zipf's distribution, the more updates share a few destinations, which lie at random "
+                "places."
             ),
             table(["", *head], by_crowd),
         ]

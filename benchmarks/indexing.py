@@ -1,11 +1,11 @@
-"""Time `gs.at` beside the core's functions and NumPy's indexing, and sums in a wide dtype beside plain ones.
+"""Time `gs.at`, the functions that it replaces and NumPy's indexing; and sums with and without `accumulate_dtype`.
 
     pip install '.[bench]'
     OMP_DYNAMIC=false python benchmarks/indexing.py [--rounds N] [--quick] [--write FOLDER]
 
-Each row has three calls with the same result: `gs.at` (or the wide sum), the call of the core that needs tuples (or the
-plain sum), and NumPy's idiom. They take turns; the least time counts. With --write the folder gets indexing.json and
-indexing.md.
+Each row has three calls. Of indexing: `gs.at`, `gather_nd` or `scatter_nd` on ready index tuples, and NumPy, with equal
+results. Of sums: with `accumulate_dtype`, without, and on copies in the wide dtype. Within each round each call runs
+once, and the minimum counts. With --write the folder gets indexing.json and indexing.md.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def assigned(x, index, value):
 
 
 def indexing(rng, less):
-    """(what, at, core or None, NumPy)."""
+    """(what, at, gather_nd or scatter_nd or None, NumPy)."""
     side, n = 4096 // less, 4_000_000 // less**2
     image = rng.random((side, side), np.float32)
     channels = rng.random((3, side // 2, side // 2), np.float32)
@@ -85,7 +85,7 @@ def indexing(rng, less):
 
 
 def sums(rng, less):
-    """(what, wide, plain, NumPy): NumPy's is the scatter of wide copies by the core."""
+    """(what, with accumulate_dtype, without it, the scatter of wide copies)."""
     found = []
     for dtype, wide in (("float32", "float64"), ("float16", "float32"), ("bfloat16", "float32")):
         narrow = np.dtype(getattr(ml_dtypes, dtype)) if dtype == "bfloat16" else np.dtype(dtype)
@@ -124,7 +124,7 @@ def cell(taken):
 
 
 def ratio(one, other):
-    return "–" if other is None else f"{one / other:.2f}"
+    return "–" if one is None else f"{one / other:.2f}"
 
 
 def main():
@@ -137,7 +137,7 @@ def main():
     record, pages = {}, []
     for make, ours, core, numpys in (
         (indexing, "gs.at", "gather_nd, scatter_nd", "NumPy"),
-        (sums, "wide", "plain", "wide copies"),
+        (sums, "accumulate_dtype", "without", "wide copies"),
     ):
         rows = []
         for what, *calls in tqdm(make(np.random.default_rng(0), less), desc=make.__name__, leave=False):
@@ -147,20 +147,26 @@ def main():
                         raise SystemExit(f"{what}: the results differ")
             taken = least(calls, given.rounds)
             record[what] = dict(zip((ours, core, numpys), taken, strict=True))
-            ratios = ratio(taken[0], taken[1]), ratio(taken[0], taken[2])
-            rows.append([what, *map(cell, taken), *ratios])
-        pages.append(table(["", ours, core, numpys, f"{ours} / {core}", f"{ours} / {numpys}"], rows))
+            ratios = ratio(taken[1], taken[0]), ratio(taken[2], taken[0])
+            rows.append([what, *ratios, *map(cell, taken)])
+        pages.append(table(["", f"vs {core}", f"vs {numpys}", ours, core, numpys], rows))
     machine = about(["gatherscatter", "numpy"], f"{cpus()} CPUs, {gs.get_num_threads()} threads")
-    text = f"""# Indexing, and wide sums
+    text = f"""# Indexing with `at`, and sums in a wider dtype
 
-{paragraph(f"Least of {given.rounds} rounds, in turns, by `{COMMAND}`. {machine}.")}
+{paragraph(f"Minimum over {given.rounds} rounds. Written by `{COMMAND} --write docs/benchmarks`. {machine}.")}
 
-`gs.at(x)[index]` beside the core's functions on ready tuples, and beside NumPy. A ratio below 1: `gs.at` is faster.
+## `gs.at`
+
+The time of `gs.at(x)[index]`, of `gather_nd` or `scatter_nd` on ready index tuples, and of NumPy's indexing. The
+columns with "vs" are speedups of `gs.at`: above 1, `gs.at` is faster.
 
 {pages[0]}
 
-Sums with `accumulate_dtype` beside plain sums, and beside a scatter of wide copies of data and updates. Memory bounds
-the rows: the table of float64 sums has twice the bytes of the result, and is read and written for each update.
+## `accumulate_dtype`
+
+The time of sums with `accumulate_dtype`, of plain sums without it, and of a scatter on wide copies of data and updates.
+The columns with "vs" are speedups of `accumulate_dtype`: above 1, it is faster. Memory limits the sums of rows: the
+table of float64 sums has twice the bytes of the result, and every update reads and writes it.
 
 {pages[1]}
 """

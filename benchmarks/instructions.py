@@ -1,4 +1,4 @@
-"""Count the instructions of small calls with valgrind: a figure that a busy machine does not move.
+"""Count the instructions of small calls with valgrind: a number that does not depend on the load of the machine.
 
     python benchmarks/instructions.py [--calls N] [--write FOLDER]
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 # What is counted, and NumPy's spelling of the same beside it.
 STATEMENTS = [
-    ("nothing: the loop itself", "pass", None),
+    ("the empty loop", "pass", None),
     ("gather: 10 rows of (8, 8)", "gs.gather(square, rows)", "np.take(square, rows, axis=0)"),
     ("gather_nd: 10 pairs of (8, 8)", "gs.gather_nd(square, pairs)", "square[pairs[:, 0], pairs[:, 1]]"),
     ("gather_elements: (8, 8), axis=1", "gs.gather_elements(square, columns, axis=1)",
@@ -114,17 +114,16 @@ def main():
             cells += [f"`{theirs}`", f"{found[theirs]:,.0f}", f"{found[theirs] / found[ours]:.2f}"]
         rows.append([*cells, *["–"] * (6 - len(cells))])
     # The columns of numbers stand beside what they count.
-    text = table(["", "gatherscatter", "instructions", "NumPy", "instructions", "NumPy's over ours"], rows, left=2)
+    text = table(["", "gatherscatter", "instructions", "NumPy", "instructions", "NumPy / gatherscatter"], rows, left=2)
     versions = about(["gatherscatter", "numpy"], valgrind, f"{options.calls} calls, 1 thread")
     print(f"{versions}\n\n{text}")
     if options.write:
         parts = [
             "# Instructions of small calls",
             paragraph(
-                f"Instructions a call, as counted by `python benchmarks/instructions.py --write {options.write}`. They "
-                "say how much code a call runs, not how long it takes: compare a figure with the same figure of "
-                "another build on the same machine. valgrind lends the program a processor of its own, without "
-                "AVX-512, so kernels and NumPy choose the code that they have for AVX2."
+                f"The number of instructions per call, written by `python benchmarks/instructions.py --write "
+                f"{options.write}`. It is not a time: use it to compare two builds on the same machine. valgrind "
+                "emulates a processor without AVX-512, so the kernels and NumPy use their AVX2 code."
             ),
             versions,
             text,

@@ -1,13 +1,13 @@
-"""Time what people do with gather and scatter: each job as a user would write it, beside the best idioms elsewhere.
+"""Time common tasks, written as a user would write them, with gatherscatter and with other libraries.
 
     pip install '.[bench,peers,dask]'
     python benchmarks/jobs.py [--rounds N] [--threads N] [--quick] [--write FOLDER] [JOB ...]
 
-The jobs are in jobs_numpy.py and jobs_others.py, each with its calls: ours, and those of NumPy, SciPy, pandas,
-numpy_groupies, PyTorch, JAX, Dask and onnxruntime, as many as are installed and have an idiom for it. The fastest of
-them counts. Before a job is timed, the results are compared with ours; a rival that has another one is named and does
-not count. The calls take turns within each round; short ones are repeated until they last. With --write the folder
-gets jobs.json, jobs.md and jobs.png.
+The tasks ("jobs") are in jobs_numpy.py and jobs_others.py. Each has calls of gatherscatter and of NumPy, SciPy, pandas,
+numpy_groupies, PyTorch, JAX, Dask and onnxruntime, where they are installed and have an idiom for it. Results are
+compared with ours first; an alternative with a different result is named and does not count. Within each round every
+call runs once (short ones repeatedly), and the fastest alternative counts. With --write the folder gets jobs.json,
+jobs.md and jobs.png.
 """
 
 import argparse
@@ -32,23 +32,23 @@ from tqdm import tqdm
 LASTS = 0.02  # seconds: shorter calls are repeated
 PAUSE = 0.005  # seconds between two turns, in which the threads of the one go to sleep and leave the CPUs to the other
 
-# What bounds the jobs in which a rival is ahead; shown only there.
-FUSED = "the rival adds rows as it reads them; ours are two calls, with the messages in memory between them"
-NO_INDEX = "a slice has no index to check; what counts is the way into the call"
+# Why an alternative is faster; shown only for tasks in which one is.
+FUSED = "the alternative adds rows as it reads them; gatherscatter takes two calls and stores the messages"
+NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
-    "splat": "one thread adds in order: neighbouring pixels go to neighbouring places",
-    "weights": "one thread adds in order, some two cycles an update; the rival checks no index before it writes",
-    "group-sum": "memory: 100 MB of rows are read once",
-    "group-mean": "memory: 100 MB of rows are read once",
-    "centroids": "one thread adds in order: 64 rows are too few to share among threads",
+    "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
+    "weights": "gatherscatter adds in order on one thread, about two cycles per update, after checking all indices",
+    "group-sum": "memory: each reads 100 MB of rows once",
+    "group-mean": "memory: each reads 100 MB of rows once",
+    "centroids": "gatherscatter adds in order on one thread, because 64 rows are too few to divide among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
-    "small-gather": "the way into the call: the rival is a method in C, ours a function in Python",
+    "small-gather": "call overhead: the alternative is a C method, `gs.gather` a Python function",
     "messages": FUSED,
     "messages-gradient": FUSED,
     "fixed-graph": FUSED,
     "fixed-graph-gradient": FUSED,
-    "small-gradient": "the way into the call; ours is the rival's primitive after a check of the indices",
+    "small-gradient": "call overhead: gatherscatter checks the indices, then calls the same primitive",
     "onnx": "memory: both copy the same rows",
 }
 
@@ -123,22 +123,23 @@ def ratio(number):
 
 
 def page(results):
-    """Markdown: the table, what it comes to, and whose results differed."""
-    rows = [["job", "ours, ms", "best rival", "its ms", "ratio", "what bounds it"]]
-    rows.append(["---", "--:", "---", "--:", "--:", "---"])
+    """Markdown: the table, its geometric mean, and the alternatives with different results."""
+    rows = [["task", "speedup", "gatherscatter", "fastest alternative", "its time", "why it is faster"]]
+    rows.append(["---", "--:", "--:", "---", "--:", "---"])
     for result in results.values():
         taken, best = result["seconds"], result["best rival"]
-        cells = cell(taken[OURS]["min"]), best, cell(taken[best]["min"]), ratio(result["ratio"])
+        cells = ratio(result["ratio"]), cell(taken[OURS]["min"]), best, cell(taken[best]["min"])
         rows.append([f"{result['title']}: {result['detail']}", *cells, result["note"]])
     lines = [f"| {' | '.join(row)} |" for row in rows]
     ratios = [result["ratio"] for result in results.values()]
     behind = [result["title"] for result in results.values() if result["ratio"] < 1]
-    text = f"Geometric mean of the ratios: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}. "
-    text += f"Below 1: {len(behind)} of {len(ratios)}{' (' + ', '.join(behind) + ')' if behind else ''}."
+    text = f"The geometric mean of the speedups is {math.exp(statistics.fmean(map(math.log, ratios))):.2f}. "
+    text += f"An alternative is faster in {len(behind)} of {len(ratios)} tasks{': ' if behind else ''}"
+    text += f"{', '.join(behind)}."
     lines += ["", paragraph(text)]
     differ = [f"{rival} ({result['title']})" for result in results.values() for rival in result["wrong"]]
     if differ:
-        lines += ["", paragraph(f"Not counted, since the result was another than ours: {', '.join(differ)}.")]
+        lines += ["", paragraph(f"Not counted, because the result differs: {', '.join(differ)}.")]
     return "\n".join(lines)
 
 
@@ -162,7 +163,7 @@ def draw(results, path):
     axes.xaxis.set_major_formatter("{x:g}")
     axes.axvline(1, color="black", linewidth=0.5)
     axes.set_yticks(range(len(results)), [result["title"] for result in results])
-    axes.set_xlabel("time of the best rival over gatherscatter's (least of the rounds)")
+    axes.set_xlabel("speedup: time of the fastest alternative divided by gatherscatter's")
     right = axes.secondary_yaxis("right")
     right.set_yticks(
         range(len(results)), [f"{ratio(r['ratio'])} × {r['best rival']}" for r in results], fontsize="small"
@@ -219,10 +220,11 @@ def main():
     print(text)
     if options.write:
         header = (
-            f"# What people do with gather and scatter\n\nMilliseconds a call, the least of the rounds, as printed by\n"
-            f"`python benchmarks/jobs.py --write {options.write}`.\n"
-            "The ratio is the best rival's time over ours; jobs.json has every rival's.\n\n"
-            "![For each job, the best rival's time over ours, on a logarithmic scale.](jobs.png)\n\n"
+            "# Common tasks\n\nThe time of one call in milliseconds (or µs where stated), the minimum over the rounds. "
+            f"Written by\n`python benchmarks/jobs.py --write {options.write}`.\n\n"
+            "The speedup is the time of the fastest alternative divided by the time of gatherscatter; below 1, the\n"
+            "alternative is faster. jobs.json has the times of all alternatives.\n\n"
+            "![The speedup of each task, on a logarithmic scale.](jobs.png)\n\n"
         )
         write(options.write, "jobs", {"about": heading, "jobs": results}, header + text)
         draw(results, options.write / "jobs.png")

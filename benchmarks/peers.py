@@ -1,13 +1,12 @@
-"""Time gatherscatter beside every peer that is installed, on the same arrays, in the same run.
+"""Time gatherscatter and the other libraries that are installed, on the same arrays, in the same run.
 
     pip install '.[peers]'
     python benchmarks/peers.py [--rounds N] [--threads N] [--write FOLDER] [WORKLOAD ...]
 
-Each workload is one call (workloads.py), which each system does in its own way (systems.py), into a result of its own;
-"with out=" is ours into memory that is there, and C is a loop written for that workload alone (limit.c), also into
-memory that is there. "floor" is the time in which a copy would move the bytes that the workload has to. Before it is
-timed, every result is compared with NumPy's; a peer's that differs is marked. The systems take turns within each round,
-so that a machine that slows down slows all of them: only ratios of one run count. With --write the folder gets
+Each workload is one call (workloads.py). Each library runs it in its own way (systems.py) and returns a new array. The
+head of the page that --write makes (HEADER below) explains the other columns; the C loops are in limit.c. Results are
+compared with NumPy's before anything is timed, and one that differs is marked. Within each round every library runs
+once, so a machine that slows down slows all of them: compare only times of one run. With --write the folder gets
 peers.json, peers.md and peers.png.
 """
 
@@ -27,6 +26,22 @@ from workloads import WORKLOADS
 
 OURS, WITH_OUT, LIMIT = "gatherscatter", "with out=", "C"
 GOAL = [f"W{i}" for i in range(1, 15)]
+HEADER = """# Comparison with other libraries
+
+The time of one call in milliseconds (or µs where stated), the minimum over the rounds. Written by
+`python benchmarks/peers.py --write FOLDER`.
+
+- **speedup**: the time of the fastest other library divided by the time of gatherscatter. Above 1, gatherscatter is
+  faster.
+- **with out=**: gatherscatter, writing into an existing array instead of a new one.
+- **C loop**: a C function written for this workload only. It writes into an existing array and checks no index.
+  **vs C loop** is gatherscatter's time divided by the C loop's.
+- **lower bound**: the time that a plain copy takes to move as many bytes as the workload must move.
+
+Arrays are float32 and indices int64 unless the workload says otherwise. [Performance limits](bounds.md) explains
+what limits each workload.
+
+"""
 
 
 def measure(name, systems, rounds, progress):
@@ -64,7 +79,7 @@ def summary(name, times, wrong, bandwidth):
     least = {system: min(taken) for system, taken in times.items()}
     peers = {system: taken for system, taken in least.items() if system not in (OURS, WITH_OUT, LIMIT)}
     best = min(peers, key=peers.get)
-    return {
+    return {  # the JSON's keys; draw.py in docs/ reads some of them
         "description": WORKLOADS[name].description,
         "megabytes": WORKLOADS[name].moved,
         "floor": WORKLOADS[name].moved * 1e6 / bandwidth if bandwidth else None,
@@ -87,19 +102,21 @@ def ratio(number):
 
 
 def page(results, names):
-    """Markdown: least times in milliseconds, and what they come to."""
+    """Markdown: the minimum times in milliseconds, the speedup first."""
     columns = [OURS, WITH_OUT, LIMIT, *[name for name in names if name not in (OURS, LIMIT)]]
     rows = []
     for name, result in results.items():
         marks = {system: " †" for system in result["wrong"]}
         times = {system: cell(t["min"]) + marks.get(system, "") for system, t in result["seconds"].items()}
-        ahead = f"{result['ahead of the best peer']:.2f} × {result['best peer']}"
+        ahead = [ratio(result["ahead of the best peer"]), result["best peer"]]
         floor = cell(result["floor"]) if result["floor"] else "–"
         cells = [times.get(column, "–") for column in columns]
-        rows.append([name, result["description"], *cells, ahead, ratio(result["over the limit"]), floor])
-    text = table(["", "workload", *columns, "ahead of the best", "over C", "floor"], rows, left=2)
+        rows.append([name, result["description"], *ahead, *cells, ratio(result["over the limit"]), floor])
+    columns[2] = "C loop"
+    head = ["", "workload", "speedup", "fastest other library", *columns, "vs C loop", "lower bound"]
+    text = table(head, rows, left=2)
     if any(result["wrong"] for result in results.values()):
-        text += "\n\n† gave another result than NumPy and all others."
+        text += "\n\n† Its result differs from that of NumPy and all other libraries."
     return text
 
 
@@ -111,12 +128,12 @@ def conclusion(results):
     goal = {name: results[name] for name in GOAL if name in results}
     if not goal:
         return ""
-    behind = [name for name, result in goal.items() if result["ahead of the best peer"] < 1]
+    behind = [name for name, result in results.items() if result["ahead of the best peer"] < 1]
+    which = "W1 to W14" if list(goal) == GOAL else ", ".join(goal)
     limited = [result for result in goal.values() if result["floor"] and result["over the limit"]]
     text = (
-        f"Ahead of the best peer of each of {len(goal)} workloads by "
-        f"{mean(result['ahead of the best peer'] for result in goal.values()):.2f} in the geometric mean; "
-        f"behind on {', '.join(behind) or 'none'}."
+        f"The geometric mean of the speedups is {mean(r['ahead of the best peer'] for r in goal.values()):.2f} over "
+        f"{which}. gatherscatter is slower than the fastest other library in: {', '.join(behind) or 'none'}."
     )
     if limited:
         ours, limit, over = (
@@ -124,8 +141,8 @@ def conclusion(results):
             for key in ("ahead of the best peer", "limit ahead of the best peer", "over the limit")
         )
         text += (
-            f"\n\nOn the {len(limited)} large ones: {ours:.2f}, where the loops in C are ahead of the best peers by "
-            f"{limit:.2f}, and we take {over:.2f} times as long as those."
+            f"\n\nOver the {len(limited)} of them that are large it is {ours:.2f}, and {limit:.2f} for the C loops. "
+            f"gatherscatter takes {over:.2f} times as long as the C loops."
         )
     return text
 
@@ -152,7 +169,7 @@ def draw(results, path):
     axes.set_yscale("log")
     axes.axhline(1, color="black", linewidth=0.5)
     axes.set_xticks(range(len(names)), names, rotation=45 if len(names) > 14 else 0)
-    axes.set_ylabel("time over gatherscatter's (least of the rounds)")
+    axes.set_ylabel("time divided by gatherscatter's")
     axes.legend(ncols=4, fontsize="small")
     figure.savefig(path, dpi=120)
     plt.close(figure)
@@ -178,7 +195,7 @@ def main():
 
     bandwidth = systems[LIMIT].bandwidth() if LIMIT in systems else None
     if bandwidth:
-        about += f"; a copy past the caches moves {bandwidth / 1e9:.1f} GB/s, read and written"
+        about += f"; a copy beyond the caches moves {bandwidth / 1e9:.1f} GB/s (read + write)"
 
     results = {}
     with tqdm(total=len(names), unit="workload") as whole:
@@ -190,11 +207,7 @@ def main():
     text = f"{about}\n\n{page(results, list(systems))}\n\n{conclusion(results)}\n"
     print(text)
     if options.write:
-        header = (
-            "# Beside every peer\n\nMilliseconds a call, the least of the rounds, as printed by\n"
-            f"`python benchmarks/peers.py --write {options.write}`.\n"
-            "[What bounds them](bounds.md) is a page of its own.\n\n"
-        )
+        header = HEADER.replace("FOLDER", str(options.write))
         write(options.write, "peers", {"versions": versions, "about": about, "workloads": results}, header + text)
         draw(results, options.write / "peers.png")
 

@@ -1,9 +1,9 @@
-"""Time the workloads of peers.py at 1, 2, 4 … threads, in turns, and check that the bits stay the same.
+"""Time the workloads of peers.py on 1, 2, 4 … threads, and check that the results are equal bit for bit.
 
     python benchmarks/threads.py [--rounds N] [--threads N] [--write FOLDER] [WORKLOAD ...]
 
-The small calls (W13, W14) are left out: they stay on the caller's thread. Each turn starts with a call that is not
-timed. With --write the folder gets threads.json and threads.md.
+The small calls (W13, W14) are left out: they run on the caller's thread. Each timed call follows one that is not timed.
+With --write the folder gets threads.json and threads.md.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def page(results, counts):
         cells = [f"{seconds * 1e3:.1f}" for seconds in least]
         rows.append([name, WORKLOADS[name].description, *cells, *(f"{least[0] / t:.2f}" for t in least[1:])])
     words = ["1 thread", *(f"{count} threads" for count in counts[1:])]
-    return table(["", "workload", *words, *(f"speed-up at {count}" for count in counts[1:])], rows, left=2)
+    return table(["", "workload", *words, *(f"speedup on {count}" for count in counts[1:])], rows, left=2)
 
 
 def conclusion(results, counts):
@@ -62,8 +62,8 @@ def conclusion(results, counts):
     gains = {name: min(times[1]) / min(times[most]) for name, times in results.items()}
     mean = math.exp(statistics.fmean(map(math.log, gains.values())))
     slower = [name for name, gain in gains.items() if gain < 1]
-    text = f"At {most} threads {mean:.2f} × as fast as on one in the geometric mean of {len(gains)} workloads; "
-    return text + (f"slower than on one: {', '.join(slower)}." if slower else "none slower.")
+    text = f"The geometric mean of the speedups on {most} threads is {mean:.2f} over {len(gains)} workloads. "
+    return text + f"Slower than on one thread: {', '.join(slower) or 'none'}."
 
 
 def main():
@@ -90,12 +90,17 @@ def main():
     print(text)
     if options.write:
         header = paragraph(
-            f"Milliseconds a call, the least of the rounds, as printed by `python benchmarks/threads.py --write "
-            f"{options.write}`. Before it was timed, each result was the same bit for bit at every number of threads. "
-            "[A busy machine](busy.md) has calls beside other processes."
+            "The time of one call in milliseconds, the minimum over the rounds. Written by `python "
+            f"benchmarks/threads.py --write {options.write}`. The script first checks that every number of threads "
+            "gives the same result bit for bit. [Busy machines](busy.md) has times with other processes running."
         )
         seconds = {name: {str(count): times[count] for count in counts} for name, times in results.items()}
-        write(options.write, "threads", {"about": versions, "seconds": seconds}, f"# Threads\n\n{header}\n\n{text}")
+        write(
+            options.write,
+            "threads",
+            {"about": versions, "seconds": seconds},
+            f"# Scaling with threads\n\n{header}\n\n{text}",
+        )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+"""README.md and its figure: numbers as measured, and links that lead somewhere on GitHub and on PyPI."""
+
+import doctest
+import html
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TARGETS = r"""\]\(([^)#\s]+)|(?:src|srcset)="([^"]+)\""""
+
+
+@pytest.fixture
+def speed(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    import speed
+
+    yield speed
+    sys.modules.pop("speed")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/benchmarks/index.md"])
+def test_alt_text_has_the_numbers_of_the_table(speed, page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    texts = re.findall(r'!\[(.*?)\]\([^)]*speed\.svg\)|alt="(.*?)"', text, re.DOTALL)
+    assert [" ".join("".join(pair).split()) for pair in texts] == [speed.alt(speed.rows())]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_committed_figure_has_the_numbers_of_the_table(speed, theme):
+    """matplotlib writes each text in front of its glyphs. If this fails: python docs/draw.py docs/_static speed"""
+    drawn = re.findall("<!-- (.*?) -->", (DOCS / "_static" / f"speed.{theme}.svg").read_text(encoding="utf-8"))
+    expected = [text for row in speed.rows() for text in (row.workload, *reversed(row.labels))]
+    start = drawn.index(expected[0])
+    assert list(map(html.unescape, drawn[start : start + len(expected)])) == expected
+
+
+def test_the_table_is_read(speed):
+    assert len(speed.rows()) == 14
+
+
+def test_the_mean_speedup_is_that_of_the_benchmark():
+    measured, *pages = (
+        (ROOT / page).read_text(encoding="utf-8")
+        for page in ("docs/benchmarks/peers.md", "README.md", "docs/index.md", "docs/benchmarks/index.md")
+    )
+    mean = re.search(r"mean of the speedups is ([\d.]+) over", measured)[1]
+    for page in pages:
+        assert f"{mean} times as fast" in " ".join(page.split())
+
+
+def test_the_example_runs():
+    [code] = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    runner = doctest.DocTestRunner(verbose=False)
+    assert runner.run(doctest.DocTestParser().get_doctest(code, {}, "README", "README.md", 0)).attempted > 5
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_links_lead_to_files():
+    links = ["".join(pair) for pair in re.findall(TARGETS, README)]
+    assert len(links) > 10
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_pypi_gets_absolute_links_and_raw_pictures():
+    hook = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"]
+    text = README
+    for substitution in hook["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(substitution["pattern"], substitution["replacement"], text)
+    links = ["".join(pair) for pair in re.findall(TARGETS, text)]
+    assert [link for link in links if "://" not in link] == []
+    pictures = [link for link in links if link.endswith((".svg", ".png"))]
+    assert pictures
+    assert all(link.startswith("https://raw.githubusercontent.com/") for link in pictures)

@@ -1,10 +1,9 @@
-"""Time NumPy's gathers and scatters beside ours; prints the table of docs/coming-from-numpy.md.
+"""Time NumPy's gathers and scatters and ours; prints the table of docs/coming-from-numpy.md.
 
     python benchmarks/coming_from_numpy.py [--rounds N] [--threads N]
 
-A row's two cells are the code that is timed. Both start from the same arrays, and must end with the same bytes; calls
-that write in place do so to an array of their own. The two take turns within each round, so that a machine that slows
-down slows both; what is compared are the medians.
+The two cells of a row are the timed code. Both get equal arrays and must give equal bytes; calls that write in place
+get an array of their own. Each round runs both, so a machine that slows down slows both. The table has medians.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
     python benchmarks/dask_scaling.py --write docs/dask.md
 
-A table of n numbers of float32 in 16 chunks, and n random indices in 16 chunks, which are Dask's own: each of the 256
-pairs of chunks is hit. Data, indices and updates lie in the workers' memory when the clock starts, and the result does
-when it stops. The one process is `gatherscatter` on NumPy arrays and one thread. Each time is the least of its rounds.
+Data are n float32 elements in 16 chunks, and indices are n random ones in 16 chunks of a Dask array, so that every pair
+of chunks is used. Data, indices and updates are in the workers' memory when the time starts, and the result is when it
+ends. The single process runs gatherscatter on NumPy arrays with one thread. Each time is the minimum over the rounds.
 """
 
 import argparse

@@ -1,8 +1,9 @@
-"""gatherscatter on a CUDA device, beside the primitives that PyTorch and CuPy have for the same work.
+"""Time gatherscatter and the equivalent primitives of PyTorch and CuPy on a CUDA device.
 
     python benchmarks/gpu.py
 
-prints Markdown tables: milliseconds a call, the least of several rounds in turns, the device synchronised around each.
+prints Markdown tables: milliseconds per call, the minimum over several rounds, each of which times every call once. The
+device is synchronized before and after each call. "No check" is mode="promise_in_bounds".
 """
 
 import time
@@ -15,7 +16,7 @@ rng = np.random.default_rng(0)
 
 
 def timed(calls, synchronize):
-    """Least time of each call, all in turns."""
+    """The minimum time of each call over the rounds; every round runs each call once."""
     best = dict.fromkeys(calls, np.inf)
     for call in calls.values():
         call()
@@ -116,7 +117,7 @@ def cupy_functions(x):
 
 def report(library, device, functions, x, synchronize):
     print(f"\n{library}, {device}\n")
-    print("| workload | the primitive, unchecked | ours, promised | ours, checked |")
+    print("| workload | library's primitive | gatherscatter, no check | gatherscatter |")
     print("|---|--:|--:|--:|")
     for name, theirs, ours in workloads(functions, x):
         calls = {"ours": lambda ours=ours: ours(mode="promise_in_bounds"), "checked": ours}

@@ -29,7 +29,7 @@ from tqdm import tqdm
 LEAST_SECONDS = 1e-3  # a sample lasts so long at least
 CLIFF = 1.5
 BY_HAND = "## Explanations"
-# Sizes of a result at which the library changes its ways: src/common/small_calls.pxd, src/common/memory.pyx.
+# Sizes of a result at which the library changes its method: src/common/small_calls.pxd, src/common/memory.pyx.
 RESULT_PASSES = {
     1 << 18: "the result exceeds 256 KiB: its memory is kept for later results",
     1 << 20: "the result exceeds 1 MiB: the fast path for small calls ends",
@@ -145,7 +145,7 @@ def caches():
 
 
 def thresholds(case, before, after):
-    """What lies between two sizes, in words: not what explains a cliff, but where to look."""
+    """The thresholds between two sizes, in words: possible causes of a change."""
     words = [
         f"{what} exceed the {name} cache ({size >> 10} KiB)"
         for size, name in caches().items()
@@ -176,7 +176,7 @@ def cliffs(case, line, counts):
 
 
 def grow(case, options, counts):
-    """{elements: {threads: least seconds}}, and the same by how destinations crowd, for a scatter."""
+    """{elements: {threads: least seconds}}, and, for a scatter, ns per element by distribution of the destinations."""
     with tqdm(total=options.rounds * len(sizes(options.largest)), unit="size", leave=False) as progress:
         progress.set_description(case.name)
         line = in_turns(dict(prepared(case, n) for n in sizes(options.largest)), counts, options.rounds, progress)

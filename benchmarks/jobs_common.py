@@ -1,9 +1,9 @@
-"""What the jobs of jobs.py are made of: calls by name, ours first, and the libraries that some of them need.
+"""The parts of the tasks ("jobs") of jobs.py: calls by name, ours first, and the libraries that they need.
 
-A job is a function of a random generator and of `less`: sides are divided by it and counts by its square, for a quick
-look. Whatever a user would have at hand when the job begins (tensors, data frames, indices in another form) is made
-beforehand; what is timed is the rest. Every library gets the same arrays, of the same dtypes. Numbers that are added up
-are small and whole, so that sums are exact in any order.
+A job is a function of a random generator and of `less`, which makes it smaller for a quick run: it divides the sides,
+and its square divides the counts. Inputs that a user would already have (tensors, data frames, indices in another form)
+are made before the timing. Every library gets the same arrays with the same dtypes. Numbers that are added are small
+integers, so sums are exact in any order.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""What the scripts here share: times in turns, the machine and the versions in words, and the files that they write."""
+"""What the scripts here share: timing, a description of the machine and the versions, and the output files."""
 
 import importlib.metadata
 import json
@@ -51,11 +51,11 @@ def enough(call, at_least):
 
 
 def at_each(counts, call, repeat=1):
-    """Seconds of a call at each number of threads, one after the other; the number is back at the default then."""
+    """Seconds of a call at each number of threads; afterwards the number is the default again."""
     taken = {}
     for count in counts:
         gs.set_num_threads(count)
-        call()  # wakes the threads, and brings back to the caches what somebody else's turn has driven out
+        call()  # wakes the threads and refills the caches
         taken[count] = seconds(call, repeat)
     gs.set_num_threads(None)
     return taken
@@ -67,7 +67,7 @@ def paragraph(text):
 
 
 def table(head, rows, left=1):
-    """Markdown; the first `left` columns are words, the others numbers."""
+    """A Markdown table; the first `left` columns are left-aligned."""
     rule = "|".join(["---"] * left + ["--:"] * (len(head) - left))
     head, *rows = [f"| {' | '.join(cells)} |" for cells in [head, *rows]]
     return "\n".join([head, f"|{rule}|", *rows])

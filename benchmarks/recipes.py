@@ -1,10 +1,9 @@
-"""Time the recipes of docs/recipes.md beside the idioms that they replace; prints the table of that page.
+"""Time the recipes of docs/recipes.md and the code that they replace; prints the table of that page.
 
     python benchmarks/recipes.py [--rounds N] [--threads N] [--quick] [RECIPE ...]
 
-What is timed is the code on the page: the first block below a heading is ours, the second one the idiom. Both start
-from the same arrays, and must end with equal ones. The two take turns within each round; what is compared are the
-medians.
+The timed code is that of the page: below each heading, the first block is the recipe and the second one is what it
+replaces. Both get equal arrays and must give equal results. Each round runs both; the table has the medians.
 """
 
 import argparse

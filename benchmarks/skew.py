@@ -1,8 +1,9 @@
-"""Time a scatter-add whose updates crowd together, on one thread (the sequential loop) and on all, in turns.
+"""Time scatter adds with many duplicate indices, on one thread (the sequential loop) and on all.
 
     python benchmarks/skew.py
 
-The ratio says what dealing out does to the worst cases: all updates to one destination, two destinations, a power law.
+The ratio shows what dividing the work among threads costs in the worst cases: all updates to one destination, to two
+destinations, and a power law.
 """
 
 import time

@@ -1,9 +1,9 @@
-"""What a small call costs: on PyTorch's CPU tensors, next to the primitive called directly; in the dialects, next to
-the core.
+"""The overhead of small calls: on PyTorch's CPU tensors over the primitive, and of gs.onnx, gs.openvino and
+gs.tensorflow over the functions of gatherscatter itself.
 
     python benchmarks/small_calls.py
 
-prints microseconds a call: the least of many rounds in turns, on one thread.
+prints microseconds per call on one thread, the minimum over many rounds.
 """
 
 import time
@@ -87,7 +87,10 @@ def main():
             lambda: gs.scatter_elements(square, columns, square, axis=1, reduction="max"),
         ),
     }
-    print(f"PyTorch {torch.__version__}\n\n| call | primitive, µs | ours, µs | more |\n|---|--:|--:|--:|")
+    print(
+        f"PyTorch {torch.__version__}\n\n"
+        "| call | PyTorch's primitive, µs | gatherscatter, µs | difference |\n|---|--:|--:|--:|"
+    )
     for name, (theirs, ours) in workloads.items():
         best = least({"theirs": theirs, "ours": ours})
         print(f"| {name} | {best['theirs']:.2f} | {best['ours']:.2f} | {best['ours'] - best['theirs']:+.2f} |")

@@ -1,7 +1,7 @@
-"""How each system does a call of workloads.py: from its arrays, made beforehand, to a function of no arguments.
+"""How each library runs a call of workloads.py: `prepare` converts the arrays and returns a function of no arguments.
 
-A system that has no such operator, or not for the dtype, has no function: None. What is timed is the operator with a
-result of the system's own; conversions of the arrays are not.
+It returns None where the library lacks the operator or the dtype. The timed function runs the operator and returns a
+result in the library's own arrays; conversions are not timed.
 """
 
 import contextlib

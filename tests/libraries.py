@@ -228,15 +228,19 @@ def rounds_otherwise(library, reduction, dtype):
 def table():
     """Markdown: for each library and reduction the dtypes that it takes, and why not the others."""
     lines = [
-        "# What each backend does",
+        "# Supported dtypes of each backend",
         "",
-        "Written by `python tests/libraries.py` from what `tests/backends/test_backends.py` runs: every function with",
-        "every mode, reduction and dtype, against the scalar loop. What is not here is refused with",
-        "`NotImplementedError`, and the suite fails as soon as that is no longer so.",
+        "These tables list the dtypes that each backend supports, for each function and reduction; `all` is bool,",
+        "integers, floats and complex numbers. A dtype that [Semantics](semantics.md) allows and a backend lacks raises a",
+        "`NotImplementedError`. `python tests/libraries.py` writes this page from the declarations of the test suite",
+        "(`tests/backends/test_backends.py`), which compares every function, mode, reduction and dtype with a scalar loop",
+        "and fails if a declaration is wrong.",
         "",
-        "Results have the loop's bits, but for sums and products of floating-point numbers on CUDA (and by PyTorch's",
-        "primitives, which the suite also runs on the CPU), which round in no particular order, and for complex",
-        "products of XLA and array-API namespaces, which are the library's own.",
+        "Results are bit for bit those of the scalar loop, with two exceptions:",
+        "",
+        "- Sums and products of floats on CUDA are computed in an unspecified order. So are those of PyTorch's primitives,",
+        "  which the suite also runs on the CPU.",
+        "- Complex products in XLA and in array-API namespaces round as those libraries do.",
         "",
     ]
     for functions, columns in ((GATHERS, {"gathers": "none"}), (SCATTERS, {name: name for name in REDUCTIONS})):

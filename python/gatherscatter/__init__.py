@@ -1,17 +1,20 @@
 """Gather and scatter for every array.
 
-Every framework has these operators, and each defines them a little differently. Here they have one exact meaning.
-The functions take arrays of one library and return an array of the same library::
+Every framework has these operators, and each defines them a little differently. Here they have one exact definition.
+The functions accept arrays of NumPy, PyTorch, JAX, CuPy, Dask and the array API standard, and return an array of the
+same library::
 
     import gatherscatter as gs
 
     gs.gather_nd(data, indices)
     gs.scatter_nd(data, indices, updates, reduction="add")
 
-``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` have them with the names and versions of those systems.
-``gs.set_num_threads`` limits the threads of the CPU kernels; ``gs.use_deterministic_algorithms`` makes float sums on
-GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` are for the memory that is kept for the next results.
-``gs.show_config`` shows how the kernels were built.
+``gs.at(x)[index]`` gathers and scatters with any NumPy index. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow``
+provide the operators with the names and versions of those systems.
+
+``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.use_deterministic_algorithms`` makes float sums on
+GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the memory that is kept for later results.
+``gs.show_config`` prints the version and how the kernels were built.
 """
 
 from gatherscatter import onnx, openvino, tensorflow

@@ -37,12 +37,12 @@ def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
 @overload
 def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
 def show_config(mode: str = "stdout") -> dict[str, Any] | None:
-    """Print or return the version, the build of the kernels, and the array libraries that are installed.
+    """Print or return the version, the build of the kernels, and the installed array libraries.
 
     Parameters
     ----------
     mode : {"stdout", "dicts"}, default "stdout"
-        Print a table, or return the same as a dictionary.
+        Whether to print a table or to return the same information as a dictionary.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether float sums and products on GPUs have the same bits in every run."""
+"""The setting that makes float sums and products on GPUs reproducible."""
 
 import numpy as np
 
@@ -10,15 +10,15 @@ enabled: bool = False
 def use_deterministic_algorithms(mode: bool | np.bool) -> None:
     """Set whether sums and products of floats on a GPU are computed in order, for the whole process.
 
-    On the CPU they always are: each element has the bits of the sequential loop. On a GPU they are atomic operations by
-    default, in whatever order the device runs them, so that their last bits may differ from run to run. With this
-    setting, updates are sorted by destination first, and each element gets its updates one after the other, with the
-    bits of the loop. This takes longer.
+    On the CPU they are always computed in order, and each element has the bits of the sequential loop. On a GPU they
+    use atomic operations by default. The device runs these in an unspecified order, so the last bits may differ from
+    run to run. With this setting, updates are sorted by destination first and applied to each element one after the
+    other, which gives the bits of the sequential loop but takes longer.
 
     Parameters
     ----------
     mode : bool
-        Whether to compute in order. For PyTorch, ``torch.use_deterministic_algorithms(True)`` does so too.
+        Whether to compute in order. For PyTorch, ``torch.use_deterministic_algorithms(True)`` has the same effect.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     Returns
     -------
     bool
-        The value set by :func:`use_deterministic_algorithms`, at first False.
+        The value set by :func:`use_deterministic_algorithms`. The initial value is False.
 
     Examples
     --------

@@ -19,9 +19,10 @@ __all__ = ["gather", "gather_elements", "gather_nd"]
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
 # The kernel returns None if the call breaks a rule or needs a plan.
 #
-# Options are keywords: the first value by position after the arrays is `positional`, which is refused, as is any word
-# that is no option (`errors.hints`). Keyword-only parameters do the same, but Python looks up their defaults in a dict,
-# which takes as long as this check and `words` together. `plain_signature` shows them as what they are.
+# Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
+# unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
+# defaults in a dict, which takes as long as this check and `words` together. `plain_signature` gives help() the
+# signature with keyword-only parameters.
 
 
 @plain_signature
@@ -40,8 +41,8 @@ def gather(
 ) -> Any:
     """Gather slices of `data` along one axis.
 
-    With ``b = batch_dims``, for every ``p`` in ``data.shape[:axis]`` (its first ``b`` axes are shared with
-    `indices`) and every ``t`` in ``indices.shape[b:]``::
+    Each index selects a slice. With ``b = batch_dims``, for every position ``p`` in ``data.shape[:axis]`` (its first
+    ``b`` axes are shared with `indices`) and every position ``t`` in ``indices.shape[b:]``::
 
         result[p + t] = data[p + (indices[p[:b] + t],)]
 
@@ -50,24 +51,26 @@ def gather(
     data : array, shape (d_0, …, d_{r−1})
         Any dtype and strides, r ≥ 1. Never copied.
     indices : array of integers
-        Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
+        Signed or unsigned, 8 to 64 bits, of any rank. Negative indices count from the end.
     axis : int, default 0
         The axis of `data` to index. A negative axis counts from the end.
     batch_dims : int, default 0
-        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(axis, indices.ndim)``, with equal sizes.
+        Number of leading axes that `data` and `indices` share, with equal sizes:
+        ``0 ≤ b ≤ min(axis, indices.ndim)``.
     mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
         How to treat an index that is out of bounds: see `gather_nd`.
     fill_value : scalar, default 0
-        Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype.
+        Value for ``mode="fill"``. It must fit data's dtype; 0 is the zero of any dtype.
     wrap_negative_indices : bool, default True
-        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+        Whether negative indices count from the end. If False, they are out of bounds: see `mode`.
     out : array, optional
-        Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
+        Array to write the result to, with the shape and dtype of the result. It may have any strides and may
+        overlap the inputs.
 
     Returns
     -------
     array, shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]``
-        Of data's library, dtype and device; `out` itself if it is given.
+        The result, of data's library, dtype and device. It is `out` if that is given.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def gather(
 
     Notes
     -----
-    This is Gather of ONNX [1]_, ``tf.gather`` [2]_ and, without `batch_dims`, ``numpy.take``.
+    This function is Gather of ONNX [1]_ and ``tf.gather`` [2]_. Without `batch_dims` it is ``numpy.take``.
 
     References
     ----------
@@ -131,8 +134,9 @@ def gather_nd(
 ) -> Any:
     """Gather elements or slices of `data` by tuples of indices.
 
-    The tuples are along the last axis of `indices`. With ``k = indices.shape[-1]`` and ``b = batch_dims``, for
-    every position ``t`` in ``indices.shape[:-1]``::
+    The last axis of `indices` contains the tuples. A tuple with one index for each axis of `data` selects an element;
+    a shorter tuple selects a whole slice. With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position
+    ``t`` in ``indices.shape[:-1]``::
 
         result[t] = data[t[:b] + tuple(indices[t])]
 
@@ -141,26 +145,28 @@ def gather_nd(
     data : array, shape (d_0, …, d_{r−1})
         Any dtype and strides. Never copied.
     indices : array of integers, shape (…, k)
-        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. ``i < 0`` means ``i + size``. With ``k = 0`` each
-        (empty) tuple names the whole batch item.
+        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. Negative indices count from the end. With ``k = 0``, each
+        (empty) tuple selects the whole batch item.
     batch_dims : int, default 0
-        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
+        Number of leading axes that `data` and `indices` share, with equal sizes:
+        ``0 ≤ b ≤ min(indices.ndim − 1, r)``.
     mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
-        How to treat an index outside ``[−size, size)``: raise an `IndexError`; clip it to the nearest end; take it
-        modulo the size; or set the slice to `fill_value`. With "promise_in_bounds" the caller guarantees that there
-        is none, so a backend may skip the check; the NumPy backend checks and raises.
+        How to treat an index that is out of bounds, that is, outside ``[−size, size)``: raise an `IndexError`; clip
+        it to the nearest valid index; take it modulo the size; or set its slice to `fill_value`. With
+        "promise_in_bounds", the caller guarantees that there is no such index, and a backend may skip the check. The
+        NumPy backend checks and raises.
     fill_value : scalar, default 0
-        Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype (an empty string,
-        the epoch).
+        Value for ``mode="fill"``. It must fit data's dtype; 0 is the zero of any dtype (an empty string, the epoch).
     wrap_negative_indices : bool, default True
-        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+        Whether negative indices count from the end. If False, they are out of bounds: see `mode`.
     out : array, optional
-        Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
+        Array to write the result to, with the shape and dtype of the result. It may have any strides and may
+        overlap the inputs.
 
     Returns
     -------
     array, shape ``indices.shape[:-1] + data.shape[b + k:]``
-        Of data's library, dtype and device; `out` itself if it is given.
+        The result, of data's library, dtype and device. It is `out` if that is given.
 
     Raises
     ------
@@ -168,10 +174,10 @@ def gather_nd(
         If an index is out of bounds and the mode raises, or if the mode clips or wraps into an axis of size 0. The
         message shows the first such tuple. `out` is unchanged.
     ValueError
-        If the shapes, `mode`, `batch_dims` or `out` break a rule above.
+        If the shapes do not match, or if `mode`, `batch_dims` or the shape of `out` is invalid.
     TypeError
-        If `indices` does not hold integers, if the arrays are of different libraries, if `data` is a masked array,
-        or if `fill_value` or `out` has another dtype.
+        If `indices` has no integer dtype, if the arrays belong to different libraries, if `data` is a masked array,
+        or if `fill_value` or the dtype of `out` does not fit data's dtype.
 
     See Also
     --------
@@ -181,8 +187,8 @@ def gather_nd(
 
     Notes
     -----
-    This is GatherND of ONNX [1]_ and OpenVINO [2]_ and ``tf.gather_nd`` [3]_. Where they differ, this function
-    accepts what any of them accepts: ``k = 0`` and negative indices. It does not fuse batch axes.
+    This function is GatherND of ONNX [1]_ and OpenVINO [2]_ and ``tf.gather_nd`` [3]_. It accepts what any of them
+    accepts: ``k = 0`` and negative indices. Unlike GatherND-5 of OpenVINO, it does not fuse batch axes.
 
     References
     ----------
@@ -232,7 +238,8 @@ def gather_elements(
 ) -> Any:
     """Gather one element of `data` for each element of `indices`, along one axis.
 
-    For every position ``t`` in ``indices.shape``, where ``t'`` is ``t`` with ``t'[axis] = indices[t]``::
+    An index replaces the position along `axis`; the positions along the other axes stay the same. For every position
+    ``t`` in ``indices.shape``, where ``t'`` is ``t`` with ``t'[axis] = indices[t]``::
 
         result[t] = data[t']
 
@@ -241,23 +248,24 @@ def gather_elements(
     data : array, shape (d_0, …, d_{r−1})
         Any dtype and strides, r ≥ 1. Never copied.
     indices : array of integers, rank r
-        Signed or unsigned, 8 to 64 bits. Along the other axes it may be smaller than `data`, not larger.
-        ``i < 0`` means ``i + size``.
+        Signed or unsigned, 8 to 64 bits. Negative indices count from the end. Any size along `axis`; along the other
+        axes, at most the size of `data`.
     axis : int, default 0
         The axis of `data` to index. A negative axis counts from the end.
     mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
         How to treat an index that is out of bounds: see `gather_nd`.
     fill_value : scalar, default 0
-        Value for ``mode="fill"``. Data's dtype must hold it unchanged; 0 is the zero of any dtype.
+        Value for ``mode="fill"``. It must fit data's dtype; 0 is the zero of any dtype.
     wrap_negative_indices : bool, default True
-        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+        Whether negative indices count from the end. If False, they are out of bounds: see `mode`.
     out : array, optional
-        Array for the result, of the result's shape and dtype. Any strides; it may overlap the inputs.
+        Array to write the result to, with the shape and dtype of the result. It may have any strides and may
+        overlap the inputs.
 
     Returns
     -------
     array, shape ``indices.shape``
-        Of data's library, dtype and device; `out` itself if it is given.
+        The result, of data's library, dtype and device. It is `out` if that is given.
 
     Raises
     ------
@@ -272,7 +280,7 @@ def gather_elements(
 
     Notes
     -----
-    This is GatherElements of ONNX [1]_ and ``torch.gather``. With equal sizes along the other axes it is
+    This function is GatherElements of ONNX [1]_ and ``torch.gather``. With equal sizes along the other axes it is
     ``numpy.take_along_axis``.
 
     References

@@ -1,4 +1,4 @@
-"""The memory of freed results that is kept for the next ones, and its limit (src/common/memory.pyx)."""
+"""The memory of freed results that is kept for later results, and its limit (src/common/memory.pyx)."""
 
 import os
 import sys
@@ -18,17 +18,17 @@ _DEFAULT_MIB = 512
 _VARIABLE = "GATHERSCATTER_KEEP_MIB"
 
 empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]] = _kernel.empty
-kept: Callable[[], int] = _kernel.kept_bytes  # bytes that are kept now
+kept: Callable[[], int] = _kernel.kept_bytes  # the number of bytes kept now
 
 
 def empty_cache() -> None:
-    """Return the memory of freed results that is kept for the next ones to the system.
+    """Return the memory that is kept from freed results to the system.
 
-    The limit stays as it is: results that are freed later are kept again.
+    The limit does not change: the memory of results that are freed later is kept again.
 
     See Also
     --------
-    set_cache_limit : For a limit, or to keep nothing.
+    set_cache_limit : Set the limit; 0 keeps nothing.
 
     Examples
     --------
@@ -39,16 +39,16 @@ def empty_cache() -> None:
 
 
 def set_cache_limit(n_bytes: IntLike) -> None:
-    """Set how many bytes of memory of freed results are kept for the next ones, in the whole process.
+    """Set how much memory of freed results is kept for later results, for the whole process.
 
-    What is kept beyond the new limit is returned to the system now. Only results of 256 KiB or more are kept, on Linux;
-    of results of less than 4 MiB, at most 32 MiB are. Other systems keep nothing.
+    Kept memory beyond the new limit is returned to the system now. On Linux, only the memory of results of 256 KiB or
+    more is kept, and at most 32 MiB of results of less than 4 MiB. On other systems nothing is kept.
 
     Parameters
     ----------
     n_bytes : int
-        At least 0, which keeps nothing. The initial limit is 512 MiB, or the ``GATHERSCATTER_KEEP_MIB`` of the
-        environment.
+        The limit in bytes; 0 keeps nothing. The initial limit is 512 MiB, or the value of the environment variable
+        ``GATHERSCATTER_KEEP_MIB``.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def set_cache_limit(n_bytes: IntLike) -> None:
 
     See Also
     --------
-    empty_cache : Return what is kept now.
-    get_cache_limit : The limit.
+    empty_cache : Return the kept memory to the system.
+    get_cache_limit : Return the limit.
 
     Examples
     --------
@@ -83,12 +83,12 @@ def set_cache_limit(n_bytes: IntLike) -> None:
 
 
 def get_cache_limit() -> int:
-    """Return how many bytes of memory of freed results are kept for the next ones, at most.
+    """Return the limit on the memory of freed results that is kept for later results.
 
     Returns
     -------
     int
-        The limit. 0: nothing is kept, as on other systems than Linux.
+        The limit in bytes. 0 means that nothing is kept, as on systems other than Linux.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _keep(n_bytes: int) -> None:
 
 
 def _initial_limit() -> int:
-    """The environment's number of mebibytes, in bytes. No value of it stops the import."""
+    """The limit from the environment, in bytes. An invalid value gives a warning, so that the import succeeds."""
     given = os.environ.get(_VARIABLE, "")
     if given.isascii() and given.isdigit() and len(given) <= 1000:  # int() refuses thousands of digits
         return min(int(given) << 20, sys.maxsize)

@@ -1,11 +1,11 @@
 """The gather and scatter operators of OpenVINO, with OpenVINO's names and versions, for arrays of every library.
 
-Arguments have the names of ``openvino.opset15``. `version` selects the version of the operator, each of which has its
-own document. `axis` is an input of one element in OpenVINO; here it may be a scalar, or a list or array of one element.
-OpenVINO is never imported.
+Arguments have the names of ``openvino.opset15``. `version` selects the version of the operator; OpenVINO has a document
+for each version. `axis` is an input of one element in OpenVINO; here it may be a scalar, or a list or array of one
+element. OpenVINO is never imported.
 
-Negative indices count from the end if the version's document says so. Otherwise they are out of range, as indices past
-the end are: `gather` returns zeros for both, and every other operator raises an `IndexError`.
+Negative indices count from the end if the document of the version says so. Otherwise they are out of range. For an
+index out of range, `gather` returns zeros, and every other operator raises an `IndexError`.
 
 ``openvino.pyi`` has the overloads for type checkers.
 """
@@ -72,14 +72,14 @@ _SCATTER_ELEMENTS = {
 
 
 def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
-    """Gather-8 or Gather-7: slices of `data` along one axis, and zeros for indices out of range.
+    """Gather slices of `data` along one axis, with zeros for indices out of range (Gather-8, Gather-7).
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Any dtype, r ≥ 1.
     indices : array of integers
-        Signed or unsigned, 8 to 64 bits, of any rank q. The range for an axis of size s is ``[−s, s − 1]`` in
+        Signed or unsigned, 8 to 64 bits, of any rank q. For an axis of size s, the range is ``[−s, s − 1]`` in
         version 8 and ``[0, s − 1]`` in version 7. An index out of range gives zeros.
     axis : int, or a list or array of one
         The axis of `data` to index. A negative axis counts from the end.
@@ -87,24 +87,24 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
         Number of leading axes that `data` and `indices` share, at most `axis`. A negative number means
         ``q + batch_dims``.
     version : {7, 8}, default 8
-        Version of the operator: the range of indices depends on it.
+        Version of the operator, which determines the range of the indices.
 
     Returns
     -------
     array, shape ``data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:]``
-        Of data's library, dtype and device.
+        The result, of data's library, dtype and device.
 
     Raises
     ------
     ValueError
-        If the shapes, `axis`, `batch_dims` or `version` break a rule above.
+        If the shapes do not match, or if `axis`, `batch_dims` or `version` is invalid.
     TypeError
         As `gatherscatter.gather_nd`.
 
     Notes
     -----
-    The document of Gather-7 does not specify indices out of range. OpenVINO returns zeros for them, and so does this
-    function.
+    The document of Gather-7 does not specify the result of a negative index. OpenVINO's CPU plugin gives zeros; its
+    constant folding and its reference tests count from the end. This function gives zeros.
 
     References
     ----------
@@ -137,24 +137,27 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
 
 
 def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
-    """GatherND-8 or GatherND-5: elements or slices of `data` by tuples of indices.
+    """Gather elements or slices of `data` by tuples of indices (GatherND-8, GatherND-5).
+
+    The last axis of `indices` contains the tuples.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Any dtype, r ≥ 1.
     indices : array of integers, shape (…, k)
-        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. The range for an axis of size s is ``[−s, s − 1]`` in
+        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. For an axis of size s, the range is ``[−s, s − 1]`` in
         version 8 and ``[0, s − 1]`` in version 5.
     batch_dims : int, default 0
         The number b of leading axes that `data` and `indices` share, with equal sizes.
     version : {5, 8}, default 8
-        Version of the operator. Version 5 fuses the batch axes of the result to one, and takes no negative indices.
+        Version of the operator. Version 5 reshapes the batch axes of the result to one axis, and accepts no negative
+        indices.
 
     Returns
     -------
     array, shape ``indices.shape[:-1] + data.shape[b + k:]``
-        Of data's library, dtype and device. In version 5 with b ≥ 1 the shape is
+        The result, of data's library, dtype and device. In version 5 with b ≥ 1 the shape is
         ``(prod(indices.shape[:b]),) + indices.shape[b:-1] + data.shape[b + k:]``.
 
     Raises
@@ -162,7 +165,7 @@ def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8
     IndexError
         If an index is out of range.
     ValueError
-        If the shapes, `batch_dims` or `version` break a rule above.
+        If the shapes do not match, or if `batch_dims` or `version` is invalid.
     TypeError
         As `gatherscatter.gather_nd`.
 
@@ -198,29 +201,29 @@ def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8
 
 
 def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
-    """GatherElements-6: one element of `data` for each element of `indices`, along one axis.
+    """Gather one element of `data` for each element of `indices`, along one axis (GatherElements-6).
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Any dtype, r ≥ 1.
     indices : array of int32 or int64
-        Of data's shape, except for the size along `axis`; the core also accepts smaller sizes along other axes. The
-        range for an axis of size s is ``[0, s − 1]``.
+        Of data's shape, except for the size along `axis`. For an axis of size s, the range is ``[0, s − 1]``.
+        `gatherscatter.gather_elements` also accepts smaller sizes along the other axes.
     axis : int
         The axis of `data` to index. A negative axis counts from the end.
 
     Returns
     -------
     array, shape ``indices.shape``
-        Of data's library, dtype and device.
+        The result, of data's library, dtype and device.
 
     Raises
     ------
     IndexError
         If an index is out of range.
     ValueError
-        If the shapes or `axis` break a rule above.
+        If the shapes do not match, or if `axis` is invalid.
     TypeError
         If `indices` is not int32 or int64, or as `gatherscatter.gather_elements`.
 
@@ -252,14 +255,16 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
 
 
 def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "none", version: int = 15) -> Any:
-    """ScatterNDUpdate-15 or -3: updates into a copy of `data`, by tuples of indices.
+    """Scatter `updates` into a copy of `data` by tuples of indices (ScatterNDUpdate-15, ScatterNDUpdate-3).
+
+    The last axis of `indices` contains the tuples.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Initial values of the result, r ≥ 1. Dtypes are as in `gatherscatter.scatter_nd`.
     indices : array of int32 or int64, shape (…, k)
-        ``k ≤ r``. The range for an axis of size s is ``[−s, s − 1]`` in version 15 and ``[0, s − 1]`` in version 3.
+        ``k ≤ r``. For an axis of size s, the range is ``[−s, s − 1]`` in version 15 and ``[0, s − 1]`` in version 3.
     updates : array, list or scalar
         Of shape ``indices.shape[:-1] + data.shape[k:]`` and of data's dtype. If that shape is (), any shape with one
         element is accepted. A scalar is used for every destination.
@@ -267,26 +272,26 @@ def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "n
         How to combine an update with the element at its destination. For bools, "sum" and "max" are OR, "prod" and
         "min" are AND, and "sub" is XOR.
     version : {3, 15}, default 15
-        Version of the operator. Version 3 has no reductions, and takes no negative indices.
+        Version of the operator. Version 3 has no reductions, and accepts no negative indices.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library, dtype and device.
+        The result, of data's library, dtype and device.
 
     Raises
     ------
     IndexError
         If an index is out of range.
     ValueError
-        If the shapes, `reduction` or `version` break a rule above.
+        If the shapes do not match, or if `reduction` or `version` is invalid.
     TypeError
         If `indices` is not int32 or int64, or as `gatherscatter.scatter_nd`.
 
     Notes
     -----
-    The documents do not specify the order of updates with the same destination. Here it is row-major, so that the last
-    of duplicates wins and float sums have the same bits every time.
+    The documents do not specify the order of updates with the same destination. Here it is row-major: the last of
+    duplicates wins, and float sums are reproducible bit for bit.
 
     References
     ----------
@@ -325,45 +330,48 @@ def scatter_elements_update(
     use_init_val: bool | np.bool = True,
     version: int = 12,
 ) -> Any:
-    """ScatterElementsUpdate-12 or -3: one update into a copy of `data` for each element of `indices`, along one axis.
+    """Scatter one update into a copy of `data` for each element of `indices`, along one axis.
+
+    This function is ScatterElementsUpdate-12 and ScatterElementsUpdate-3.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Initial values of the result, r ≥ 1. Dtypes are as in `gatherscatter.scatter_nd`.
     indices : array of integers, rank r
-        Signed or unsigned, 8 to 64 bits. Along the other axes it may be smaller than `data`, not larger. The range
-        for an axis of size s is ``[−s, s − 1]`` in version 12 and ``[0, s − 1]`` in version 3.
+        Signed or unsigned, 8 to 64 bits. Along the axes other than `axis`, at most the size of `data`. For an axis of
+        size s, the range is ``[−s, s − 1]`` in version 12 and ``[0, s − 1]`` in version 3.
     updates : array, list or scalar
         Of indices' shape and data's dtype. A scalar is used for every destination.
     axis : int, or a list or array of one
         The axis of `data` to index. A negative axis counts from the end.
     reduction : {"none", "sum", "prod", "min", "max", "mean"}, default "none"
         How to combine an update with the element at its destination. For bools, "sum" and "max" are OR, "prod" and
-        "min" are AND, and "mean" is not supported. A mean of integers is floored.
+        "min" are AND, and "mean" is not supported. A mean of integers is rounded down.
     use_init_val : bool, default True
-        Whether a destination starts from its element of `data`: `include_self` of the core. Ignored for "none".
+        Whether a destination starts from its element of `data`. It is `include_self` of
+        `gatherscatter.scatter_elements`. Ignored for "none".
     version : {3, 12}, default 12
-        Version of the operator. Version 3 has neither `reduction` nor `use_init_val`, and takes no negative indices.
+        Version of the operator. Version 3 has neither `reduction` nor `use_init_val`, and accepts no negative indices.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library, dtype and device.
+        The result, of data's library, dtype and device.
 
     Raises
     ------
     IndexError
         If an index is out of range.
     ValueError
-        If the shapes, `axis`, `reduction`, `use_init_val` or `version` break a rule above.
+        If the shapes do not match, or if `axis`, `reduction`, `use_init_val` or `version` is invalid.
     TypeError
         As `gatherscatter.scatter_elements`.
 
     Notes
     -----
-    The documents do not specify the order of updates with the same destination. Here it is row-major, so that the last
-    of duplicates wins and float sums have the same bits every time.
+    The documents do not specify the order of updates with the same destination. Here it is row-major: the last of
+    duplicates wins, and float sums are reproducible bit for bit.
 
     References
     ----------

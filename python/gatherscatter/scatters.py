@@ -19,9 +19,10 @@ __all__ = ["scatter", "scatter_elements", "scatter_nd"]
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
 # The kernel returns None if the call breaks a rule or needs a plan.
 #
-# Options are keywords: the first value by position after the arrays is `positional`, which is refused, as is any word
-# that is no option (`errors.hints`). Keyword-only parameters do the same, but Python looks up their defaults in a dict,
-# which takes as long as this check and `words` together. `plain_signature` shows them as what they are.
+# Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
+# unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
+# defaults in a dict, which takes as long as this check and `words` together. `plain_signature` gives help() the
+# signature with keyword-only parameters.
 
 
 @plain_signature
@@ -43,41 +44,44 @@ def scatter(
 ) -> Any:
     """Scatter `updates` into a copy of `data`, at slices along one axis.
 
-    With ``b = batch_dims``, for every ``p`` in ``data.shape[:axis]`` (its first ``b`` axes are shared with
-    `indices`) and every ``t`` in ``indices.shape[b:]``, in row-major order::
+    Each index selects a slice. With ``b = batch_dims``, for every position ``p`` in ``data.shape[:axis]`` (its first
+    ``b`` axes are shared with `indices`) and every position ``t`` in ``indices.shape[b:]``, in row-major order::
 
         result[p + (indices[p[:b] + t],)] = f(result[p + (indices[p[:b] + t],)], updates[p + t])
+
+    where `reduction` determines ``f``.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Initial values of the result. The reduction must support its dtype: see `scatter_nd`.
     indices : array of integers
-        Signed or unsigned, 8 to 64 bits, of any rank. ``i < 0`` means ``i + size``.
+        Signed or unsigned, 8 to 64 bits, of any rank. Negative indices count from the end.
     updates : array or scalar
         Of data's dtype, and of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` or one that
         broadcasts to it.
     axis : int, default 0
         The axis of `data` to index. A negative axis counts from the end.
     batch_dims : int, default 0
-        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(axis, indices.ndim)``, with equal sizes.
+        Number of leading axes that `data` and `indices` share, with equal sizes:
+        ``0 ≤ b ≤ min(axis, indices.ndim)``.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
         How to combine an update with the element at its destination: see `scatter_nd`.
     include_self : bool, default True
-        Whether a destination starts from its element of `data`; if False, from its first update.
+        Whether a destination starts from its element of `data`. If False, it starts from its first update.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
         How to treat an index that is out of bounds: see `scatter_nd`.
     wrap_negative_indices : bool, default True
-        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+        Whether negative indices count from the end. If False, they are out of bounds: see `mode`.
     accumulate_dtype : dtype, optional
         A wider dtype for sums and products: see `scatter_nd`.
     out : array, optional
-        Array for the result: see `scatter_nd`. ``out=data`` scatters in place.
+        Array to write the result to: see `scatter_nd`. ``out=data`` scatters in place.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library, dtype and device; `out` itself if it is given.
+        The result, of data's library, dtype and device. It is `out` if that is given.
 
     Raises
     ------
@@ -94,7 +98,7 @@ def scatter(
     -----
     The result is bit for bit that of the sequential loop, at every thread count: see `scatter_nd`.
 
-    ``torch.index_add`` and ``jax.ops.segment_sum`` [1]_ are special cases of it.
+    ``torch.index_add`` and ``jax.ops.segment_sum`` [1]_ are special cases of this function.
 
     References
     ----------
@@ -144,49 +148,53 @@ def scatter_nd(
 ) -> Any:
     """Scatter `updates` into a copy of `data` by tuples of indices.
 
-    The tuples are along the last axis of `indices`. With ``k = indices.shape[-1]`` and ``b = batch_dims``, for
-    every position ``t`` in ``indices.shape[:-1]`` in row-major order::
+    The last axis of `indices` contains the tuples. A tuple with one index for each axis of `data` selects an element;
+    a shorter tuple selects a whole slice. With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position
+    ``t`` in ``indices.shape[:-1]`` in row-major order::
 
         result[t[:b] + tuple(indices[t])] = f(result[t[:b] + tuple(indices[t])], updates[t])
+
+    where `reduction` determines ``f``.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
-        Initial values of the result. "none" supports any dtype; the other reductions support bool, integers,
-        float16/32/64, bfloat16 and complex64/128, except that complex numbers have no "max" and "min", and bools
-        no "mean".
+        Initial values of the result. "none" supports any dtype. The other reductions support bool, integers,
+        float16/32/64, bfloat16 and complex64/128, except "max" and "min" of complex numbers and "mean" of bools.
     indices : array of integers, shape (…, k)
-        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. ``i < 0`` means ``i + size``. With ``k = 0`` each
-        (empty) tuple names the whole batch item.
+        Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. Negative indices count from the end. With ``k = 0``, each
+        (empty) tuple selects the whole batch item.
     updates : array or scalar
-        Of data's dtype, and of shape ``indices.shape[:-1] + data.shape[b + k:]`` or one that broadcasts to it. Data's
-        dtype must hold the value of a scalar; its own dtype, if it has one, does not matter.
+        Of data's dtype, and of shape ``indices.shape[:-1] + data.shape[b + k:]`` or one that broadcasts to it. The
+        value of a scalar must fit data's dtype; the dtype of a NumPy scalar does not matter.
     batch_dims : int, default 0
-        Leading axes that `data` and `indices` share: ``0 ≤ b ≤ min(indices.ndim − 1, r)``, with equal sizes.
+        Number of leading axes that `data` and `indices` share, with equal sizes:
+        ``0 ≤ b ≤ min(indices.ndim − 1, r)``.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
-        How to combine an update with the element at its destination: replace it, add, multiply, take the maximum or
-        minimum (NaN propagates), or average (the sum divided by the count; integers are floored). Updates are
-        applied one after the other, in row-major order.
+        How to combine an update with the element at its destination: replace the element, add, multiply, take the
+        maximum or minimum (NaN propagates), or average (the sum divided by the number of values; integers are rounded
+        down). Updates are applied one after the other, in row-major order.
     include_self : bool, default True
-        Whether a destination starts from its element of `data`. If False, it starts from its first update;
-        elements of `data` without an update are kept.
+        Whether a destination starts from its element of `data`. If False, it starts from its first update. Elements
+        of `data` without an update are kept in both cases.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
-        How to treat an index outside ``[−size, size)``: raise an `IndexError`; clip it to the nearest end; take it
-        modulo the size; or skip the update. With "promise_in_bounds" the caller guarantees that there is none, so a
-        backend may skip the check; the NumPy backend checks and raises.
+        How to treat an index that is out of bounds, that is, outside ``[−size, size)``: raise an `IndexError`; clip
+        it to the nearest valid index; take it modulo the size; or skip its update. With "promise_in_bounds", the
+        caller guarantees that there is no such index, and a backend may skip the check. The NumPy backend checks and
+        raises.
     wrap_negative_indices : bool, default True
-        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+        Whether negative indices count from the end. If False, they are out of bounds: see `mode`.
     accumulate_dtype : dtype, optional
-        For "add", "mul" and "mean": a wider dtype of the kind of data's, such as ``"float32"`` for float16. Sums and
-        products are made in it, in the same order, and rounded to data's dtype once, at the end.
+        For "add", "mul" and "mean": a wider dtype of the same kind as data's, such as ``"float32"`` for float16. Sums
+        and products are computed in this dtype, in the same order, and rounded to data's dtype once, at the end.
     out : array, optional
-        Array for the result, of data's shape and dtype. Any strides; it may overlap the inputs. ``out=data``
-        scatters in place.
+        Array to write the result to, with the shape and dtype of `data`. It may have any strides and may overlap the
+        inputs. ``out=data`` scatters in place.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library, dtype and device; `out` itself if it is given.
+        The result, of data's library, dtype and device. It is `out` if that is given.
 
     Raises
     ------
@@ -194,10 +202,10 @@ def scatter_nd(
         If an index is out of bounds and the mode raises, or if the mode clips or wraps into an axis of size 0.
         `out` is unchanged.
     ValueError
-        If the shapes, `reduction`, `mode` or another option break a rule above.
+        If the shapes do not match, or if `reduction`, `mode` or another option is invalid.
     TypeError
-        If `indices` does not hold integers, if `updates` has another dtype than `data`, if the reduction does not
-        support the dtype, or if the arrays are of different libraries.
+        If `indices` has no integer dtype, if `updates` and `data` have different dtypes, if the reduction does not
+        support the dtype, or if the arrays belong to different libraries.
 
     See Also
     --------
@@ -209,12 +217,13 @@ def scatter_nd(
     -----
     The result is bit for bit that of the sequential loop, duplicates included, at every thread count: with
     "none" the last update in row-major order wins, and float sums round in that order. Without `accumulate_dtype`
-    float16 and bfloat16 round after every step. Integers wrap around. For bools, "add" and "max" are OR, "mul" and
-    "min" are AND.
+    float16 and bfloat16 round after every step. Floats that overflow become infinite without a warning. Integers wrap
+    around. For bools, "add" and "max" are OR, "mul" and "min" are AND.
+
     A scatter uses at most 64 MiB of memory in addition to its result. With ``include_self=False`` it also keeps a mark
     of 1 byte, and for a mean a count of 4 bytes, for each row of data (up to 48 bytes if `out` is not contiguous).
 
-    This is ScatterND of ONNX [1]_, and ``tf.tensor_scatter_nd_update`` [2]_ and its related functions.
+    This function is ScatterND of ONNX [1]_, and ``tf.tensor_scatter_nd_update`` [2]_ and related functions.
 
     References
     ----------
@@ -264,18 +273,20 @@ def scatter_elements(
 ) -> Any:
     """Scatter one update into a copy of `data` for each element of `indices`, along one axis.
 
-    For every position ``t`` in ``indices.shape`` in row-major order, where ``t'`` is ``t`` with
-    ``t'[axis] = indices[t]``::
+    An index replaces the position along `axis`; the positions along the other axes stay the same. For every position
+    ``t`` in ``indices.shape`` in row-major order, where ``t'`` is ``t`` with ``t'[axis] = indices[t]``::
 
         result[t'] = f(result[t'], updates[t])
+
+    where `reduction` determines ``f``.
 
     Parameters
     ----------
     data : array, shape (d_0, …, d_{r−1})
         Initial values of the result. The reduction must support its dtype: see `scatter_nd`.
     indices : array of integers, rank r
-        Signed or unsigned, 8 to 64 bits. Along the other axes it may be smaller than `data`, not larger.
-        ``i < 0`` means ``i + size``.
+        Signed or unsigned, 8 to 64 bits. Negative indices count from the end. Any size along `axis`; along the other
+        axes, at most the size of `data`.
     updates : array or scalar
         Of data's dtype, and of shape ``indices.shape`` or one that broadcasts to it.
     axis : int, default 0
@@ -283,20 +294,20 @@ def scatter_elements(
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
         How to combine an update with the element at its destination: see `scatter_nd`.
     include_self : bool, default True
-        Whether a destination starts from its element of `data`; if False, from its first update.
+        Whether a destination starts from its element of `data`. If False, it starts from its first update.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
         How to treat an index that is out of bounds: see `scatter_nd`.
     wrap_negative_indices : bool, default True
-        Whether ``i < 0`` means ``i + size``. If False, a negative index is out of bounds: see `mode`.
+        Whether negative indices count from the end. If False, they are out of bounds: see `mode`.
     accumulate_dtype : dtype, optional
         A wider dtype for sums and products: see `scatter_nd`.
     out : array, optional
-        Array for the result: see `scatter_nd`. ``out=data`` scatters in place.
+        Array to write the result to: see `scatter_nd`. ``out=data`` scatters in place.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library, dtype and device; `out` itself if it is given.
+        The result, of data's library, dtype and device. It is `out` if that is given.
 
     Raises
     ------
@@ -313,7 +324,8 @@ def scatter_elements(
     -----
     The result is bit for bit that of the sequential loop, at every thread count: see `scatter_nd`.
 
-    This is ScatterElements of ONNX [1]_ and ``torch.scatter_reduce``. ``numpy.put_along_axis`` is a special case.
+    This function is ScatterElements of ONNX [1]_ and ``torch.scatter_reduce``. ``numpy.put_along_axis`` is a special
+    case.
 
     References
     ----------

@@ -20,14 +20,14 @@ _forked = False
 def set_num_threads(n: IntLike | None) -> None:
     """Set the maximum number of threads that a CPU kernel uses, for the whole process.
 
-    Results are the same bit for bit at every thread count. A call with little work uses fewer threads, or one; so does,
-    on Linux, one on a machine whose CPUs other processes keep busy (``OMP_DYNAMIC=false`` turns this off).
+    Results are the same bit for bit at every thread count. A call with little work uses fewer threads or a single one.
+    On Linux, a call also uses fewer threads if other processes keep CPUs busy (``OMP_DYNAMIC=false`` turns this off).
 
     Parameters
     ----------
     n : int or None
-        From 1 to 1024. None, the initial setting, leaves the choice to OpenMP: ``OMP_NUM_THREADS`` if set, else the
-        number of CPUs that the process may run on.
+        The maximum, from 1 to 1024. None, the initial setting, leaves the choice to OpenMP: ``OMP_NUM_THREADS`` if set,
+        otherwise the number of CPUs that the process may run on.
 
     Raises
     ------
@@ -39,13 +39,13 @@ def set_num_threads(n: IntLike | None) -> None:
     Warns
     -----
     RuntimeWarning
-        In a forked child process, where the kernels always use one thread: OpenMP's threads do not survive a fork,
-        and waiting for them would hang. Start workers with "spawn" or "forkserver" instead.
+        In a forked child process, where the kernels always use one thread. OpenMP's threads do not survive a fork, and
+        waiting for them would hang. Start workers with "spawn" or "forkserver" instead.
 
     Notes
     -----
-    `n` overrides ``OMP_NUM_THREADS``, and what OpenMP was told before. If OpenMP's choice is lowered later, as by
-    ``threadpoolctl.threadpool_limits``, the smaller of the two holds.
+    `n` overrides ``OMP_NUM_THREADS`` and earlier settings of OpenMP. If OpenMP's limit is lowered later, for example by
+    ``threadpoolctl.threadpool_limits``, the smaller of the two applies.
 
     Examples
     --------
@@ -82,8 +82,9 @@ def get_num_threads() -> int:
     Returns
     -------
     int
-        The number set by :func:`set_num_threads`, or OpenMP's choice for the calling thread if that was lowered since.
-        If none was set, OpenMP's choice. 1 in a build without OpenMP and in a forked child process.
+        The number set by :func:`set_num_threads`, or OpenMP's limit for the calling thread if that was lowered to a
+        smaller number later. If no number was set, OpenMP's limit. In a build without OpenMP and in a forked child
+        process, 1.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Indexing as in NumPy: ``at(x)[index]`` gathers from x and scatters into it, by any index of NumPy's.
+"""Indexing as in NumPy: ``at(x)[index]`` gathers from x and scatters into it, with any index that NumPy accepts.
 
-``at.py`` has the public classes. ``grammar.py`` reads an index, ``views.py`` makes it a view of x and index arrays for
-axes of that, and ``calls.py`` calls the core with these.
+``at.py`` has the public classes. ``grammar.py`` parses an index, ``views.py`` converts it to a view of x and index
+arrays for axes of that view, and ``calls.py`` calls the core with these.
 """
 
 from gatherscatter.indexing.at import At, at

@@ -1,4 +1,4 @@
-"""Indexing as in NumPy: ``at(x)[index]`` gathers from x and scatters into it, by any index of NumPy's.
+"""Indexing as in NumPy: ``at(x)[index]`` gathers from x and scatters into it, with any index that NumPy accepts.
 
 `calls` carries them out. ``at.pyi`` has the overloads for type checkers.
 """
@@ -22,15 +22,15 @@ __all__ = ["At", "at"]
 
 
 class at:
-    """Index `x` as NumPy does, to gather from it or to scatter into a copy of it.
+    """Gather from `x`, or scatter into a copy of `x`, with any index that NumPy accepts.
 
-    ``at(x)[index]`` has the methods `get`, `set`, `add`, `subtract`, `multiply`, `min`, `max` and `mean`, which are
-    documented in `At`. Nothing happens before one of them is called.
+    ``at(x)[index]`` returns an object with the methods `get`, `set`, `add`, `subtract`, `multiply`, `min`, `max` and
+    `mean`, which are documented in `At`. Nothing is computed until one of them is called.
 
     Parameters
     ----------
     x : array or list
-        An array of any library, which the results belong to. A list or a scalar becomes a NumPy array.
+        An array of any library. The results belong to the same library. A list or a scalar becomes a NumPy array.
 
     See Also
     --------
@@ -39,14 +39,14 @@ class at:
 
     Notes
     -----
-    The index is what NumPy's indexing takes [1]_: integers, slices, ``...``, ``None``, arrays of integers, which are
-    broadcast against each other, masks (arrays of bools, of any rank), and a tuple of these. Lists are arrays. The axes
-    of the result stand where NumPy puts them: those of the index arrays where the arrays stand in the index, or in
-    front if a slice, ``...`` or ``None`` stands between them. In a call with index arrays an integer counts as one.
+    The index is any index of NumPy [1]_: integers, slices, ``...``, ``None``, integer arrays that broadcast against
+    each other, boolean masks of any rank, and a tuple of these. Lists are treated as arrays. The axes of the result are
+    in NumPy's order: the axes of the index arrays are in the position of the arrays in the index, or first if a slice,
+    ``...`` or ``None`` separates the arrays. If there are index arrays, an integer counts as an index array.
 
-    Slices, integers and ``None`` are never copied: the call works on a view of `x`. A mask of NumPy takes
-    4 bytes for each element that it picks (8 if it has 2**31 elements or more), or 8 bytes for each of its axes if
-    these cannot be viewed as one.
+    Slices, integers and ``None`` are applied as a view of `x`, without a copy. A NumPy mask takes 4 bytes for each
+    element that it selects (8 bytes if it has 2**31 elements or more), or 8 bytes for each of its axes if these cannot
+    be viewed as one axis.
 
     References
     ----------
@@ -79,7 +79,7 @@ class at:
         self._x = x
 
     def __getitem__(self, index: Any) -> At:
-        """The part of x that an index names."""
+        """Select the part of x that an index describes."""
         return At(self._x, index)
 
     def __repr__(self) -> str:
@@ -87,13 +87,16 @@ class at:
 
 
 class At:
-    """The part of an array that an index names: ``at(x)[index]``.
+    """The part of an array that an index selects: ``at(x)[index]``.
 
-    Each method is the loop over the positions ``t`` of ``x[index]`` in row-major order, where ``place(t)`` is the
-    position in `x` that ``x[index][t]`` comes from::
+    Each method is equivalent to a loop over the positions ``t`` of ``x[index]`` in row-major order. With
+    ``destination(t)`` being the position in `x` of the element ``x[index][t]``::
 
-        get                 result[t] = x[place(t)]
-        the other methods   result[place(t)] = f(result[place(t)], updates[t]), from a copy of x
+        get                 result[t] = x[destination(t)]
+        the other methods   result = copy(x)
+                            result[destination(t)] = f(result[destination(t)], updates[t])
+
+    where the method determines ``f``.
 
     See Also
     --------
@@ -101,8 +104,8 @@ class At:
 
     Notes
     -----
-    The result is bit for bit that of this loop, duplicates included, at every thread count; a GPU adds floats in any
-    order unless `use_deterministic_algorithms` is on.
+    The result is bit for bit that of this loop, duplicates included, at every thread count. On a GPU, floats are added
+    in an unspecified order unless `use_deterministic_algorithms` is enabled.
 
     Examples
     --------
@@ -130,35 +133,37 @@ class At:
     ) -> Any:
         """Return the values of ``x[index]`` as a new array.
 
-        Never a view of x, not even for a slice.
+        The result is never a view of x, not even for a slice.
 
         Parameters
         ----------
         mode : {"raise", "clip", "wrap", "fill", "promise_in_bounds"}, default "raise"
-            How to treat an integer in the index, or in an array of it, that is out of bounds: see `gather_nd`. A slice
-            is cut to the axis, in every mode.
+            How to treat an integer that is out of bounds, in the index or in an index array: see `gather_nd`. A slice
+            is cut to the axis in every mode.
         fill_value : scalar, default 0
-            Value for ``mode="fill"``. The dtype of x must hold it unchanged; 0 is the zero of any dtype.
+            Value for ``mode="fill"``. It must fit the dtype of x; 0 is the zero of any dtype.
         wrap_negative_indices : bool, default True
-            Whether ``i < 0`` means ``i + size``. If False, a negative integer is out of bounds. Slices are as in
-            Python either way.
+            Whether negative integers count from the end. If False, they are out of bounds. Negative bounds of
+            slices count from the end in both cases, as in Python.
         out : array, optional
-            Array for the result, of the result's shape and dtype. Any strides; it may overlap x.
+            Array to write the result to, with the shape and dtype of the result. It may have any strides and may
+            overlap x.
 
         Returns
         -------
         array
-            Of the shape of ``x[index]``, and of x's library, dtype and device; `out` itself if it is given.
+            The result, of the shape of ``x[index]`` and of x's library, dtype and device. It is `out` if that is
+            given.
 
         Raises
         ------
         IndexError
-            If the index is none of NumPy's, if its arrays do not broadcast to one shape, or if an index is out of
+            If NumPy does not accept the index, if its arrays do not broadcast to one shape, or if an integer is out of
             bounds and the mode raises. `out` is unchanged.
         ValueError, TypeError
             As `gather_nd`.
         NotImplementedError
-            For a mask that is traced or of Dask: how many elements it picks is not known at the call.
+            For a traced mask or a Dask mask: the number of elements that it selects is unknown at the call.
 
         See Also
         --------
@@ -176,7 +181,7 @@ class At:
         array([ 0, -1])
         """
         x, index = self._x, self._index
-        # Fast path: arrays that index adjacent axes. None: the index has to be parsed, or the call breaks a rule.
+        # Fast path: arrays that index adjacent axes. None: the index must be parsed, or the call is an error.
         if type(x) is ndarray:
             kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
             result = try_gather(kind, wrap_negative_indices, x, arrays, axis, 0, mode, fill_value, out, threads.limit)
@@ -199,7 +204,9 @@ class At:
         wrap_negative_indices: bool | np.bool = True,
         out: Any = None,
     ) -> Any:
-        """Return a copy of x with ``x[index]`` replaced by `updates`. Of duplicates the last wins.
+        """Return a copy of x with ``x[index]`` replaced by `updates`.
+
+        The last of duplicates wins.
 
         Parameters
         ----------
@@ -235,28 +242,30 @@ class At:
         accumulate_dtype: Any = None,
         out: Any = None,
     ) -> Any:
-        """Return a copy of x with `updates` added to ``x[index]``, one after the other.
+        """Return a copy of x with `updates` added to ``x[index]``.
+
+        Unlike ``x[index] += updates`` in NumPy, duplicate indices add up.
 
         Parameters
         ----------
         updates : array or scalar
-            Broadcast to the shape of ``x[index]``. An array is cast to x's dtype by NumPy's rule "same_kind"; a scalar,
-            an array of rank 0 or a list if x's dtype holds its values.
+            It is broadcast to the shape of ``x[index]``. An array is cast to x's dtype by NumPy's casting rule
+            "same_kind". The values of a scalar, an array of rank 0 or a list must fit x's dtype.
         mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
-            How to treat an integer in the index, or in an array of it, that is out of bounds: see `scatter_nd`.
+            How to treat an integer that is out of bounds, in the index or in an index array: see `scatter_nd`.
         include_self : bool, default True
-            Whether a place starts from its element of x; if False, from its first update.
+            Whether a destination starts from its element of x. If False, it starts from its first update.
         wrap_negative_indices : bool, default True
-            Whether ``i < 0`` means ``i + size``. If False, a negative integer is out of bounds.
+            Whether negative integers count from the end. If False, they are out of bounds.
         accumulate_dtype : dtype, optional
-            A wider dtype in which to compute, rounded to x's once: see `scatter_nd`.
+            A wider dtype for sums and products: see `scatter_nd`.
         out : array, optional
-            Array for the result, of x's shape and dtype; ``out=x`` works in place.
+            Array to write the result to, with the shape and dtype of x. ``out=x`` works in place.
 
         Returns
         -------
         array
-            Of x's library, shape, dtype and device; `out` itself if it is given.
+            The result, of x's library, shape, dtype and device. It is `out` if that is given.
 
         Raises
         ------
@@ -286,9 +295,10 @@ class At:
         accumulate_dtype: Any = None,
         out: Any = None,
     ) -> Any:
-        """Return a copy of x with `updates` subtracted from ``x[index]``, one after the other.
+        """Return a copy of x with `updates` subtracted from ``x[index]``.
 
-        It adds the negated updates, which is the same bit for bit; they take memory in addition to the result.
+        The method adds the negated updates, which gives the same bits. The negated updates take memory in addition to
+        the result.
 
         Parameters
         ----------
@@ -323,7 +333,7 @@ class At:
         accumulate_dtype: Any = None,
         out: Any = None,
     ) -> Any:
-        """Return a copy of x with ``x[index]`` multiplied by `updates`, one after the other.
+        """Return a copy of x with ``x[index]`` multiplied by `updates`.
 
         Parameters
         ----------
@@ -357,7 +367,9 @@ class At:
         wrap_negative_indices: bool | np.bool = True,
         out: Any = None,
     ) -> Any:
-        """Return a copy of x with the smaller of each element of ``x[index]`` and its updates. NaN propagates.
+        """Return a copy of x with the minimum of each element of ``x[index]`` and its updates.
+
+        NaN propagates.
 
         Parameters
         ----------
@@ -391,7 +403,9 @@ class At:
         wrap_negative_indices: bool | np.bool = True,
         out: Any = None,
     ) -> Any:
-        """Return a copy of x with the larger of each element of ``x[index]`` and its updates. NaN propagates.
+        """Return a copy of x with the maximum of each element of ``x[index]`` and its updates.
+
+        NaN propagates.
 
         Parameters
         ----------
@@ -426,7 +440,9 @@ class At:
         accumulate_dtype: Any = None,
         out: Any = None,
     ) -> Any:
-        """Return a copy of x with the mean of each element of ``x[index]`` and its updates. Integers are floored.
+        """Return a copy of x with the mean of each element of ``x[index]`` and its updates.
+
+        Means of integers are rounded down.
 
         Parameters
         ----------

@@ -1,12 +1,12 @@
 """The gather and scatter operators of ONNX, with ONNX's names and versions, for arrays of every library.
 
-`opset` is the opset of a model. As in a model, it selects the newest version of an operator that is not newer than
-the opset. What that version does not specify is refused, even if the core supports it: dtypes, reductions,
-`batch_dims`. Where ONNX leaves the result open, it is the core's: the last of duplicate updates wins, NaN propagates
-in "max" and "min", and an index out of bounds raises an `IndexError`.
+`opset` is the opset of a model. As in a model, the latest version of an operator that is not later than `opset`
+applies. Dtypes, reductions and `batch_dims` that this version lacks raise an error, even if the functions of
+`gatherscatter` support them. Where ONNX does not specify the result, the rules of `gatherscatter` apply: the last of
+duplicate updates wins, NaN propagates in "max" and "min", and an index out of bounds raises an `IndexError`.
 
-`reference_ops` plugs these operators into onnx's reference evaluator; `gatherscatter.onnx.backend` is an ONNX backend
-built on it. Only these two need onnx to be installed.
+`reference_ops` returns these operators for onnx's reference evaluator. `gatherscatter.onnx.backend` is an ONNX backend
+that uses them. Only these two need onnx to be installed.
 
 Source: https://onnx.ai/onnx/operators/
 """
@@ -34,12 +34,12 @@ __all__ = [
 
 
 def reference_ops(opset: int | None = None) -> list[type]:
-    """Operator classes for ``onnx.reference.ReferenceEvaluator(model, new_ops=…)``.
+    """Return operator classes for ``onnx.reference.ReferenceEvaluator(model, new_ops=…)``.
 
     Parameters
     ----------
     opset : int, optional
-        The opset that selects the versions; the model's own if None.
+        The opset that selects the versions of the operators. By default, the opset of the model.
 
     Returns
     -------

@@ -19,33 +19,34 @@ __all__ = [
 
 
 def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
-    """Gather: slices of `data` along one axis.
+    """Gather slices of `data` along one axis (Gather).
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Any type in the document; bfloat16 from opset 13 on.
+        Any dtype in ONNX's document. bfloat16 requires opset 13.
     indices : array of int32 or int64, any rank
-        In [−s, s − 1] for an axis of size s. Version 1 does not specify negative indices; here they count from the
-        end in every version.
+        In [−s, s − 1] for an axis of size s. Negative indices count from the end, also in version 1, which does not
+        specify them.
     axis : int, default 0
-        In [−r, r − 1].
+        The axis to index, in [−r, r − 1].
     opset : int, optional
-        Opset of the model, at least 1. None: the newest version.
+        Opset of the model, at least 1: the latest version of the operator that is not later applies. By default, the
+        latest version.
 
     Returns
     -------
     array, shape ``data.shape[:axis] + indices.shape + data.shape[axis + 1:]``
-        Of data's library and dtype.
+        The result, of data's library and dtype.
 
     Raises
     ------
     IndexError
         If an index is out of bounds.
     TypeError
-        If the version does not have the type.
+        If the version does not support the dtype.
     ValueError
-        If the opset does not have the operator, or if a shape breaks a rule above.
+        If the opset does not have the operator, or if a shape or an option is invalid.
 
     References
     ----------
@@ -64,23 +65,23 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
 
 
 def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
-    """GatherElements: one element of `data` for each element of `indices`, along one axis.
+    """Gather one element of `data` for each element of `indices`, along one axis (GatherElements).
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Any type in the document; bfloat16 from opset 13 on.
+        Any dtype in ONNX's document. bfloat16 requires opset 13.
     indices : array of int32 or int64, rank r
-        In [−s, s − 1] for an axis of size s. Along the other axes it may be smaller than `data`.
+        In [−s, s − 1] for an axis of size s. Along the other axes, `indices` may be smaller than `data`.
     axis : int, default 0
-        In [−r, r − 1].
+        The axis to index, in [−r, r − 1].
     opset : int, optional
-        Opset of the model, at least 11. None: the newest version.
+        Opset of the model, at least 11. By default, the latest version of the operator.
 
     Returns
     -------
     array, shape ``indices.shape``
-        Of data's library and dtype.
+        The result, of data's library and dtype.
 
     Raises
     ------
@@ -104,24 +105,26 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
 
 
 def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLike | None = None) -> Any:
-    """GatherND: elements or slices of `data` by the tuples along the last axis of `indices`.
+    """Gather elements or slices of `data` by tuples of indices (GatherND).
+
+    The last axis of `indices` contains the tuples.
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Any type in the document; bfloat16 from opset 13 on.
+        Any dtype in ONNX's document. bfloat16 requires opset 13.
     indices : array of int64, rank q ≥ 1
-        Tuples of 1 to ``r − batch_dims`` indices, in [−s, s − 1] for an axis of size s. The core also accepts empty
-        tuples.
+        Tuples of 1 to ``r − batch_dims`` indices, in [−s, s − 1] for an axis of size s. `gatherscatter.gather_nd` also
+        accepts empty tuples.
     batch_dims : int, default 0
-        Number of leading axes that `data` and `indices` share, less than min(q, r). From opset 12 on.
+        Number of leading axes that `data` and `indices` share, less than min(q, r). Requires opset 12.
     opset : int, optional
-        Opset of the model, at least 11. None: the newest version.
+        Opset of the model, at least 11. By default, the latest version of the operator.
 
     Returns
     -------
     array, shape ``indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:]``
-        Of data's library and dtype.
+        The result, of data's library and dtype.
 
     Raises
     ------
@@ -158,28 +161,28 @@ def scatter_elements(
     reduction: ONNXReduction = "none",
     opset: IntLike | None = None,
 ) -> Any:
-    """ScatterElements: one update into a copy of `data` for each element of `indices`, along one axis.
+    """Scatter one update into a copy of `data` for each element of `indices`, along one axis (ScatterElements).
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Any type in the document; bfloat16 from opset 13 on.
+        Any dtype in ONNX's document. bfloat16 requires opset 13.
     indices : array of int32 or int64, rank r
         In [−s, s − 1] for an axis of size s.
     updates : array
         Of indices' shape and data's dtype.
     axis : int, default 0
-        In [−r, r − 1].
+        The axis to index, in [−r, r − 1].
     reduction : {"none", "add", "mul", "max", "min"}, default "none"
-        "add" and "mul" from opset 16 on, "max" and "min" from opset 18 on. With "none" the document does not specify
-        duplicates; here the last update wins.
+        "add" and "mul" require opset 16, "max" and "min" require opset 18. With "none", the last of duplicate updates
+        wins; ONNX's document does not specify this.
     opset : int, optional
-        Opset of the model, at least 11. None: the newest version.
+        Opset of the model, at least 11. By default, the latest version of the operator.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library and dtype.
+        The result, of data's library and dtype.
 
     Raises
     ------
@@ -203,25 +206,27 @@ def scatter_elements(
 
 
 def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: IntLike = 9) -> Any:
-    """Scatter: the predecessor of ScatterElements, which replaced it in opset 11.
+    """Scatter one update into a copy of `data` for each element of `indices`, along one axis (Scatter).
+
+    In opset 11, ScatterElements replaced this operator.
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Any type in the document, which does not have bfloat16.
+        Any dtype in ONNX's document, which does not include bfloat16.
     indices : array of int32 or int64, rank r
-        As in `scatter_elements`. The document does not specify negative indices; here they count from the end.
+        As in `scatter_elements`. Negative indices count from the end; ONNX's document does not specify them.
     updates : array
         Of indices' shape and data's dtype.
     axis : int, default 0
-        In [−r, r − 1].
+        The axis to index, in [−r, r − 1].
     opset : int, default 9
         Opset of the model, 9 or 10.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library and dtype.
+        The result, of data's library and dtype.
 
     Raises
     ------
@@ -246,26 +251,28 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
 def scatter_nd(
     data: Any, indices: Any, updates: Any, *, reduction: ONNXReduction = "none", opset: IntLike | None = None
 ) -> Any:
-    """ScatterND: updates into a copy of `data`, by the tuples along the last axis of `indices`.
+    """Scatter `updates` into a copy of `data` by tuples of indices (ScatterND).
+
+    The last axis of `indices` contains the tuples.
 
     Parameters
     ----------
     data : array, rank r ≥ 1
-        Any type in the document; bfloat16 from opset 13 on.
+        Any dtype in ONNX's document. bfloat16 requires opset 13.
     indices : array of int64, rank q ≥ 1
         Tuples of at most r indices, in [−s, s − 1] for an axis of size s.
     updates : array
         Of shape ``indices.shape[:-1] + data.shape[indices.shape[-1]:]`` and data's dtype.
     reduction : {"none", "add", "mul", "max", "min"}, default "none"
-        "add" and "mul" from opset 16 on, "max" and "min" from opset 18 on. With "none" the document does not specify
-        duplicates; here the last update wins.
+        "add" and "mul" require opset 16, "max" and "min" require opset 18. With "none", the last of duplicate updates
+        wins; ONNX's document does not specify this.
     opset : int, optional
-        Opset of the model, at least 11. None: the newest version.
+        Opset of the model, at least 11. By default, the latest version of the operator.
 
     Returns
     -------
     array, shape ``data.shape``
-        Of data's library and dtype.
+        The result, of data's library and dtype.
 
     Raises
     ------
@@ -297,7 +304,7 @@ def tensor_scatter(
     mode: str = "linear",
     opset: IntLike | None = None,
 ) -> Any:
-    """TensorScatter: write a run of n slices along one axis of a key-value cache, for each sample of a batch.
+    """Write n consecutive slices to a key-value cache for each sample of a batch (TensorScatter).
 
     Parameters
     ----------
@@ -306,23 +313,23 @@ def tensor_scatter(
     update : array, shape (B, …, n, …)
         The slices to write. Of past_cache's dtype, and of its shape except for n ≤ S along `axis`.
     write_indices : array of int64, shape (B,), optional
-        The start of each sample's run, not negative in mode "linear". None: 0.
+        For each sample, the position of its first slice along `axis`. Not negative in mode "linear". By default 0.
     axis : int, default −2
-        Any axis but the first, which is the batch.
+        The axis to write along: any axis except the first, which is the batch.
     mode : {"linear", "circular"}, default "linear"
-        "circular": indices are taken modulo S, so a run that reaches the end of the axis continues at its start.
+        With "circular", positions are taken modulo S: slices beyond the end of the axis continue at its start.
     opset : int, optional
-        Opset of the model, at least 24. None: the newest version.
+        Opset of the model, at least 24. By default, the latest version of the operator.
 
     Returns
     -------
     array, shape ``past_cache.shape``
-        Of past_cache's library and dtype.
+        The result, of past_cache's library and dtype.
 
     Raises
     ------
     IndexError
-        In mode "linear", if an index is negative or a run exceeds the cache.
+        In mode "linear", if an index is negative or the slices exceed the cache.
     TypeError, ValueError
         As `gather`.
 

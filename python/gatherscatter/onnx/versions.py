@@ -73,7 +73,7 @@ def operator_of(name: str, version: int) -> Operator:
 
 
 def version_of(name: str, opset: IntLike | None) -> int:
-    """The version of an operator that an opset has."""
+    """The latest version of an operator that is not later than an opset."""
     op, versions = CORE[name], VERSIONS[name]
     if opset is None:
         return versions[-1]

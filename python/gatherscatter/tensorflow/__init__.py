@@ -3,9 +3,9 @@
 Arguments, their order, their defaults and the dtypes of indices are those of TensorFlow 2.21. Two things differ from
 the functions of `gatherscatter`: a negative index is out of bounds, and `bad_indices_policy` replaces `mode`.
 
-The functions take arrays of NumPy, PyTorch, JAX, CuPy, Dask and the array API, and return an array of the same library.
-For an eager ``tf.Tensor`` they return a ``tf.Tensor``. TensorFlow is never imported. All functions raise
-`NotImplementedError` for symbolic tensors, inside of ``tf.function``.
+The functions accept arrays of NumPy, PyTorch, JAX, CuPy, Dask and the array API standard, and return an array of the
+same library. For an eager ``tf.Tensor`` they return a ``tf.Tensor``. TensorFlow is never imported. Symbolic tensors,
+inside ``tf.function``, raise a `NotImplementedError`.
 
 ``__init__.pyi`` has the overloads for type checkers.
 """
@@ -63,25 +63,27 @@ _MIN = _operator(SCATTER_ND, "tensor_scatter_nd_min", "tensor", _COMBINE_INDICES
 def gather_nd(
     params: Any, indices: Any, batch_dims: IntLike = 0, name: object = None, bad_indices_policy: str = ""
 ) -> Any:
-    """``tf.gather_nd``: `gatherscatter.gather_nd` without negative indices.
+    """Gather elements or slices of `params` by tuples of indices (``tf.gather_nd``).
+
+    It is `gatherscatter.gather_nd` without negative indices.
 
     Parameters
     ----------
     params : array, shape (d_0, …, d_{r−1})
         Any dtype.
     indices : array of int16, int32 or int64, shape (…, k)
-        ``k ≤ r − batch_dims``; 0 is legal. An index is in ``[0, size)``.
+        ``k ≤ r − batch_dims``, and k may be 0. Indices are in ``[0, size)``.
     batch_dims : int, default 0
-        Leading axes that `params` and `indices` share.
+        Number of leading axes that `params` and `indices` share.
     name : str, optional
         Ignored.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
-        "IGNORE" returns zeros (empty strings) for an index out of bounds. The others raise.
+        With "IGNORE", an index out of bounds gives zeros (empty strings). The other policies raise an error.
 
     Returns
     -------
     array, shape ``indices.shape[:-1] + params.shape[batch_dims + k:]``
-        Of params' library, dtype and device.
+        The result, of params' library, dtype and device.
 
     Raises
     ------
@@ -119,28 +121,30 @@ def gather(
     batch_dims: IntLike = 0,
     name: object = None,
 ) -> Any:
-    """``tf.gather``: `gatherscatter.gather` without negative indices, and with a negative `batch_dims`.
+    """Gather slices of `params` along one axis (``tf.gather``).
+
+    It is `gatherscatter.gather` without negative indices. `batch_dims` may be negative.
 
     Parameters
     ----------
     params : array, shape (d_0, …, d_{r−1})
         Any dtype, r ≥ 1.
     indices : array of int16, int32 or int64
-        Of any rank. An index is in ``[0, size)``.
+        Of any rank. Indices are in ``[0, size)``.
     validate_indices : ignored
-        As in TensorFlow, which has deprecated it: indices are always checked.
+        Deprecated in TensorFlow. Indices are always checked.
     axis : int, optional
-        The axis of `params` to index. A negative axis counts from the end. None: the value of `batch_dims`, so that
-        a negative `batch_dims` counts params' axes from the end.
+        The axis of `params` to index. A negative axis counts from the end. By default the value of `batch_dims`; if
+        that is negative, it counts from the end of params' axes.
     batch_dims : int, default 0
-        Number of leading axes that `params` and `indices` share. To a negative number the rank of `indices` is added.
+        Number of leading axes that `params` and `indices` share. If it is negative, the rank of `indices` is added.
     name : str, optional
         Ignored.
 
     Returns
     -------
     array, shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``
-        Of params' library, dtype and device.
+        The result, of params' library, dtype and device.
 
     Raises
     ------
@@ -175,25 +179,27 @@ def gather(
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: object = None) -> Any:
-    """``tf.scatter_nd``: `gatherscatter.scatter_nd` with "add" into zeros, without negative indices.
+    """Add `updates` to an array of zeros by tuples of indices (``tf.scatter_nd``).
+
+    It is `gatherscatter.scatter_nd` with "add" into zeros, without negative indices.
 
     Parameters
     ----------
     indices : array of int16, int32 or int64, shape (…, k)
-        ``k ≤ len(shape)``; 0 is legal. An index is in ``[0, size)``.
+        ``k ≤ len(shape)``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + shape[k:]``
-        Of a dtype that "add" supports; the result has the same.
+        Of a dtype that "add" supports. The result has the same dtype.
     shape : sequence of int, or an array of them
         Shape of the result.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
-        "IGNORE" skips an update whose index is out of bounds. The others raise.
+        With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional
         Ignored.
 
     Returns
     -------
     array, shape `shape`
-        Of updates' library, dtype and device.
+        The result, of updates' library, dtype and device.
 
     Raises
     ------
@@ -220,14 +226,16 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: object = None) -> Any:
-    """``tf.tensor_scatter_nd_update``: `gatherscatter.scatter_nd` with "none", without negative indices.
+    """Scatter `updates` into a copy of `tensor` by tuples of indices (``tf.tensor_scatter_nd_update``).
+
+    It is `gatherscatter.scatter_nd` with "none", without negative indices.
 
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
         Any dtype. It is not modified.
     indices : array of int16, int32, int64 or uint16, shape (…, k)
-        ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
+        ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
         Of tensor's dtype.
     name : str, optional
@@ -236,7 +244,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
     Returns
     -------
     array, shape ``tensor.shape``
-        Of tensor's library, dtype and device.
+        The result, of tensor's library, dtype and device.
 
     Raises
     ------
@@ -260,25 +268,27 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
-    """``tf.tensor_scatter_nd_add``: `gatherscatter.scatter_nd` with "add", without negative indices.
+    """Add `updates` to a copy of `tensor` by tuples of indices (``tf.tensor_scatter_nd_add``).
+
+    It is `gatherscatter.scatter_nd` with "add", without negative indices.
 
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
         Of a dtype that "add" supports. It is not modified.
     indices : array of int32 or int64, shape (…, k)
-        ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
+        ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
-        "IGNORE" skips an update whose index is out of bounds. The others raise.
+        With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional
         Ignored.
 
     Returns
     -------
     array, shape ``tensor.shape``
-        Of tensor's library, dtype and device.
+        The result, of tensor's library, dtype and device.
 
     Raises
     ------
@@ -302,27 +312,28 @@ def tensor_scatter_nd_add(
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
-    """``tf.tensor_scatter_nd_sub``: `gatherscatter.scatter_nd` that subtracts, without negative indices.
+    """Subtract `updates` from a copy of `tensor` by tuples of indices (``tf.tensor_scatter_nd_sub``).
 
-    It uses as much memory as `updates` in addition to the result.
+    It is `gatherscatter.scatter_nd` with "add" of the negated updates, without negative indices. The negated updates
+    take memory in addition to the result.
 
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
         Of a dtype that "add" supports, except bool. Integers wrap around. It is not modified.
     indices : array of int32 or int64, shape (…, k)
-        ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
+        ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
-        "IGNORE" skips an update whose index is out of bounds. The others raise.
+        With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional
         Ignored.
 
     Returns
     -------
     array, shape ``tensor.shape``
-        Of tensor's library, dtype and device.
+        The result, of tensor's library, dtype and device.
 
     Raises
     ------
@@ -348,25 +359,27 @@ def tensor_scatter_nd_sub(
 def tensor_scatter_nd_max(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
-    """``tf.tensor_scatter_nd_max``: `gatherscatter.scatter_nd` with "max", without negative indices.
+    """Take the maximum of a copy of `tensor` and `updates` by tuples of indices (``tf.tensor_scatter_nd_max``).
+
+    It is `gatherscatter.scatter_nd` with "max", without negative indices.
 
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
         Of a dtype that "max" supports. It is not modified.
     indices : array of int32 or int64, shape (…, k)
-        ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
+        ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
-        "IGNORE" skips an update whose index is out of bounds. The others raise.
+        With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional
         Ignored.
 
     Returns
     -------
     array, shape ``tensor.shape``
-        Of tensor's library, dtype and device.
+        The result, of tensor's library, dtype and device.
 
     Raises
     ------
@@ -390,25 +403,27 @@ def tensor_scatter_nd_max(
 def tensor_scatter_nd_min(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
-    """``tf.tensor_scatter_nd_min``: `gatherscatter.scatter_nd` with "min", without negative indices.
+    """Take the minimum of a copy of `tensor` and `updates` by tuples of indices (``tf.tensor_scatter_nd_min``).
+
+    It is `gatherscatter.scatter_nd` with "min", without negative indices.
 
     Parameters
     ----------
     tensor : array, shape (d_0, …, d_{r−1})
         Of a dtype that "min" supports. It is not modified.
     indices : array of int32 or int64, shape (…, k)
-        ``k ≤ r``; 0 is legal. An index is in ``[0, size)``.
+        ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
         Of tensor's dtype.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
-        "IGNORE" skips an update whose index is out of bounds. The others raise.
+        With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional
         Ignored.
 
     Returns
     -------
     array, shape ``tensor.shape``
-        Of tensor's library, dtype and device.
+        The result, of tensor's library, dtype and device.
 
     Raises
     ------
@@ -446,7 +461,7 @@ def _raises(op: Operator, policy: Any) -> bool:
 
 
 def _from_rank(batch_dims: int, indices: tuple[int, ...]) -> int:
-    """A batch_dims that is not negative: to a negative one the rank of indices is added."""
+    """The batch_dims; if it is negative, the rank of indices is added."""
     rank = len(indices)
     if not -rank <= batch_dims <= rank:
         rule = f"batch_dims={batch_dims} is not in [{-rank}, {rank}] for indices of shape {indices}"

@@ -21,16 +21,17 @@ X = np.zeros((4, 5))
             [0.5],
             "at: an index array holds numbers of dtype float64; pass integers of 8 to 64 bits, or bools for a mask",
         ),
-        ((0, 0, 0), "at: the index is for 3 axes, but x of shape (4, 5) has 2 axes; pass at most 2"),
-        ((X > 0, 0), "at: the index is for 3 axes, but x of shape (4, 5) has 2 axes; pass at most 2"),
+        ((0, 0, 0), "at: the index has items for 3 axes, but x of shape (4, 5) has 2 axes; pass at most 2"),
+        ((X > 0, 0), "at: the index has items for 3 axes, but x of shape (4, 5) has 2 axes; pass at most 2"),
         ((..., 0, ...), "at: the index has 2 ellipses (...); pass one, and : for each other axis"),
         (
             np.zeros(3, bool),
-            "at: a mask has shape (3,), but of x's shape (4, 5) axis 0 has (4,); pass a mask of shape (4,)",
+            "at: a mask has shape (3,), but axis 0 of x of shape (4, 5) has (4,); pass a mask of shape (4,)",
         ),
         (
             np.zeros((5, 4), bool),
-            "at: a mask has shape (5, 4), but of x's shape (4, 5) axes 0 to 1 have (4, 5); pass a mask of shape (4, 5)",
+            "at: a mask has shape (5, 4), but axes 0 to 1 of x of shape (4, 5) have (4, 5); "
+            "pass a mask of shape (4, 5)",
         ),
         (
             ([0, 1], [0, 1, 2]),
@@ -82,7 +83,7 @@ def test_other_kinds_are_numpys_too():
         gs.at(X)[::0].get()
     with pytest.raises(ValueError, match=r"at: index is a ragged list"):
         gs.at(X)[[[0], [1, 2]]].get()
-    with pytest.raises(IndexError, match=r"the index is for 1 axis, but x of shape"):
+    with pytest.raises(IndexError, match=r"the index has items for 1 axis, but x of shape"):
         gs.at(np.zeros(()))[0].get()
     with pytest.raises(IndexError, match=r"axis 0 has size 0"):
         gs.at(np.zeros(0))[[3]].get(mode="clip")
@@ -97,11 +98,11 @@ def test_updates():
         gs.at(np.zeros(3, int))[[0, 1]].set(np.zeros(2))
     with pytest.raises(TypeError, match=r"at: updates=2.5 cannot be held by x's dtype int64"):
         gs.at(np.zeros(3, int))[[0, 1]].set(2.5)
-    with pytest.raises(TypeError, match=r"at: subtract is not for dtype bool"):
+    with pytest.raises(TypeError, match=r"at: subtract does not support dtype bool"):
         gs.at(np.zeros(3, bool))[0].subtract(True)
-    with pytest.raises(TypeError, match=r"at: reduction='max' is not for dtype complex128"):
+    with pytest.raises(TypeError, match=r"at: reduction='max' does not support dtype complex128"):
         gs.at(np.zeros(3, complex))[0].max(1)
-    with pytest.raises(TypeError, match=r"at: reduction='add' is not for dtype"):
+    with pytest.raises(TypeError, match=r"at: reduction='add' does not support dtype"):
         gs.at(np.zeros(3, "U1"))[0].subtract("a")
 
 

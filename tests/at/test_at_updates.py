@@ -59,7 +59,7 @@ def test_accumulate_dtype(index):
     np.testing.assert_array_equal(found, loop(x, index, updates, "add"))
     for narrow in ("int8", 5, [1]):
         with pytest.raises(
-            TypeError, match=r"^at: accumulate_dtype=.* is not a wider dtype of the kind of x's float16"
+            TypeError, match=r"^at: accumulate_dtype=.* is not a wider dtype of the same kind as x's float16"
         ):
             gs.at(x)[index].add(updates, accumulate_dtype=narrow)
 

@@ -41,12 +41,12 @@ WRONG = {
     "out": (
         lambda: gs.gather_nd(LAZY, BAD, out=np.zeros(7)),
         NotImplementedError,
-        "gather_nd: the Dask backend cannot do out=: a Dask array is computed later; use what is returned",
+        "gather_nd: the Dask backend does not support out=: a Dask array is computed later; use the returned array",
     ),
     "out of a scatter": (
         lambda: gs.scatter_nd(LAZY, BAD, 0, out=LAZY),
         NotImplementedError,
-        "scatter_nd: the Dask backend cannot do out=: a Dask array is computed later; use what is returned",
+        "scatter_nd: the Dask backend does not support out=: a Dask array is computed later; use the returned array",
     ),
     "data of unknown size": (
         lambda: gs.gather(UNKNOWN, [0]),
@@ -112,8 +112,8 @@ WRONG = {
     "a reduction that the dtype lacks": (
         lambda: gs.scatter(LAZY.astype(bool), HALVES, True, reduction="mean"),
         TypeError,
-        "scatter: reduction='mean' is not for dtype bool; "
-        "convert data and updates to one that it takes: int8, int16, int32, int64, uint8, uint16, uint32, "
+        "scatter: reduction='mean' does not support dtype bool; "
+        "convert data and updates to one that it supports: int8, int16, int32, int64, uint8, uint16, uint32, "
         "uint64, float16, bfloat16, float32, float64, complex64, complex128",
     ),
     "masked data": (
@@ -192,7 +192,7 @@ def test_the_message_for_arrays_of_expressions():
     environment = {**os.environ, "DASK_ARRAY__QUERY_PLANNING": "True"}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert run.stderr.splitlines()[-1] == (
-        "NotImplementedError: gather: the Dask backend cannot do arrays of Dask's option array.query-planning: "
+        "NotImplementedError: gather: the Dask backend does not support arrays of Dask's option array.query-planning: "
         "they have no graph yet; set the option to False before dask.array is imported"
     )
 

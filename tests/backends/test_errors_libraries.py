@@ -31,19 +31,19 @@ WRONG = {
     "scatter: array API": (
         lambda: gs.scatter(STRICT * 1j, [0], 1.0, reduction="mean"),
         NotImplementedError,
-        "scatter: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
+        "scatter: the array API backend does not support reduction='mean' of array_api_strict.complex128: "
         "the standard cannot make complex numbers from their parts; scatter the parts separately",
     ),
     "scatter_nd: array API": (
         lambda: gs.scatter_nd(STRICT * 1j, [[0]], 1.0, reduction="mean"),
         NotImplementedError,
-        "scatter_nd: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
+        "scatter_nd: the array API backend does not support reduction='mean' of array_api_strict.complex128: "
         "the standard cannot make complex numbers from their parts; scatter the parts separately",
     ),
     "scatter_elements: array API": (
         lambda: gs.scatter_elements(STRICT * 1j, [[0]], 1.0, reduction="mean"),
         NotImplementedError,
-        "scatter_elements: the array API backend cannot do reduction='mean' of array_api_strict.complex128: "
+        "scatter_elements: the array API backend does not support reduction='mean' of array_api_strict.complex128: "
         "the standard cannot make complex numbers from their parts; scatter the parts separately",
     ),
     "PyTorch: a mask": (
@@ -163,18 +163,18 @@ WRONG = {
     "JAX: out": (
         lambda: gs.gather(JAX, [0], out=JAX[:1]),
         NotImplementedError,
-        "gather: the JAX backend cannot do out=: a jax.Array cannot be written to; use what is returned",
+        "gather: the JAX backend does not support out=: a jax.Array is immutable; use the returned array",
     ),
     "Dask: out": (
         lambda: gs.gather(DASK, [0], out=D),
         NotImplementedError,
-        "gather: the Dask backend cannot do out=: a Dask array is computed later; use what is returned",
+        "gather: the Dask backend does not support out=: a Dask array is computed later; use the returned array",
     ),
     "PyTorch: complex numbers have no order": (
         lambda: gs.scatter(torch.zeros(3, dtype=torch.complex64), [0], 1j, reduction="max"),
         TypeError,
-        "scatter: reduction='max' is not for dtype torch.complex64; convert data and updates to one that it "
-        f"takes: bool, {NUMBERS}",
+        "scatter: reduction='max' does not support dtype torch.complex64; convert data and updates to one that it "
+        f"supports: bool, {NUMBERS}",
     ),
     "a DataFrame": (
         lambda: gs.gather(pandas.DataFrame(D), [0]),
@@ -281,7 +281,7 @@ WRONG = {
     "PyTorch: sparse": (
         lambda: gs.gather(TORCH.to_sparse(), [0]),
         NotImplementedError,
-        "gather: the PyTorch backend cannot do data of layout torch.sparse_coo: pass data.to_dense()",
+        "gather: the PyTorch backend does not support data of layout torch.sparse_coo: pass data.to_dense()",
     ),
 }
 

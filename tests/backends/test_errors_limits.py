@@ -118,7 +118,7 @@ TOO_DEEP = {
     ),
 }
 
-CANNOT = "the PyTorch backend cannot do"
+CANNOT = "the PyTorch backend does not support"
 PADDED = "pass torch.nested.to_padded_tensor"
 TENSORS = {
     "nested data": (

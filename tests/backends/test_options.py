@@ -183,14 +183,14 @@ def test_ones_added_up(library):
 @pytest.mark.parametrize(
     ("dtype", "given", "options", "kind", "message"),
     [
-        ("float32", "float16", {}, TypeError, "accumulate_dtype='float16' is not a wider dtype of the kind of data's"),
-        ("float32", "int64", {}, TypeError, "accumulate_dtype='int64' is not a wider dtype of the kind of data's"),
-        ("float64", "longdouble", {}, TypeError, "no dtype is wider than float64; leave it away"),
+        ("float32", "float16", {}, TypeError, "'float16' is not a wider dtype of the same kind as data's"),
+        ("float32", "int64", {}, TypeError, "accumulate_dtype='int64' is not a wider dtype of the same kind as data's"),
+        ("float64", "longdouble", {}, TypeError, "no dtype is wider than float64; omit it"),
         ("int8", "uint16", {}, TypeError, "data's int8; pass one of 'int16', 'int32', 'int64'"),
         ("float16", "wide", {}, TypeError, "accumulate_dtype='wide' is not a wider dtype"),
         ("float16", 3, {}, TypeError, "accumulate_dtype=3 is not a wider dtype"),
-        ("bool", "int8", {}, TypeError, "no dtype is wider than bool; leave it away"),
-        ("float16", "float32", {"reduction": "max"}, ValueError, "'max' never rounds; leave it away"),
+        ("bool", "int8", {}, TypeError, "no dtype is wider than bool; omit it"),
+        ("float16", "float32", {"reduction": "max"}, ValueError, "'max' never rounds; omit it"),
         ("float16", "float32", {"reduction": "none"}, ValueError, "is for reduction= one of 'add', 'mul', 'mean', and"),
     ],
 )

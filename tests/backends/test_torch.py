@@ -191,13 +191,13 @@ def test_lists_and_scalars(device):
         (
             lambda x: gs.gather(x.to_sparse(), torch.tensor([0])),
             NotImplementedError,
-            "gather: the PyTorch backend cannot do data of layout torch.sparse_coo: pass data.to_dense()",
+            "gather: the PyTorch backend does not support data of layout torch.sparse_coo: pass data.to_dense()",
         ),
         (
             lambda x: gs.scatter(x.to(torch.float8_e5m2), torch.tensor([0]), 1, reduction="add"),
             TypeError,
-            "scatter: reduction='add' is not for dtype torch.float8_e5m2; "
-            "convert data and updates to one that it takes: bool, int8, int16, int32, int64, "
+            "scatter: reduction='add' does not support dtype torch.float8_e5m2; "
+            "convert data and updates to one that it supports: bool, int8, int16, int32, int64, "
             "uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64, complex64, complex128",
         ),
         (

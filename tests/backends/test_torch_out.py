@@ -35,7 +35,7 @@ def test_out_has_no_gradient(argument, n, device):
     rows = torch.arange(n, device=device)
     message = (
         rf"^scatter: {argument} requires grad, and autograd cannot differentiate a call with out=; "
-        r"leave out= away, or call scatter in torch.no_grad\(\)"
+        r"omit out=, or call scatter in torch.no_grad\(\)"
     )
     with pytest.raises(RuntimeError, match=message):
         gs.scatter(arguments["data"], rows, arguments["updates"], out=arguments["out"])

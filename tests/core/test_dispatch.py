@@ -172,7 +172,7 @@ def test_a_writer_in_another_thread_is_noticed(monkeypatch):
 
 def test_a_kernel_without_memory_raises(monkeypatch):
     monkeypatch.setattr(scatter_kernels, "scatter", lambda *args: int(Status.NO_MEMORY))
-    with pytest.raises(MemoryError, match=r"^scatter: no memory to note which destinations have updates"):
+    with pytest.raises(MemoryError, match=r"^scatter: no memory to mark which destinations have updates"):
         gs.scatter(np.zeros((3, 2), ">f4"), [0], [[1, 2]], include_self=False, reduction="add")
 
 

@@ -40,7 +40,7 @@ WRONG = {
         lambda: gs.gather_nd(D, np.array(np.nonzero(D == 0))),
         ValueError,
         "gather_nd: indices of shape (2, 20) holds tuples of 20 indices, but data of shape (4, 5) has 2 axes;"
-        " tuples stand along the last axis: pass moveaxis(indices, 0, -1)",
+        " tuples are along the last axis: pass moveaxis(indices, 0, -1)",
     ),
     "no axis for a tuple": (
         lambda: gs.gather_nd(POINT, [0]),
@@ -220,8 +220,7 @@ WRONG = {
     "batch_dims with single tuples": (
         lambda: gs.gather_nd(D, np.zeros(4, int), batch_dims=1),
         ValueError,
-        "gather_nd: batch_dims=1 is not in [0, 0], since indices of shape (4,) has 0 axes in front of its "
-        "tuples; pass 0",
+        "gather_nd: batch_dims=1 is not in [0, 0], since indices of shape (4,) has 0 axes before its tuples; pass 0",
     ),
     "batches are not broadcast": (
         lambda: gs.gather_nd(D, np.zeros((1, 1), int), batch_dims=1),
@@ -283,13 +282,13 @@ WRONG = {
     "no tuples, gather": (
         lambda: gs.gather_nd(np.zeros((3, 4)), []),
         ValueError,
-        "gather_nd: indices is an empty list, which does not say how long its tuples are; "
+        "gather_nd: indices is an empty list, so the length of its tuples is unknown; "
         "pass an array of integers of shape (0, 2)",
     ),
     "no tuples, scatter": (
         lambda: gs.scatter_nd(np.zeros((3, 4)), [], 1.0),
         ValueError,
-        "scatter_nd: indices is an empty list, which does not say how long its tuples are; "
+        "scatter_nd: indices is an empty list, so the length of its tuples is unknown; "
         "pass an array of integers of shape (0, 2)",
     ),
     'PyTorch\'s "sum"': (
@@ -399,19 +398,19 @@ WRONG = {
     "data a number": (
         lambda: gs.gather(3.0, [0]),
         ValueError,
-        "gather: data has shape () and so no axis to index; pass reshape(data, (1,))",
+        "gather: data has shape (), so it has no axis to index; pass reshape(data, (1,))",
     ),
     "data a string": (
         lambda: gs.gather("text", [0]),
         ValueError,
-        "gather: data has shape () and so no axis to index; pass reshape(data, (1,))",
+        "gather: data has shape (), so it has no axis to index; pass reshape(data, (1,))",
     ),
     "data None": (lambda: gs.gather(None, [0]), TypeError, "gather: data is None; pass an array"),
     "dates have no sum": (
         lambda: gs.scatter(np.zeros(3, "M8[s]"), [0], np.datetime64(1, "s"), reduction="add"),
         TypeError,
-        "scatter: reduction='add' is not for dtype datetime64[s]; convert data and updates to one that it "
-        f"takes: bool, {NUMBERS}, complex64, complex128",
+        "scatter: reduction='add' does not support dtype datetime64[s]; convert data and updates to one that it "
+        f"supports: bool, {NUMBERS}, complex64, complex128",
     ),
     "a sparse matrix": (
         lambda: gs.gather(Convertible("toarray"), [0]),

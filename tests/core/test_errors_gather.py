@@ -69,13 +69,13 @@ WRONG = {
     "scalar indices": (
         lambda: gs.gather_nd(D, 3),
         ValueError,
-        "gather_nd: indices has shape () and so no last axis that holds the tuples; pass reshape(indices, (1,))",
+        "gather_nd: indices has shape (), so it has no last axis for the tuples; pass reshape(indices, (1,))",
     ),
     "tuples too long": (
         lambda: gs.gather_nd(D, np.zeros((2, 3), int)),
         ValueError,
         "gather_nd: indices of shape (2, 3) holds tuples of 3 indices, but data of shape (4, 5) has 2 axes; "
-        "tuples stand along the last axis: pass moveaxis(indices, 0, -1)",
+        "tuples are along the last axis: pass moveaxis(indices, 0, -1)",
     ),
     "tuples too long in a batch": (
         lambda: gs.gather_nd(D, np.zeros((4, 2), int), batch_dims=1),
@@ -86,7 +86,7 @@ WRONG = {
     "batch_dims too large": (
         lambda: gs.gather_nd(D, I, batch_dims=2),
         ValueError,
-        "gather_nd: batch_dims=2 is not in [0, 1], since indices of shape (3, 2) has 1 axis in front of its "
+        "gather_nd: batch_dims=2 is not in [0, 1], since indices of shape (3, 2) has 1 axis before its "
         "tuples; pass 0 to 1",
     ),
     "batch_dims negative": (
@@ -103,7 +103,7 @@ WRONG = {
         lambda: gs.gather_nd(D, np.zeros((3, 1), int), batch_dims=1),
         ValueError,
         "gather_nd: with batch_dims=1 data and indices share their leading sizes, but data has (4,) and "
-        "indices (3,); pass arrays that have them in common, or another batch_dims",
+        "indices (3,); pass arrays with equal leading sizes, or another batch_dims",
     ),
     "mode with a typo": (
         lambda: gs.gather_nd(D, I, mode="rasie"),
@@ -141,7 +141,7 @@ WRONG = {
     "a subclass with a meaning": (
         lambda: gs.gather_nd(D.view(Quantity), I),
         TypeError,
-        "gather_nd: data is a test_errors_gather.Quantity, whose meaning beyond its numbers would be lost; "
+        "gather_nd: data is a test_errors_gather.Quantity, whose additional information would be lost; "
         "pass numpy.asarray(data)",
     ),
     "no array": (
@@ -242,12 +242,12 @@ WRONG = {
     "gather: no axis": (
         lambda: gs.gather(POINT, 0),
         ValueError,
-        "gather: data has shape () and so no axis to index; pass reshape(data, (1,))",
+        "gather: data has shape (), so it has no axis to index; pass reshape(data, (1,))",
     ),
     "gather: batch_dims beyond the axis": (
         lambda: gs.gather(D, np.zeros((4, 1), int), batch_dims=1),
         ValueError,
-        "gather: batch_dims=1 is not in [0, 0], since batch axes stand in front of axis=0; pass 0, or a later axis",
+        "gather: batch_dims=1 is not in [0, 0], since batch axes come before axis=0; pass 0, or a later axis",
     ),
     "gather: batch_dims beyond indices": (
         lambda: gs.gather(CUBE, np.zeros(3, int), axis=2, batch_dims=2),
@@ -263,7 +263,7 @@ WRONG = {
         lambda: gs.gather(D, np.zeros((3, 1), int), axis=1, batch_dims=1),
         ValueError,
         "gather: with batch_dims=1 data and indices share their leading sizes, but data has (4,) and indices "
-        "(3,); pass arrays that have them in common, or another batch_dims",
+        "(3,); pass arrays with equal leading sizes, or another batch_dims",
     ),
     "gather: mode of scatters": (
         lambda: gs.gather(D, [0], mode="drop"),
@@ -319,13 +319,13 @@ WRONG = {
     "gather_elements: no axis": (
         lambda: gs.gather_elements(POINT, 0),
         ValueError,
-        "gather_elements: data has shape () and so no axis to index; pass reshape(data, (1,))",
+        "gather_elements: data has shape (), so it has no axis to index; pass reshape(data, (1,))",
     ),
     "gather_elements: another rank": (
         lambda: gs.gather_elements(D, [0, 1]),
         ValueError,
-        "gather_elements: indices of shape (2,) has 1 axis, but data of shape (4, 5) has 2; pass as many, or "
-        "call gather, which takes any",
+        "gather_elements: indices of shape (2,) has 1 axis, but data of shape (4, 5) has 2; pass the same number, or "
+        "call gather, which accepts any number",
     ),
     "gather_elements: longer off the axis": (
         lambda: gs.gather_elements(D, np.zeros((4, 6), int)),

@@ -55,7 +55,7 @@ WRONG = {
     "scatter: no axis": (
         lambda: gs.scatter(POINT, [0], 1.0),
         ValueError,
-        "scatter: data has shape () and so no axis to index; pass reshape(data, (1,))",
+        "scatter: data has shape (), so it has no axis to index; pass reshape(data, (1,))",
     ),
     "scatter: batch_dims beyond indices": (
         lambda: gs.scatter(CUBE, [0], 1.0, axis=2, batch_dims=2),
@@ -91,31 +91,31 @@ WRONG = {
     "scatter: strings have no sum": (
         lambda: gs.scatter(np.array(["a", "b"]), [0], "c", reduction="add"),
         TypeError,
-        "scatter: reduction='add' is not for dtype <U1; convert data and updates to one that it takes: bool, "
+        "scatter: reduction='add' does not support dtype <U1; convert data and updates to one that it supports: bool, "
         f"{NUMBERS}, complex64, complex128",
     ),
     "scatter: longdouble has no sum": (
         lambda: gs.scatter(np.zeros(3, np.longdouble), [0], 1.0, reduction="add"),
         TypeError,
-        f"scatter: reduction='add' is not for dtype {np.dtype(np.longdouble)}; "
-        f"convert data and updates to one that it takes: bool, {NUMBERS}, complex64, complex128",
+        f"scatter: reduction='add' does not support dtype {np.dtype(np.longdouble)}; "
+        f"convert data and updates to one that it supports: bool, {NUMBERS}, complex64, complex128",
     ),
     "scatter: objects have no product": (
         lambda: gs.scatter(D.astype(object), [0], 1.0, reduction="mul"),
         TypeError,
-        "scatter: reduction='mul' is not for dtype object; convert data and updates to one that it takes: "
+        "scatter: reduction='mul' does not support dtype object; convert data and updates to one that it supports: "
         f"bool, {NUMBERS}, complex64, complex128",
     ),
     "scatter: complex numbers have no order": (
         lambda: gs.scatter(np.zeros(3, complex), [0], 1.0, reduction="max"),
         TypeError,
-        "scatter: reduction='max' is not for dtype complex128; convert data and updates to one that it takes:"
+        "scatter: reduction='max' does not support dtype complex128; convert data and updates to one that it supports:"
         f" bool, {NUMBERS}",
     ),
     "scatter: bools have no mean": (
         lambda: gs.scatter(np.zeros(3, bool), [0], True, reduction="mean"),
         TypeError,
-        "scatter: reduction='mean' is not for dtype bool; convert data and updates to one that it takes: "
+        "scatter: reduction='mean' does not support dtype bool; convert data and updates to one that it supports: "
         f"{NUMBERS}, complex64, complex128",
     ),
     "scatter: updates of another shape": (
@@ -141,62 +141,62 @@ WRONG = {
     "scatter: updates a list of another kind": (
         lambda: gs.scatter(np.zeros(3, "i4"), [0], [1.5]),
         TypeError,
-        "scatter: updates is a list of float64 values, not all of which data's dtype int32 holds unchanged; "
-        "pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of float64 values that data's dtype int32 cannot hold unchanged; "
+        "pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list of numbers for a structure": (
         lambda: gs.scatter(np.zeros(3, "i4,f8"), [0], [3]),
         TypeError,
-        "scatter: updates is a list of int64 values, not all of which data's dtype [('f0', '<i4'), ('f1', '<f8')] "
-        "holds unchanged; pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of int64 values that data's dtype [('f0', '<i4'), ('f1', '<f8')] "
+        "cannot hold unchanged; pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list of fractions for a structure": (
         lambda: gs.scatter(np.zeros(3, "i4,f8"), [0], [1.5]),
         TypeError,
-        "scatter: updates is a list of float64 values, not all of which data's dtype [('f0', '<i4'), ('f1', '<f8')] "
-        "holds unchanged; pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of float64 values that data's dtype [('f0', '<i4'), ('f1', '<f8')] "
+        "cannot hold unchanged; pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list of numbers for raw bytes": (
         lambda: gs.scatter(np.zeros(3, "V4"), [0], [3]),
         TypeError,
-        "scatter: updates is a list of int64 values, not all of which data's dtype |V4 holds unchanged; "
-        "pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of int64 values that data's dtype |V4 cannot hold unchanged; "
+        "pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list of numbers for dates": (
         lambda: gs.scatter(np.zeros(3, "M8[D]"), [0], [1]),
         TypeError,
-        "scatter: updates is a list of int64 values, not all of which data's dtype datetime64[D] holds unchanged; "
-        "pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of int64 values that data's dtype datetime64[D] cannot hold unchanged; "
+        "pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list of numbers for strings": (
         lambda: gs.scatter(np.zeros(3, np.dtypes.StringDType()), [0], [3]),
         TypeError,
-        "scatter: updates is a list of int64 values, not all of which data's dtype StringDType() holds unchanged; "
-        "pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of int64 values that data's dtype StringDType() cannot hold unchanged; "
+        "pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list past float16": (
         lambda: gs.scatter(np.zeros(3, "f2"), [0], [10**9]),
         TypeError,
-        "scatter: updates is a list of int64 values, not all of which data's dtype float16 holds unchanged; "
-        "pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of int64 values that data's dtype float16 cannot hold unchanged; "
+        "pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list past int4": (
         lambda: gs.scatter(np.zeros(3, ml_dtypes.int4), [0], [300]),
         TypeError,
-        "scatter: updates is a list of int64 values, not all of which data's dtype int4 holds unchanged; "
-        "pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of int64 values that data's dtype int4 cannot hold unchanged; "
+        "pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list of fractions for int4": (
         lambda: gs.scatter(np.zeros(3, ml_dtypes.int4), [0], [3.5]),
         TypeError,
-        "scatter: updates is a list of float64 values, not all of which data's dtype int4 holds unchanged; "
-        "pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of float64 values that data's dtype int4 cannot hold unchanged; "
+        "pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates a list past float8": (
         lambda: gs.scatter(np.zeros(3, ml_dtypes.float8_e4m3fn), [0], [10**9]),
         TypeError,
-        "scatter: updates is a list of int64 values, not all of which data's dtype float8_e4m3fn holds unchanged; "
-        "pass values of that dtype, or data of theirs",
+        "scatter: updates is a list of int64 values that data's dtype float8_e4m3fn cannot hold unchanged; "
+        "pass values of that dtype, or data of another dtype",
     ),
     "scatter: updates past float8": (
         lambda: gs.scatter(np.zeros(3, ml_dtypes.float8_e4m3fn), [0], 1e9),
@@ -258,18 +258,18 @@ WRONG = {
     "scatter_nd: scalar indices": (
         lambda: gs.scatter_nd(D, 3, 1.0),
         ValueError,
-        "scatter_nd: indices has shape () and so no last axis that holds the tuples; pass reshape(indices, (1,))",
+        "scatter_nd: indices has shape (), so it has no last axis for the tuples; pass reshape(indices, (1,))",
     ),
     "scatter_nd: tuples too long": (
         lambda: gs.scatter_nd(D, np.zeros((2, 3), int), 1.0),
         ValueError,
         "scatter_nd: indices of shape (2, 3) holds tuples of 3 indices, but data of shape (4, 5) has 2 axes; "
-        "tuples stand along the last axis: pass moveaxis(indices, 0, -1)",
+        "tuples are along the last axis: pass moveaxis(indices, 0, -1)",
     ),
     "scatter_nd: batch_dims too large": (
         lambda: gs.scatter_nd(D, I, 1.0, batch_dims=2),
         ValueError,
-        "scatter_nd: batch_dims=2 is not in [0, 1], since indices of shape (3, 2) has 1 axis in front of its "
+        "scatter_nd: batch_dims=2 is not in [0, 1], since indices of shape (3, 2) has 1 axis before its "
         "tuples; pass 0 to 1",
     ),
     "scatter_nd: mode of gathers": (
@@ -285,8 +285,8 @@ WRONG = {
     "scatter_nd: complex numbers have no order": (
         lambda: gs.scatter_nd(np.zeros(3, "F"), [[0]], 1.0, reduction="min"),
         TypeError,
-        "scatter_nd: reduction='min' is not for dtype complex64; convert data and updates to one that it "
-        f"takes: bool, {NUMBERS}",
+        "scatter_nd: reduction='min' does not support dtype complex64; convert data and updates to one that it "
+        f"supports: bool, {NUMBERS}",
     ),
     "scatter_nd: updates of another shape": (
         lambda: gs.scatter_nd(D, [[0, 0]], [1.0, 2.0]),
@@ -327,13 +327,13 @@ WRONG = {
     "scatter_elements: no axis": (
         lambda: gs.scatter_elements(POINT, 0, 1.0),
         ValueError,
-        "scatter_elements: data has shape () and so no axis to index; pass reshape(data, (1,))",
+        "scatter_elements: data has shape (), so it has no axis to index; pass reshape(data, (1,))",
     ),
     "scatter_elements: another rank": (
         lambda: gs.scatter_elements(D, [0, 1], 1.0),
         ValueError,
-        "scatter_elements: indices of shape (2,) has 1 axis, but data of shape (4, 5) has 2; pass as many, or"
-        " call scatter, which takes any",
+        "scatter_elements: indices of shape (2,) has 1 axis, but data of shape (4, 5) has 2; pass the same number, or"
+        " call scatter, which accepts any number",
     ),
     "scatter_elements: longer off the axis": (
         lambda: gs.scatter_elements(D, np.zeros((5, 5), int), 1.0, axis=1),
@@ -364,8 +364,8 @@ WRONG = {
     "scatter_elements: bools have no mean": (
         lambda: gs.scatter_elements(np.zeros(3, bool), [0], True, reduction="mean"),
         TypeError,
-        "scatter_elements: reduction='mean' is not for dtype bool; convert data and updates to one that it "
-        f"takes: {NUMBERS}, complex64, complex128",
+        "scatter_elements: reduction='mean' does not support dtype bool; convert data and updates to one that it "
+        f"supports: {NUMBERS}, complex64, complex128",
     ),
 }
 

@@ -41,7 +41,7 @@ NAMES = {
     ),
     "params": (lambda: gs.gather_nd(params=D, indices=I), "gather_nd: params= is data= here"),
     "value": (lambda: gs.scatter(D, I, value=2.0), "scatter: value=2.0 is updates=2.0 here"),
-    "name": (lambda: gs.gather(D, I, name="g"), "gather: name= has no meaning here; call it without"),
+    "name": (lambda: gs.gather(D, I, name="g"), "gather: name= has no meaning here; omit it"),
     "dim_size": (
         lambda: gs.scatter(U, I, dim=0, dim_size=3, reduce="sum"),
         "scatter: dim_size= is data.shape[axis] here; pass zeros of that size as data, and the values as updates",
@@ -66,7 +66,7 @@ NAMES = {
     ),
     "batch_dims of elements": (
         lambda: gs.scatter_elements(D, IE, U, batch_dims=1),
-        "scatter_elements: there is no batch_dims= here: all its axes but axis are shared; leave batch_dims= out, or "
+        "scatter_elements: there is no batch_dims= here: all its axes but axis are shared; omit batch_dims=, or "
         "call scatter",
     ),
     "a gather's reduction": (
@@ -75,7 +75,7 @@ NAMES = {
     ),
     "a scatter's fill_value": (
         lambda: gs.scatter(D, I, U, fill_value=0),
-        "scatter: there is no fill_value= here: it is for gathers; leave fill_value= out",
+        "scatter: there is no fill_value= here: it is for gathers; omit fill_value=",
     ),
     "a slip": (lambda: gs.gather(D, I, axs=1), "gather: there is no axs= here; did you mean axis=?"),
 }
@@ -197,7 +197,7 @@ def test_no_function_takes_what_it_does_not_name(function):
     names = ", ".join(inspect.signature(function).parameters)
     message = f"{name}: there is no other= here; pass some of {names}"
     assert_refused(lambda: function(*arguments, other=1), TypeError, message)
-    with pytest.raises(TypeError, match=f"^{name}: data.* may stand without a name; pass the others by theirs: "):
+    with pytest.raises(TypeError, match=f"^{name}: only data.* may be positional; pass the others by keyword: "):
         function(*arguments, None, None)
     with pytest.raises(TypeError, match=f"^{name}: data is missing; pass an array$"):
         function()

@@ -59,7 +59,7 @@ class TestVersions:
             if dtype in documented:
                 call[0](*call[1], opset=version)
             else:
-                with pytest.raises(ValueError, match=f"{operator}-{version} has no {dtype}; it comes with"):
+                with pytest.raises(ValueError, match=f"{operator}-{version} has no {dtype}; it was added in"):
                     call[0](*call[1], opset=version)
         integers = {name[7:-1] for name in constraints.get("Tind", ["tensor(int64)"])}
         for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint64"):
@@ -84,27 +84,27 @@ class TestVersions:
             (
                 lambda d, i: gs.onnx.gather_nd(d, i, batch_dims=1, opset=11),
                 ValueError,
-                "gather_nd: opset 11 (GatherND-11) has no batch_dims; it comes with opset 12",
+                "gather_nd: opset 11 (GatherND-11) has no batch_dims; it was added in opset 12",
             ),
             (
                 lambda d, i: gs.onnx.gather_nd(d, i, opset=10),
                 ValueError,
-                "gather_nd: opset 10 has no GatherND; it comes with opset 11",
+                "gather_nd: opset 10 has no GatherND; it was added in opset 11",
             ),
             (
                 lambda d, i: gs.onnx.scatter_nd(d, i, d[0], reduction="add", opset=13),
                 ValueError,
-                "scatter_nd: opset 13 (ScatterND-13) has no reduction='add'; it comes with opset 16",
+                "scatter_nd: opset 13 (ScatterND-13) has no reduction='add'; it was added in opset 16",
             ),
             (
                 lambda d, i: gs.onnx.scatter_nd(d, i, d[0], reduction="max", opset=17),
                 ValueError,
-                "scatter_nd: opset 17 (ScatterND-16) has no reduction='max'; it comes with opset 18",
+                "scatter_nd: opset 17 (ScatterND-16) has no reduction='max'; it was added in opset 18",
             ),
             (
                 lambda d, i: gs.onnx.scatter_elements(d, i, d, reduction="mul", opset=15),
                 ValueError,
-                "scatter_elements: opset 15 (ScatterElements-13) has no reduction='mul'; it comes with opset 16",
+                "scatter_elements: opset 15 (ScatterElements-13) has no reduction='mul'; it was added in opset 16",
             ),
             (
                 lambda d, i: gs.onnx.scatter_elements(d, i, d, reduction="mean"),
@@ -258,7 +258,7 @@ class TestTensorScatter:
             (
                 lambda c, u: gs.onnx.tensor_scatter(c, u, opset=23),
                 ValueError,
-                "tensor_scatter: opset 23 has no TensorScatter; it comes with opset 24",
+                "tensor_scatter: opset 23 has no TensorScatter; it was added in opset 24",
             ),
         ],
     )

@@ -111,13 +111,13 @@ REFUSALS = [
     (ValueError, lambda: openvino.scatter_elements_update(I1, I1, I1, 0, version=15),
      "openvino.scatter_elements_update: version=15 is not one of 3, 12"),
     *((ValueError, lambda name=name: openvino.scatter_nd_update(I1, I1, I1, name, version=3),
-       f"openvino.scatter_nd_update: version 3 has no reduction={name!r}; it comes with version 15")
+       f"openvino.scatter_nd_update: version 3 has no reduction={name!r}; it was added in version 15")
       for name in ("sum", "sub", "prod", "min", "max")),
     *((ValueError, lambda name=name: openvino.scatter_elements_update(I1, I1, I1, 0, name, version=3),
-       f"openvino.scatter_elements_update: version 3 has no reduction={name!r}; it comes with version 12")
+       f"openvino.scatter_elements_update: version 3 has no reduction={name!r}; it was added in version 12")
       for name in ("sum", "prod", "min", "max", "mean")),
     (ValueError, lambda: openvino.scatter_elements_update(I1, I1, I1, 0, use_init_val=False, version=3),
-     "openvino.scatter_elements_update: version 3 has no use_init_val=False; it comes with version 12"),
+     "openvino.scatter_elements_update: version 3 has no use_init_val=False; it was added in version 12"),
     (ValueError, lambda: openvino.scatter_nd_update(I1, I1, I1, "mean"),
      "openvino.scatter_nd_update: reduction='mean' is not one of 'none', 'sum', 'sub', 'prod', 'min', 'max'"),
     (ValueError, lambda: openvino.scatter_nd_update(I1, I1, I1, "add", version=3),
@@ -162,7 +162,7 @@ def test_refusals_word_for_word(kind, refused, message):
 
 
 def test_bools_have_no_mean():
-    with pytest.raises(TypeError, match="reduction='mean' is not for dtype bool"):
+    with pytest.raises(TypeError, match="reduction='mean' does not support dtype bool"):
         openvino.scatter_elements_update(np.array([True]), I1, np.array([True]), 0, "mean")
 
 

@@ -184,7 +184,7 @@ class TestListsOfUpdates:
          ("U2", ["abc"]), ("?", [1]), ("i4", ["1"])],
     )  # fmt: skip
     def test_are_refused_where_it_does_not_hold_them(self, dtype, updates):
-        with pytest.raises(TypeError, match=r"^scatter: updates is a list of .* values, not all of which data's dtype"):
+        with pytest.raises(TypeError, match=r"^scatter: updates is a list of .* values that data's dtype"):
             gs.scatter(np.zeros(3, dtype), [1], updates)
 
 

@@ -406,7 +406,7 @@ def test_difference_strings_add_up():
     """tf.scatter_nd of strings appends duplicates to each other. Ours adds numbers alone."""
     indices, updates = tf.constant([[1], [1]]), tf.constant(["a", "b"])
     assert tf.scatter_nd(indices, updates, tf.constant([2])).numpy().tolist() == [b"", b"ab"]
-    with pytest.raises(TypeError, match=r"^scatter_nd: reduction='add' is not for dtype object"):
+    with pytest.raises(TypeError, match=r"^scatter_nd: reduction='add' does not support dtype object"):
         gtf.scatter_nd(indices, updates, tf.constant([2]))
 
 

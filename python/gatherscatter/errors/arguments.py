@@ -18,12 +18,14 @@ _MAKERS = {
 
 
 def changed_meanwhile(op: Operator, what: str = "") -> RuntimeError:
-    return RuntimeError(f"{op.name}: {what or op.indices} changed during the call; change nothing before it returns")
+    return RuntimeError(
+        f"{op.name}: {what or op.indices} changed during the call; do not change an array before the call returns"
+    )
 
 
 def no_memory(op: Operator) -> MemoryError:
     return MemoryError(
-        f"{op.name}: no memory to note which destinations have updates; pass fewer rows of data at a time"
+        f"{op.name}: no memory to mark which destinations have updates; pass fewer rows of data at a time"
     )
 
 
@@ -54,9 +56,8 @@ def updates_dtype(op: Operator, found: object, expected: object) -> TypeError:
 
 def updates_values(op: Operator, found: object, expected: object) -> TypeError:
     return TypeError(
-        f"{op.name}: {op.updates} is a list of {found} values, "
-        f"not all of which {op.data}'s dtype {expected} holds unchanged; "
-        f"pass values of that dtype, or {op.data} of theirs"
+        f"{op.name}: {op.updates} is a list of {found} values that {op.data}'s dtype {expected} cannot hold unchanged; "
+        f"pass values of that dtype, or {op.data} of another dtype"
     )
 
 
@@ -141,7 +142,7 @@ def masked(op: Operator, argument: str) -> TypeError:
 def meaningful_subclass(op: Operator, argument: str, value: object) -> TypeError:
     argument = op.argument(argument)
     return TypeError(
-        f"{op.name}: {argument} is {a(type_name(value))}, whose meaning beyond its numbers would be lost; "
+        f"{op.name}: {argument} is {a(type_name(value))}, whose additional information would be lost; "
         f"pass numpy.asarray({argument})"
     )
 
@@ -175,8 +176,8 @@ def out_read_only(op: Operator) -> ValueError:
 
 def out_gradient(op: Operator, argument: str) -> RuntimeError:
     return RuntimeError(
-        f"{op.name}: {op.argument(argument)} requires grad, and autograd cannot differentiate a call with out=; leave "
-        f"out= away, or call {op.name} in torch.no_grad()"
+        f"{op.name}: {op.argument(argument)} requires grad, and autograd cannot differentiate a call with out=; omit "
+        f"out=, or call {op.name} in torch.no_grad()"
     )
 
 
@@ -221,7 +222,7 @@ def untraceable_mode(backend: str, op: Operator, mode: str, instead: Iterable[st
 
 
 def cannot(backend: str, op: Operator, argument: str, reason: str) -> NotImplementedError:
-    return NotImplementedError(f"{op.name}: the {backend} backend cannot do {argument}: {reason}")
+    return NotImplementedError(f"{op.name}: the {backend} backend does not support {argument}: {reason}")
 
 
 def source_dtype(op: Operator, argument: str, dtype: object, accepted: Iterable[str]) -> TypeError:

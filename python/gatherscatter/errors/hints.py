@@ -46,8 +46,8 @@ _NO_MEANING = ("name", "validate_indices", "sparse_grad", "indices_are_sorted", 
 # Options that only some of the functions have: why this one has not.
 _ELSEWHERE = {
     "axis": "its tuples index the leading axes of data; for one axis call {family}, or {family}_elements",
-    "batch_dims": "all its axes but axis are shared; leave batch_dims= out, or call {family}",
-    "fill_value": "it is for gathers; leave fill_value= out",
+    "batch_dims": "all its axes but axis are shared; omit batch_dims=, or call {family}",
+    "fill_value": "it is for gathers; omit fill_value=",
     "reduction": "it is for scatters; call {scatter}",
     "include_self": "it is for scatters; call {scatter}",
     "accumulate_dtype": "it is for scatters; call {scatter}",
@@ -124,7 +124,7 @@ def _unknown_name(op: Operator, accepted: Sequence[str], word: str, value: objec
         sizes = "data.shape" if word == "shape" else "data.shape[axis]"
         fix = f"{word}= is {sizes} here; pass zeros of that size as data, and the values as updates"
     elif word in _NO_MEANING:
-        fix = f"{word}= has no meaning here; call it without"
+        fix = f"{word}= has no meaning here; omit it"
     elif word == "accumulate" and op.scatters:
         known = isinstance(value, int)  # an array may be neither true nor false
         fix = f"{word}={shown(value)} is reduction={'add' if not known or value else 'none'!r} here"
@@ -153,7 +153,7 @@ def _by_position(op: Operator, accepted: Sequence[str], given: Sequence[object],
         return TypeError(f"{op.name}: {found[0]} is a keyword: pass {found[0]}={shown(found[1])}")
     names, last = ", ".join(accepted[: len(given) - 1]), accepted[len(given) - 1]
     options = ", ".join(f"{name}=" for name in accepted[len(given) :])
-    return TypeError(f"{op.name}: {names} and {last} may stand without a name; pass the others by theirs: {options}")
+    return TypeError(f"{op.name}: only {names} and {last} may be positional; pass the others by keyword: {options}")
 
 
 def _option(op: Operator, accepted: Sequence[str], value: object) -> tuple[str, object] | None:

@@ -31,14 +31,14 @@ def slice_item(op: Operator, item: slice) -> TypeError:
 
 
 def slice_step(op: Operator, item: slice) -> ValueError:
-    return ValueError(f"{op.name}: {shown(item)} has the step 0; pass a step of 1, or leave it away")
+    return ValueError(f"{op.name}: {shown(item)} has the step 0; pass a step of 1, or omit it")
 
 
 def too_many(op: Operator, n: int, shape: Sequence[int]) -> IndexError:
     r = len(shape)
     fix = f"pass at most {r}" if r else "pass (), ... or None"
     return IndexError(
-        f"{op.name}: the index is for {n_axes(n)}, but {op.data} of shape {tuple(shape)} has {n_axes(r)}; {fix}"
+        f"{op.name}: the index has items for {n_axes(n)}, but {op.data} of shape {tuple(shape)} has {n_axes(r)}; {fix}"
     )
 
 
@@ -49,9 +49,9 @@ def ellipses(op: Operator, n: int) -> IndexError:
 def mask_shape(op: Operator, found: Sequence[int], shape: Sequence[int], axis: int) -> IndexError:
     found = tuple(found)
     expected = tuple(shape[axis : axis + len(found)])
-    axes = f"axis {axis} has" if len(found) == 1 else f"axes {axis} to {axis + len(found) - 1} have"
+    axes, has = (f"axis {axis}", "has") if len(found) == 1 else (f"axes {axis} to {axis + len(found) - 1}", "have")
     return IndexError(
-        f"{op.name}: a mask has shape {found}, but of {op.data}'s shape {tuple(shape)} {axes} {expected}; "
+        f"{op.name}: a mask has shape {found}, but {axes} of {op.data} of shape {tuple(shape)} {has} {expected}; "
         f"pass a mask of shape {expected}"
     )
 
@@ -83,7 +83,7 @@ def unknown_mask(op: Operator, kind: str, where: str) -> NotImplementedError:
     else:
         fix = f"use {where}(mask, {op.data}, fill_value), or pass integers"
     return NotImplementedError(
-        f"{op.name}: how many elements {a(f'{kind} mask')} picks is not known at the call; {fix}"
+        f"{op.name}: the number of elements that {a(f'{kind} mask')} selects is unknown at the call; {fix}"
     )
 
 
@@ -102,7 +102,9 @@ def updates_kind(op: Operator, found: object, expected: object) -> TypeError:
 
 
 def no_subtract(op: Operator, dtype: object) -> TypeError:
-    return TypeError(f"{op.name}: subtract is not for dtype {dtype}; convert {op.data} and {op.updates} to integers")
+    return TypeError(
+        f"{op.name}: subtract does not support dtype {dtype}; convert {op.data} and {op.updates} to integers"
+    )
 
 
 def not_writable(op: Operator, array: object) -> NotImplementedError:

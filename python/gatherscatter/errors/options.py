@@ -42,27 +42,27 @@ def not_string(op: Operator, argument: str, value: object, accepted: Sequence[st
 
 def since_version(op: Operator, what: str, version: str) -> ValueError:
     """A feature that this version lacks. `version`: the one that introduced it."""
-    return ValueError(f"{op.name}: {what}; it comes with {version}")
+    return ValueError(f"{op.name}: {what}; it was added in {version}")
 
 
 def reduction_dtype(op: Operator, reduction: str, dtype: object, supported: Iterable[str]) -> TypeError:
     return TypeError(
-        f"{op.name}: reduction={reduction!r} is not for dtype {dtype}; "
-        f"convert {op.data} and {op.updates} to one that it takes: {', '.join(supported)}"
+        f"{op.name}: reduction={reduction!r} does not support dtype {dtype}; "
+        f"convert {op.data} and {op.updates} to one that it supports: {', '.join(supported)}"
     )
 
 
 def accumulate_dtype(op: Operator, value: object, name: str, dtype: str, wider: Sequence[str]) -> TypeError:
     """`name`: of the dtype that the value names. `wider`: what can be passed."""
     given = repr(name) if name in DTYPES else shown(value)
-    fix = f"pass one of {listed(wider)}" if wider else f"no dtype is wider than {dtype}; leave it away"
+    fix = f"pass one of {listed(wider)}" if wider else f"no dtype is wider than {dtype}; omit it"
     return TypeError(
-        f"{op.name}: accumulate_dtype={given} is not a wider dtype of the kind of {op.data}'s {dtype}; {fix}"
+        f"{op.name}: accumulate_dtype={given} is not a wider dtype of the same kind as {op.data}'s {dtype}; {fix}"
     )
 
 
 def no_sum(op: Operator, reduction: str, dtype: str, summing: Sequence[str]) -> ValueError:
     return ValueError(
         f"{op.name}: accumulate_dtype={dtype!r} is for reduction= one of {listed(summing)}, and {reduction!r} never "
-        "rounds; leave it away"
+        "rounds; omit it"
     )

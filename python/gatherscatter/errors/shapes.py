@@ -26,7 +26,7 @@ def out_of_bounds(
 
 def empty_axis(op: Operator, shape: Sequence[int], axis: int) -> IndexError:
     return IndexError(
-        f"{op.name}: no index can be placed in axis {axis} of {op.data} of shape {tuple(shape)}: it has size 0"
+        f"{op.name}: no index is valid for axis {axis} of {op.data} of shape {tuple(shape)}: it has size 0"
     )
 
 
@@ -51,13 +51,12 @@ def shape_rule(op: Operator, rule: str) -> ValueError:
 
 
 def no_axis(op: Operator) -> ValueError:
-    return ValueError(f"{op.name}: {op.data} has shape () and so no axis to index; pass reshape({op.data}, (1,))")
+    return ValueError(f"{op.name}: {op.data} has shape (), so it has no axis to index; pass reshape({op.data}, (1,))")
 
 
 def no_tuples(op: Operator) -> ValueError:
     return ValueError(
-        f"{op.name}: {op.indices} has shape () and so no last axis that holds the tuples; "
-        f"pass reshape({op.indices}, (1,))"
+        f"{op.name}: {op.indices} has shape (), so it has no last axis for the tuples; pass reshape({op.indices}, (1,))"
     )
 
 
@@ -76,12 +75,12 @@ def batch_range(
     if batch_dims < 0:
         reason = "it is a number of leading axes"
     elif axis is not None and highest == axis:
-        reason = f"batch axes stand in front of axis={axis}"
+        reason = f"batch axes come before axis={axis}"
         fix += ", or a later axis" if axis < len(data) - 1 else ""
     elif axis is None and highest == len(data):
         reason = f"{op.data} of shape {tuple(data)} has {n_axes(highest)}"
     else:
-        in_front = " in front of its tuples" if axis is None else ""
+        in_front = " before its tuples" if axis is None else ""
         reason = f"{op.indices} of shape {tuple(indices)} has {n_axes(highest)}{in_front}"
     return ValueError(f"{op.name}: batch_dims={shown(batch_dims)} is not in [0, {highest}], since {reason}; pass {fix}")
 
@@ -91,7 +90,7 @@ def batch_sizes(op: Operator, data: Sequence[int], indices: Sequence[int], batch
     if all(m in (1, n) for n, m in zip(ours, theirs, strict=True)):
         fix = f"they are not broadcast: pass broadcast_to({op.indices}, {ours + tuple(indices[batch_dims:])})"
     else:
-        fix = "pass arrays that have them in common, or another batch_dims"
+        fix = "pass arrays with equal leading sizes, or another batch_dims"
     return ValueError(
         f"{op.name}: with batch_dims={batch_dims} {op.data} and {op.indices} share their leading sizes, "
         f"but {op.data} has {ours} and {op.indices} {theirs}; {fix}"
@@ -105,7 +104,7 @@ def long_tuples(op: Operator, data: Sequence[int], indices: Sequence[int], batch
     if left == 0:
         fix = "pass a smaller batch_dims" if batch_dims else f"pass reshape({op.data}, (1,))"
     elif not batch_dims and len(indices) > 1 and 1 < indices[0] <= left:  # as returned by numpy.nonzero
-        fix = f"tuples stand along the last axis: pass moveaxis({op.indices}, 0, -1)"
+        fix = f"tuples are along the last axis: pass moveaxis({op.indices}, 0, -1)"
     else:
         fix = f"for tuples of 1 index pass {op.indices}[{':' if len(indices) == 1 else '...'}, None]"
     n = next(reversed(indices))
@@ -129,7 +128,7 @@ def other_rank(op: Operator, data: Sequence[int], indices: Sequence[int]) -> Val
     return ValueError(
         f"{op.name}: {op.indices} of shape {tuple(indices)} has {n_axes(len(indices))}, "
         f"but {op.data} of shape {tuple(data)} "
-        f"has {len(data)}; pass as many, or call {op.name.partition('_')[0]}, which takes any"
+        f"has {len(data)}; pass the same number, or call {op.name.partition('_')[0]}, which accepts any number"
     )
 
 
@@ -166,6 +165,6 @@ def chunk_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> 
 
 def no_tuple_length(op: Operator, n_axes: int) -> ValueError:
     return ValueError(
-        f"{op.name}: {op.indices} is an empty list, which does not say how long its tuples are; "
+        f"{op.name}: {op.indices} is an empty list, so the length of its tuples is unknown; "
         f"pass an array of integers of shape (0, {n_axes})"
     )

@@ -32,7 +32,7 @@ def _on_tensors(tf: Any, op: Operator, arguments: dict[str, Any]) -> list[Any]:
         if isinstance(value, tf.Tensor):
             if tf.is_symbolic_tensor(value):
                 raise NotImplementedError(
-                    f"{op.name}: {op.argument(argument)} is a symbolic tensor, which has no values yet; inside of "
+                    f"{op.name}: {op.argument(argument)} is a symbolic tensor, which has no values yet; inside "
                     "tf.function call this through tf.numpy_function or tf.py_function"
                 )
             # No dtype for np.asarray, since __array__ would then copy. A tensor of rank 0 may give a scalar.

@@ -106,7 +106,7 @@ class DaskBackend(Backend):
         return np.dtype(name)
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
-        raise errors.cannot(self.name, plan.operator, "out=", "a Dask array is computed later; use what is returned")
+        raise errors.cannot(self.name, plan.operator, "out=", "a Dask array is computed later; use the returned array")
 
     # For `at`
 

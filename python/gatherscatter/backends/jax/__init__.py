@@ -125,7 +125,7 @@ class JAXBackend(JAXTable):
         return array
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
-        raise errors.cannot(self.name, plan.operator, "out=", "a jax.Array cannot be written to; use what is returned")
+        raise errors.cannot(self.name, plan.operator, "out=", "a jax.Array is immutable; use the returned array")
 
     def _check_index_dtype(self, plan: Plan, data: Any, indices: Any) -> None:
         if not jnp.issubdtype(indices.dtype, jnp.integer) or jnp.iinfo(indices.dtype).bits < 8:

@@ -59,12 +59,12 @@ def _bar(checks: Sequence[Any], name: str) -> Any:
 
 
 def _main() -> int:
-    """`main`, which ends quietly when the reader of the output is gone, as `head` is after its lines."""
+    """Call `main`. Exit without a traceback if the reader of the output, such as `head`, closes the pipe."""
     try:
         status = main()
-        sys.stdout.flush()  # here, where the error is caught
+        sys.stdout.flush()  # here, so that the error is caught
     except BrokenPipeError:
-        # What is left in the buffer goes nowhere when Python flushes it at exit.
+        # Discard the rest of the buffer, which Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     return status

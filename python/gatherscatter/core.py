@@ -158,20 +158,20 @@ def scatter_on(
 
 
 def _shape(op: Operator, indices: Any, common: plans.Shape) -> plans.Shape:
-    """The shape of the indices, as a plan has it."""
+    """The shape of the indices, in the form that a plan uses."""
     return (*common, len(indices)) if op.kind == ARRAYS else indices.shape
 
 
 def _n_elements(named: tuple[str, plans.Shape]) -> int:
-    return math.prod(n or 1 for n in named[1])  # as NumPy counts them
+    return math.prod(n or 1 for n in named[1])  # NumPy too ignores sizes of 0 here
 
 
 def _raise_if_too_large(error: Exception, plan: plans.Plan, data: Any, argument: str, shape: plans.Shape) -> None:
-    """Raise our error for an array that a library could not make. Return if its error is another."""
+    """Raise our error if a library could not allocate an array. Return for any other error."""
     if str(error).startswith(f"{plan.operator.name}: "):
         return
     if isinstance(error, MemoryError) and type(error).__module__ not in ("builtins", "numpy._core._exceptions"):
-        return  # of a signal's handler
+        return  # raised by a signal handler
     n_bytes = _n_elements((argument, shape)) * int(getattr(data.dtype, "itemsize", 1))
     if n_bytes > sys.maxsize or isinstance(error, MemoryError):
         raise errors.too_large(plan.operator, argument, shape, n_bytes) from None

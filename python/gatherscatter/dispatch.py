@@ -69,7 +69,7 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
 
 
 def _remember(kinds: tuple[type, ...], backend: Backend) -> None:
-    for kind in kinds:  # a class that a program made in a function may be one of many
+    for kind in kinds:  # classes created in a function may be unlimited in number
         module = sys.modules.get(kind.__module__)
         if module is None or vars(module).get(kind.__qualname__) is not kind:
             return
@@ -112,7 +112,7 @@ def _check_index_list(op: Operator, value: Any, array: Any, data: Any) -> None:
     dtype = getattr(array, "dtype", np.dtype(int))  # arrays of an external backend may have no dtype
     if errors.kind_of(dtype) not in ("int", "bool"):
         raise errors.index_values(op, dtype)
-    # An array of shape (0,) is one empty tuple, which names all of data; a list [] more likely means "no tuples".
+    # An array of shape (0,) is one empty tuple, which selects all of data; a list [] more likely means "no tuples".
     n_axes = len(np.shape(data) if isinstance(data, (list, tuple)) else getattr(data, "shape", ()))
     if op.kind == ND and isinstance(value, (list, tuple)) and not value and n_axes:
         raise errors.no_tuple_length(op, n_axes)
@@ -163,7 +163,7 @@ def _load(module: str) -> Backend:
     return backend
 
 
-@lru_cache(maxsize=256)  # a program may make modules
+@lru_cache(maxsize=256)  # bounded, since a program may create modules
 def _plugin(package: str) -> Backend | None:
     for entry in metadata.entry_points(group=GROUP, name=package):
         backend: Backend = entry.load()

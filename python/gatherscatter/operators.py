@@ -11,7 +11,7 @@ from typing import Any
 from gatherscatter._kernels.codes import Kind
 from gatherscatter.reductions import REDUCTIONS
 
-# How indices name elements of data. Plain integers, since torch.compile cannot trace the enum.
+# How indices select elements of data. Plain integers, since torch.compile cannot trace the enum.
 ND = int(Kind.ND)  # tuples along the last axis of indices
 AXIS = int(Kind.AXIS)  # along one axis; the axes after it are the row
 ELEMENTS = int(Kind.ELEMENTS)  # one index for each element of the result

@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 class Plan(NamedTuple):
-    """A validated call: the indices at each position of `tuples` name one row of data."""
+    """A validated call: the indices at each position of `tuples` select one row of data."""
 
     operator: Operator  # for messages
     kind: int  # ND, AXIS, ELEMENTS or ARRAYS
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
     @property
     def leading(self) -> Shape:
-        """Sizes of the axes of data in front of the row's; a position and its tuple index all of them."""
+        """Sizes of the axes of data before those of the row; a position and its tuple index all of them."""
         return self.data[: len(self.data) - len(self.row)]
 
     @property

@@ -53,7 +53,7 @@ def updates(op: Operator, value: Any, shape: tuple[int, ...], dtype: np.dtype[An
 
 
 def _integers(value: list[Any] | tuple[Any, ...], array: Array) -> Array:
-    """A list that NumPy made an array of floats, as uint64 if it holds integers on both sides of 2⁶³ alone."""
+    """A list of integers as uint64, if NumPy made it floats because some are below 2⁶³ and some above."""
     exact = np.array(value, object)
     if all(isinstance(one, (int, np.integer)) and 0 <= one < 1 << 64 for one in exact.flat):
         return exact.astype(np.uint64)

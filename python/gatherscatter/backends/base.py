@@ -100,7 +100,7 @@ class Backend:
         return array
 
     def plain(self, array: Any) -> Any:
-        """The array itself, or one without what a subclass may define anew, such as its shape."""
+        """The array, without attributes that a subclass may override, such as its shape."""
         return array
 
     def numpy_dtype(self, array: Any) -> np.dtype[Any]:
@@ -124,7 +124,7 @@ class Backend:
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        """Gather by a plan: the rows of data that indices name. They are written to `out` if that is not None."""
+        """Gather by a plan: the rows of data that indices select. They are written to `out` if that is not None."""
         raise NotImplementedError
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
@@ -149,7 +149,7 @@ class Backend:
         return self.deliver(plan, self.astype(result, data.dtype), out)
 
     def deliver(self, plan: Plan, result: Any, out: Any) -> Any:
-        """The result; if `out` is given, copy the result to it and return it. `check_out` has found it to be right."""
+        """The result; if `out` is given, copy the result to it and return it. `check_out` has checked it."""
         if out is None:
             return result
         self.plain(out)[...] = result
@@ -227,7 +227,7 @@ class Backend:
         return False
 
     def copied(self, array: Any, key: tuple[Any, ...]) -> Any | None:
-        """A new array with the elements that a basic index picks, to which a scatter may be written in place.
+        """A new array with the elements that a basic index selects, to which a scatter may write in place.
 
         None if there is no such array, or if a gradient or a trace could not see how the result is made. A gather or
         `replaced` then makes the result.
@@ -235,7 +235,7 @@ class Backend:
         return None
 
     def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Any:
-        """A copy of an array in which the part that a basic index picks is replaced."""
+        """A copy of an array in which the part that a basic index selects is replaced."""
         if not hasattr(type(array), "__setitem__"):
             raise messages.not_writable(plan.operator, array)
         result = self.namespace(array).asarray(array, copy=True)

@@ -57,7 +57,7 @@ for _record in REDUCTIONS.values():
 def gather(
     plan: Plan, data: Array, indices: Indices, out: Array | None, fill: Array | None, checks_first: bool = False
 ) -> int:
-    """Write the rows of data that indices name to `out`. If `out` is None, only check the indices.
+    """Write the rows of data that indices select to `out`. If `out` is None, only check the indices.
 
     checks_first: if the call fails, nothing is written.
     """

@@ -24,7 +24,7 @@ Indices = kernels.Indices
 # max_work of numpy.shares_memory. (Any: NumPy's stubs accept only -1 and 0.)
 _OVERLAP_WORK: Any = 10_000
 
-# Elements of a mask that is not contiguous, of which so many are copied at a time.
+# The number of elements of a non-contiguous mask that are copied at a time.
 _PIECE = 1 << 16
 
 
@@ -178,7 +178,7 @@ class NumPyBackend(Backend):
         return result
 
 
-@lru_cache(maxsize=256)  # NumPy makes the name anew each time, which takes as long as a small call
+@lru_cache(maxsize=256)  # NumPy builds the name each time, which takes as long as a small call
 def _name(dtype: np.dtype[Any]) -> str:
     return "str" if dtype.kind in "USOT" else str(dtype.name)
 
@@ -228,7 +228,7 @@ def _check_index_dtype(indices: Indices, plan: Plan, data: Array) -> None:
 
 
 def _check_unused(indices: Indices, plan: Plan) -> None:
-    """Check indices that no kernel reads, because an axis of data in front of the indexed one is empty."""
+    """Check indices that no kernel reads, because an axis of data before the indexed one is empty."""
     if plan.kind not in (AXIS, ARRAYS) or 0 not in plan.data[plan.batch_dims : plan.axis]:
         return
     # Check with a plan in which those axes have size 1.

@@ -20,7 +20,7 @@ _LOSES_STRINGS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 
 def gather(result: Array, data: Array, indices: Array, plan: Plan, fill: Array | None) -> None:
-    """Write the rows of data that indices name to `result`."""
+    """Write the rows of data that indices select to `result`."""
     # Without a row's axes of size 1, or NumPy would take one axis too many for an array of its highest rank.
     data = data[(..., *(0 if n == 1 else slice(None) for n in plan.row))]
     if result.size == 0:  # only the indices are checked

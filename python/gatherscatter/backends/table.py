@@ -1,7 +1,7 @@
 """Base class for backends that use a library's own primitives on a table of rows.
 
 The table is data with its leading axes reshaped to one: (n_rows, *row). Indices are resolved to row ids, which count
-rows in row-major order. The row id n_rows stands for none: an update with it is dropped.
+rows in row-major order. The row id n_rows means "no row": an update with it is dropped.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class TableBackend(Backend):
         xp, axis = self.namespace(data), plan.axis
         index, outside = self.resolve_axis(indices, data.shape[axis], plan)
         bad = outside
-        if plan.kind == AXIS and outside is not None:  # with the axes of `plan.tuples` in front
+        if plan.kind == AXIS and outside is not None:  # with the axes of `plan.tuples` first
             bad = xp.reshape(outside, (1,) * axis + tuple(outside.shape))
         index = self.check_bounds(index, bad, indices, plan)
         if fill is not None:

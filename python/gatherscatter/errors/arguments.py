@@ -83,7 +83,7 @@ def index_values(op: Operator, dtype: object) -> TypeError:
 
 
 def index_arrays(op: Operator, indices: Sequence[object]) -> TypeError:
-    """Indices that are a tuple or a list of arrays, which could be stacked, or stand for one axis each."""
+    """Indices that are a tuple or a list of arrays: one array for each axis, or arrays to be stacked."""
     at = f"gs.at({op.data})[{op.indices if isinstance(indices, tuple) else f'tuple({op.indices})'}]"
     call = f"{at}.set({op.updates}) or .add({op.updates})" if op.scatters else f"{at}.get()"
     if op.kind == ND:

@@ -1,6 +1,6 @@
 """Messages about arguments that a function does not have: other libraries' names for them, and options by position.
 
-The public functions accept any argument, so that they can answer in one sentence what Python would call unexpected.
+The public functions accept any argument, so that these messages can replace Python's "unexpected keyword argument".
 """
 
 import difflib
@@ -16,7 +16,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class Missing:
-    """The default of an argument that has to be passed."""
+    """The default of a required argument."""
 
     def __repr__(self) -> str:
         return "<missing>"
@@ -43,7 +43,7 @@ _OURS = {theirs: ours for ours, names in _NAMES.items() for theirs in names}
 _SIZES = ("dim_size", "num_segments", "minlength", "size")
 _NO_MEANING = ("name", "validate_indices", "sparse_grad", "indices_are_sorted", "unique_indices")
 
-# Options that only some of the functions have: why this one has not.
+# Options that only some of the functions have, with the reason why the others lack them.
 _ELSEWHERE = {
     "axis": "its tuples index the leading axes of data; for one axis call {family}, or {family}_elements",
     "batch_dims": "all its axes but axis are shared; omit batch_dims=, or call {family}",
@@ -56,9 +56,9 @@ _ELSEWHERE = {
 
 
 def plain_signature(function: FunctionT) -> FunctionT:
-    """Decorator: what help() and `inspect.signature` show is the signature without what is there for the hints.
+    """Decorator: help() and `inspect.signature` show the signature without the parameters for these messages.
 
-    The parameter `positional`, with the default MISSING, stands in front of the options: they are keywords.
+    The parameter `positional` is removed, and the parameters after it become keyword-only.
     """
     signature = inspect.signature(function)
     kinds = inspect.Parameter
@@ -83,7 +83,7 @@ def unexpected(
 ) -> TypeError:
     """The error for arguments beyond the signature of a function.
 
-    given: the values of data, indices and, for a scatter, updates. positional: the next one by position, or MISSING.
+    given: the values of data, indices and, for a scatter, updates. positional: the next positional one, or MISSING.
     """
     accepted = tuple(inspect.signature(function).parameters)  # type: ignore[arg-type]
     if positional is not MISSING or (_is_integer(given[1]) and "src" in words and given[-1] is not MISSING):
@@ -117,7 +117,7 @@ def _pair(op: Operator, theirs: str, value: object, ours: str) -> str:
 
 
 def _unknown_name(op: Operator, accepted: Sequence[str], word: str, value: object) -> TypeError:
-    """The error for a name that stands for no argument of this function."""
+    """The error for a keyword that this function does not have."""
     family, _, kind = op.name.partition("_")
     ours = _OURS.get(word, word)
     if op.scatters and word in (*_SIZES, "shape"):
@@ -141,7 +141,7 @@ def _unknown_name(op: Operator, accepted: Sequence[str], word: str, value: objec
 
 
 def _by_position(op: Operator, accepted: Sequence[str], given: Sequence[object], positional: object) -> TypeError:
-    """The error for options that stand without their names, or for PyTorch's order of arguments."""
+    """The error for positional options, or for PyTorch's order of arguments."""
     if _is_integer(given[1]) and "axis" in accepted and not _is_integer(positional):
         call = ", ".join(accepted[: len(given)])
         text = f"axis is a keyword: call {op.name}({call}, axis={shown(given[1])})"
@@ -157,7 +157,7 @@ def _by_position(op: Operator, accepted: Sequence[str], given: Sequence[object],
 
 
 def _option(op: Operator, accepted: Sequence[str], value: object) -> tuple[str, object] | None:
-    """The option and the value that a value by position most likely stands for."""
+    """The option and the value that a positional value most likely means."""
     if isinstance(value, str):
         for option in ("reduction", "mode"):
             meant = nearest(value, op.accepted(option)) if option in accepted else None

@@ -34,7 +34,7 @@ def not_bool(op: Operator, argument: str, value: object) -> TypeError:
 
 
 def not_string(op: Operator, argument: str, value: object, accepted: Sequence[str] = ()) -> TypeError:
-    # None by its repr, functions such as max and numpy.add by their names.
+    # Functions such as max and numpy.add are shown by their names.
     meant = nearest(str(getattr(value, "__name__", value)), accepted)
     fix = f"did you mean {meant!r}?" if meant else f"pass one of {listed(accepted)}" if accepted else "pass a str"
     return TypeError(f"{op.name}: {argument}={shown(value)} is not a string; {fix}")

@@ -31,7 +31,7 @@ def empty_axis(op: Operator, shape: Sequence[int], axis: int) -> IndexError:
 
 
 def too_large(op: Operator, argument: str, shape: Sequence[int], n_bytes: int) -> Exception:
-    """For more bytes than a size has, and for more than the system gives."""
+    """For more bytes than an array can have, and for more than the system provides."""
     what = f"{op.argument(argument) if argument else 'a result'} of shape {tuple(shape)}"
     if n_bytes > sys.maxsize:
         return ValueError(

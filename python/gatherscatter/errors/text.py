@@ -1,4 +1,4 @@
-"""Parts of messages: names of types and dtypes, values, the word that was meant."""
+"""Parts of messages: names of types and dtypes, values, suggestions for misspelled words."""
 
 import difflib
 import re

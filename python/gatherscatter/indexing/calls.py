@@ -75,7 +75,7 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
 def update(
     op: Operator, x: Any, index: Any, updates: Any, options: Options, wrap: Any, out: Any, negate: bool = False
 ) -> Any:
-    """X with updates combined into ``x[index]``, by a scatter. negate: subtract them."""
+    """Combine updates into ``x[index]`` by a scatter. negate: subtract them."""
     op, mode = _checked(op, options[2], wrap)
     options = (*options[:2], mode, options[3])
     in_place = out is x
@@ -116,7 +116,7 @@ def _update_where(
     out: Any,
     negate: bool,
 ) -> Any:
-    """A scatter of one value to where a mask is true: how many elements that are, is not known."""
+    """Scatter one value to the elements where a mask is true. Their number is unknown at the call."""
     is_scalar = isinstance(updates, values.TYPES) and not isinstance(updates, (list, tuple))
     others = [item for item in given if item is not mask and item is not Ellipsis and not grammar.is_full(item)]
     if others or not (is_scalar or getattr(updates, "shape", None) == ()):
@@ -133,7 +133,7 @@ def _update_where(
 
 
 def _checked(op: Operator, mode: Any, wrap: Any) -> tuple[Operator, str]:
-    """The operator and the mode, once the options are found to be right."""
+    """Check the options. Return the operator and the mode."""
     op = op if wrap is True else plans.without_negatives(op, wrap)
     if type(mode) is not str:
         mode = plans.string(op, "mode", mode)
@@ -188,12 +188,12 @@ def _is_mask(item: Any) -> bool:
 
 
 def _unknown_mask(backend: Backend, given: Sequence[Any]) -> Any | None:
-    """The first mask whose elements are not known at the call."""
+    """The first mask whose elements are unknown at the call."""
     return next((item for item in given if _is_mask(item) and backend.is_unknown(item)), None)
 
 
 def _updates(call: Call, updates: Any, reduction: Any, negate: bool) -> Any:
-    """Updates for the core: scalars as they are, arrays in x's dtype and as the core has the shape of x[index]."""
+    """Updates for the core: scalars unchanged, arrays with x's dtype and the core's order of axes."""
     backend, op, x, shape = call.backend, call.op, call.x, call.shape
     plan = _plan(op, "add" if negate else reduction)
     if negate:
@@ -226,7 +226,7 @@ _KINDS = "buifc"  # from narrow to wide, as in NumPy's casts
 
 
 def _is_same_kind(backend: Backend, updates: Any, x: Any) -> bool:
-    """Whether ``numpy.can_cast`` says so by the rule same_kind, which is for every library."""
+    """Whether ``numpy.can_cast`` allows the cast by the rule same_kind, which applies to every library."""
     if isinstance(updates.dtype, np.dtype) and np.can_cast(updates.dtype, x.dtype, "same_kind"):
         return True
     found, kind = (_KINDS.find(reductions.kind_of(backend.dtype_name(array))) for array in (updates, x))
@@ -274,7 +274,7 @@ def _indices(call: Call, mode: str) -> tuple[Operator, Any, int]:
 
 
 def _stacked(call: Call, mode: str) -> Any:
-    """The index arrays along a last axis. Where their dtypes differ, it has the library's own."""
+    """The index arrays stacked along a last axis. If their dtypes differ, in the library's default dtype."""
     arrays = call.arrays
     if any(array.dtype != arrays[0].dtype for array in arrays):
         sizes = call.data.shape[call.axis :]
@@ -284,7 +284,7 @@ def _stacked(call: Call, mode: str) -> Any:
 
 
 def _as_signed(backend: Backend, array: Any, size: Any, mode: str) -> Any:
-    """An index array in the library's default dtype. What that cannot hold is out of bounds, and stays so.
+    """An index array in the library's default dtype. A value that this cannot hold is out of bounds, and stays so.
 
     size: of the axis.
     """

@@ -23,7 +23,7 @@ from gatherscatter.plan import Shape
 FULL = slice(None)
 
 
-# NumPy's dtypes make their names anew each time, which takes as long as a small call.
+# NumPy builds the name of a dtype each time, which takes as long as a small call.
 _KINDS = {"b": "bool", "i": "int", "u": "int"}
 
 
@@ -48,17 +48,17 @@ class Selector(NamedTuple):
 class Parsed(NamedTuple):
     """An index.
 
-    The result has the view's axes that no selector indexes, and in front of number `place` of them those of the index
-    arrays.
+    The axes of the result are the axes of the view that no selector indexes, with the axes of the index arrays inserted
+    at `place`.
     """
 
     view: tuple[Any, ...]  # the basic index that gives the view: ints, slices and None
     basic: tuple[Any, ...]  # the same without None: one item for each axis of x
     inserted: Shape  # the axes of the view that are new
-    flipped: Shape  # the axes of the view that stand in reverse order, where slices have no negative steps
+    flipped: Shape  # the reversed axes of the view, if slices have no negative steps
     selectors: tuple[Selector, ...]
     place: int
-    is_apart: bool  # whether the selectors stand apart in the index; then `place` is 0
+    is_apart: bool  # whether the selectors are not adjacent in the index; then `place` is 0
     terms: tuple[tuple[int, int, int], ...]  # for messages: (axis of x, number of the selector or -1, the int)
 
     @property
@@ -68,7 +68,7 @@ class Parsed(NamedTuple):
 
     @property
     def is_basic(self) -> bool:
-        """Whether there are no index arrays: the one selector is for a new axis in front."""
+        """Whether there are no index arrays: the one selector is for a new first axis."""
         return self.selectors[0].axis_of_x < 0 and isinstance(self.selectors[0].array, int)
 
     @property
@@ -160,7 +160,7 @@ def parse(
             inserted.append(n_view)
             n_view += 1
             n_kept += 1
-        elif isinstance(item, bool):  # picks from a new axis of size 1
+        elif isinstance(item, bool):  # selects from a new axis of size 1
             view.append(None)
             inserted.append(n_view)
             selectors.append(Selector(np.zeros(int(item), np.int64), n_view, 1, -1))
@@ -191,7 +191,7 @@ def parse(
             view += [FULL] * depth
             basic += [FULL] * depth
             n_view += depth
-    if not selectors:  # a basic index picks the one element of a new axis in front
+    if not selectors:  # a basic index: select the one element of a new first axis
         view.insert(0, None)
         inserted = [0, *(n + 1 for n in inserted)]
         flipped = [n + 1 for n in flipped]
@@ -203,7 +203,7 @@ def parse(
 
 
 def _position(op: Operator, index: int, axis: int, shape: Shape, mode: str) -> int | None:
-    """The place of an integer on its axis; None if the mode skips it."""
+    """The position of an integer on its axis; None if the mode skips it."""
     size = shape[axis]
     if not isinstance(size, int):  # unknown to Dask
         return index

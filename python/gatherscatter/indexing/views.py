@@ -1,7 +1,7 @@
 """An index as a view of x and the index arrays of a gather or scatter along axes of it.
 
-A basic index is a view. Index arrays index one axis of it, or several adjacent ones: where they stand apart, the view
-is transposed, so that these axes are in front.
+A basic index is a view. Index arrays index one axis of it, or several adjacent axes. If the indexed axes are not
+adjacent, the view is transposed so that they come first.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _ZERO = np.zeros((), np.int64)
 
 
 class View(NamedTuple):
-    """How a view is made of an array, in this order. Empty: not at all."""
+    """The steps that make a view of an array, in this order. An empty step is skipped."""
 
     key: tuple[Any, ...] = ()  # a basic index
-    inserted: Shape = ()  # the axes of what it gives that are new
+    inserted: Shape = ()  # the new axes in its result
     order: Shape = ()  # a permutation of the axes
-    shape: Shape = ()  # the axes of a mask as one
-    before: Shape = ()  # the shape in front of this
+    shape: Shape = ()  # with the axes of a mask merged
+    before: Shape = ()  # the shape before the merge
 
     def of(self, xp: Any, array: Any) -> Any:
         """The view of an array of x's shape."""
@@ -37,7 +37,7 @@ class View(NamedTuple):
         return xp.reshape(array, self.shape) if self.shape else array
 
     def undone(self, xp: Any, part: Any) -> Any:
-        """The array of which this is the view, or with a key its part that the key without None picks."""
+        """The inverse of `of`. With a key: the part of the array that the key without None selects."""
         if self.shape:
             part = xp.reshape(part, self.before)
         if self.order:
@@ -71,11 +71,11 @@ class Call(NamedTuple):
 
     @property
     def is_moved(self) -> bool:
-        """Whether the core has the axes of the index arrays in front, and x[index] has not."""
+        """Whether the axes of the index arrays come first in the core but not in x[index]."""
         return self.axis == 0 and self.place > 0 and bool(self.common)
 
     def to_core(self, array: Any) -> Any:
-        """An array that broadcasts to the shape of x[index], as the core has it."""
+        """Convert an array that broadcasts to the shape of x[index] to the core's order of axes."""
         if not (self.flips or self.is_moved):
             return array
         xp = np if isinstance(array, np.ndarray) else self.xp  # Dask takes NumPy's arrays

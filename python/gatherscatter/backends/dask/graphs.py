@@ -1,8 +1,8 @@
 """Task graphs in Dask's plain form: a dictionary of tuples. docs/dask.md has a diagram.
 
 Let n_i be the number of chunks of indices, n_o of owners (chunks of data along the indexed axes), C of columns (chunks
-along the free axes), and h of pairs (chunk of indices, owner) in which an index names the owner. If indices are a NumPy
-array, only these pairs have tasks::
+along the free axes), and h of pairs (chunk of indices, owner) in which an index selects from the owner. If indices are
+a NumPy array, only these pairs have tasks::
 
     gather    C·(h picks + n_i merges)
     scatter   C·(h parcels + n_o applies)

@@ -1,10 +1,10 @@
-"""Which chunks of indices name which chunks of data: pure arithmetic on chunk sizes.
+"""Which chunks of indices select from which chunks of data: pure arithmetic on chunk sizes.
 
 Data's axes are of three kinds. *Shared* axes are indexed by the position (batch axes; for kind ELEMENTS all axes but
 the indexed one), *indexed* axes by the indices, and *free* axes by neither. Indices are cut so that each of their
-chunks is within one chunk of data along the shared axes. A chunk of indices may name all chunks of data along the
-indexed axes: its *owners*, in row-major order. A *column* is one combination of chunks along the free axes. Columns are
-independent, and share the result of resolving the indices.
+chunks is within one chunk of data along the shared axes. A chunk of indices may select from all chunks of data along
+the indexed axes: its *owners*, in row-major order. A *column* is one combination of chunks along the free axes. Columns
+are independent, and share the result of resolving the indices.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Axes:
         shared = tuple(range(b))
         free = tuple(d for d in range(b, r) if d not in indexed)
         order = tuple(range(n_position_axes + len(free)))
-        if plan.kind == AXIS:  # in the result, free axes in front of the indexed axis precede the axes of indices
+        if plan.kind == AXIS:  # in the result, free axes before the indexed axis precede the axes of indices
             n_before = plan.axis - b
             order = (
                 *range(b),
@@ -183,7 +183,7 @@ class Layout:
         return tuple(self.data[axis][i] for axis, i in zip(self.axes.free, column, strict=True))
 
     def shared(self, block: Block) -> Block:
-        """The coordinates, along the shared axes, of the chunks of data that a chunk of indices may name."""
+        """The coordinates, along the shared axes, of the chunks of data that a chunk of indices may select from."""
         found = []
         for axis in self.axes.shared:
             sizes = self.positions[axis]

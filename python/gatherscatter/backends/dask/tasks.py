@@ -3,9 +3,9 @@
     gather    split(indices) → bucket → bundle(buckets) → pick(data, bundle) → merge(picks)
     scatter   split(indices) → send(split, updates) → parcel → apply(data, parcels)
 
-A bucket holds the local tuples of one chunk of indices that name rows of one chunk of data: one resolved index for each
-of data's leading axes, relative to that chunk. An empty bucket is None. No task writes to the result of another task,
-so any task may run twice.
+A bucket holds the local tuples of one chunk of indices that select rows of one chunk of data: one resolved index for
+each of data's leading axes, relative to that chunk. An empty bucket is None. No task writes to the result of another
+task, so any task may run twice.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Routes:
     """The tuples of one chunk of indices sorted by owner: one run of tuples for each owner."""
 
     shape: tuple[int, ...]  # of the chunk's positions
-    order: NDArray[np.intp]  # the tuples that name a row, sorted by owner
+    order: NDArray[np.intp]  # the tuples that select a row, sorted by owner
     tuples: Array  # in that order; indices relative to the owner
     sequence: NDArray[np.int64] | None  # in that order; row-major numbers among all tuples of the call
     owners: Array  # the owners with tuples
@@ -187,7 +187,7 @@ def _sorted(
     shape: tuple[int, ...], columns: dict[int, Array], owners: Array, sequence: NDArray[np.int64] | None, cuts: Cuts
 ) -> Routes:
     n_owners = int(np.prod(cuts.grid, dtype=np.int64))
-    # Tuples that name no row get the last key. NumPy uses radix sort for keys of 8 and 16 bits.
+    # Tuples that select no row get the last key. NumPy uses radix sort for keys of 8 and 16 bits.
     keys = np.where(owners < 0, n_owners, owners).astype(np.min_scalar_type(n_owners))
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -248,7 +248,7 @@ def all_done(signs: Sequence[None]) -> None:
 
 
 def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None) -> Any:
-    """The rows of a chunk that local tuples name."""
+    """The rows of a chunk that local tuples select."""
     if tuples is None:
         return None
     _keep_no_memory()
@@ -256,7 +256,7 @@ def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None) -> Any:
 
 
 def pick_of(order: tuple[int, ...], n: int, chunk: Any, bundle: Sequence[Array | None], after: None) -> Any:
-    """The rows that the n-th bucket of a bundle names."""
+    """The rows that the n-th bucket of a bundle selects."""
     return pick(order, chunk, bundle[n])
 
 
@@ -394,7 +394,7 @@ class Apply:
             return state.chunk
         table = permuted(state.chunk, self.order).copy()
         assert state.named is not None
-        where = state.named > 0  # a mask: numpy.nonzero refuses rank 0
+        where = state.named > 0  # a mask: numpy.nonzero rejects rank 0
         count = state.named[where] + int(self.include_self)
         table[where] = means.quotient(table[where], count.reshape(-1, *(1,) * (table.ndim - state.named.ndim)))
         return permuted(table, inverse(self.order))

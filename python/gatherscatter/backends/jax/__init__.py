@@ -25,7 +25,7 @@ from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
 
-# Of larger arrays the result may be large too, and what `eager.gather` makes is shared with JAX, not copied.
+# Larger arrays may have large results, which `eager.gather` shares with JAX instead of copying them.
 _SMALL = 4096
 
 

@@ -94,7 +94,7 @@ def gather(data: Any, indices: Any, plan: Plan, fill: NDArray[Any] | None) -> Ar
         return None
     source, *each = shared.arrays
     index = tuple(np.broadcast_to(one, plan.tuples[plan.axis :]) for one in each) if is_tuple else each[0]
-    if 0 in plan.data:  # the indices may name nothing, and are checked all the same
+    if 0 in plan.data:  # the indices may select nothing, but are checked
         return shared.result(NUMPY.gather(source, index, plan, 0 if fill is None else fill[()], None))
     result = _empty(plan.shape, source.dtype)
     kernels.check(kernels.gather(plan, source, index, result, fill), index, plan)

@@ -182,7 +182,7 @@ class TorchBackend(Backend):
         return not _overlaps_itself(array)
 
     def takes_arrays(self, *arrays: Any) -> bool:
-        """Whether the kernels can, and neither a gradient nor a trace must see the call."""
+        """Whether the kernels can take them, and no gradient or trace has to record the call."""
         tensors = [tensor for tensor in arrays if isinstance(tensor, Tensor)]
         return not (
             memory.is_watched()
@@ -192,7 +192,7 @@ class TorchBackend(Backend):
         )
 
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """By the kernels, which need no wide copy, unless a gradient or a trace must see the casts."""
+        """By the kernels, which need no wide copy, unless a gradient or a trace has to record the casts."""
         each = indices if plan.kind == ARRAYS else (indices,)
         call = self.scatter if self.takes_arrays(data, *each, updates, out) else super().scatter_wide
         return call(data, indices, updates, plan, out)
@@ -264,12 +264,12 @@ def _holds(dtype: torch.dtype, value: bool | int | float | complex) -> bool:
 
 
 def _options(op: Operator, data: Tensor, axis: int, batch_dims: int, mode: str) -> operators.Options:
-    """Options of a small call, as a plan has them."""
+    """Options of a small call, in the form that a plan uses."""
     return operators.options_of(op, axis if axis >= 0 else axis + data.ndim, batch_dims, mode)
 
 
 def _delivered(result: Any, out: Any) -> Any:
-    """A kernel's result as a tensor: a new one, or `out`, whose change autograd has to know. None stays None."""
+    """A kernel's result as a new tensor, or `out` with a new version for autograd. None stays None."""
     if result is None or out is None:
         return result if result is None else torch.from_numpy(result)
     if not out.is_inference():  # these have no version counter
@@ -278,7 +278,7 @@ def _delivered(result: Any, out: Any) -> Any:
 
 
 def _writable(plan: Plan, out: Tensor, **tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:
-    """The tensors as arrays, `out` the last of them. None if something must see the call, or for another device."""
+    """The tensors as arrays, with `out` last. None for another device, or if autograd or a trace records the call."""
     each = *tensors.values(), out
     if memory.is_watched() or not memory.is_plain(*each) or out.is_neg() or out.is_conj():
         return None
@@ -313,7 +313,7 @@ def _autocast(data: Tensor, updates: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _in_place_of(x: Tensor, key: tuple[Any, ...], part: Tensor, axis: int) -> Tensor:
-    """A tensor like x, with the part that a basic index picks replaced, without a write. axis: to go on from."""
+    """A tensor like x with the part that a basic index selects replaced, without writing to x. axis: where to go on."""
     while axis < len(key) and key[axis] == slice(None):
         axis += 1
     if axis == len(key):

@@ -78,7 +78,7 @@ def with_scatter(
 
 
 class _Box(NamedTuple):
-    """A result that is ready. As a plain tensor it would be an input, of which the output then would be an alias."""
+    """A finished result. A plain tensor would count as an input, and the output as an alias of it."""
 
     result: Tensor
 

@@ -1,4 +1,4 @@
-"""Tensors and NumPy arrays that share memory, and who must see a call: the kernels, autograd, or a trace."""
+"""NumPy arrays that share memory with tensors, and whether autograd or a trace has to record a call."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ _is_of_transform = torch._C._functorch.is_functorch_wrapped_tensor
 _is_of_batched_gradient = torch._C._functorch.is_legacy_batchedtensor
 
 
-# Who must see the call
+# Whether something has to record the call
 
 
 def is_watched() -> bool:
-    """Whether a trace, a dispatch mode, a transform of torch.func or forward-mode autograd must see the call."""
+    """Whether a trace, a dispatch mode, a transform of torch.func or forward-mode autograd has to record the call."""
     return _is_compiling() or _n_modes() > 0 or is_transformed() or _tracing_state() is not None
 
 
 def is_transformed() -> bool:
-    """Whether torch.func or forward-mode autograd must see the call."""
+    """Whether torch.func or forward-mode autograd has to record the call."""
     return _transforms_are_active() or forward_ad._current_level >= 0
 
 
@@ -56,7 +56,7 @@ def is_recording() -> bool:
 
 
 def needs_gradient(*tensors: Tensor) -> bool:
-    """Whether reverse-mode autograd must see the call."""
+    """Whether reverse-mode autograd has to record the call."""
     return is_recording() and any(tensor.requires_grad for tensor in tensors)
 
 

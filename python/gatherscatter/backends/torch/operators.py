@@ -24,7 +24,7 @@ from gatherscatter.plan import Plan
 
 
 class Options(NamedTuple):
-    """How indices name rows of data: the arguments that follow the tensors, which PyTorch takes as plain values."""
+    """How indices select rows of data: the arguments that follow the tensors, which PyTorch takes as plain values."""
 
     kind: int
     axis: int
@@ -41,7 +41,7 @@ class Options(NamedTuple):
         return make(op, tuple(data), tuple(indices), self.axis, self.batch_dims, self.mode, *reduction)
 
     def mapped(self) -> Options:
-        """Options with one more axis of torch.func.vmap in front of data and indices."""
+        """Options with one more leading axis of torch.func.vmap in data and indices."""
         batch_dims = 0 if self.kind == ELEMENTS else self.batch_dims + 1
         return self._replace(axis=self.axis + 1, batch_dims=batch_dims, n_mapped=self.n_mapped + 1)
 
@@ -69,7 +69,7 @@ def _operator(words: str, kind: int, scatters: bool, wrap_negative_indices: bool
 
 
 class IndexingByOptions(Indexing):
-    """What the indexing of tensors and that of their arrays have in common. `options` has the mode of a scatter."""
+    """The common part of the indexing of tensors and of their arrays. `options` has the mode of a scatter."""
 
     def __init__(self, indices: Any, data: Any, options: Options) -> None:
         self.indices, self.options = indices, options
@@ -107,7 +107,7 @@ def scattered(data: Tensor, indices: Tensor, updates: Tensor, plan: Plan) -> Ten
 
 
 def _by_primitives(call: Any, data: Tensor, first: Any, second: Any, plan: Plan) -> Tensor:
-    """Without gradients of the primitives, since ours are recorded later; the result is no view of anything."""
+    """Call without gradients of the primitives, since ours are recorded later. The result is not a view."""
     try:
         with torch.no_grad():
             result: Tensor = call(data, first, second, plan)

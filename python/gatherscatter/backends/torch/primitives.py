@@ -81,7 +81,7 @@ class Primitives(TableBackend):
         return _longer(table).index_copy_(0, rows, updates)[:-1]
 
     def assign(self, table: Any, rows: Any, updates: Any) -> Any:
-        """Every update of a row becomes the last one, so that the order in which they are written is of no matter."""
+        """Every update of a row becomes the last one, so that the order in which they are written does not matter."""
         n_rows, n = table.shape[0], rows.shape[0]
         order = torch.arange(n, dtype=torch.int32 if n < 2**31 else torch.int64, device=rows.device)
         last = order.new_zeros(n_rows + 1).scatter_reduce_(0, rows, order, "amax")

@@ -189,7 +189,7 @@ def native_scatter(
         return None
     if not _is_native(op, indices, batch_dims, mode) or updates.nbytes > _NATIVE_BYTES:
         return None
-    if reduction == "none":  # PyTorch leaves open which update wins, and gives all of them a gradient
+    if reduction == "none":  # PyTorch does not specify which update wins, and gives all of them a gradient
         if op.kind != AXIS or len(indices) > _FEW or len(set(indices.tolist())) < len(indices):
             return None
     elif reduction != "add":

@@ -1,8 +1,8 @@
 """Dask arrays: lazily, chunk by chunk, on any scheduler.
 
 Indices and updates are sent to the chunks of data that they select from, and only the selected rows are sent back.
-Tasks call the public functions on chunks, so each chunk is handled by the backend of its library. If indices are a NumPy
-array, they are checked at the call, and only the chunks that they select from get tasks.
+Tasks call the public functions on chunks, so each chunk is handled by the backend of its library. If indices are a
+NumPy array, they are checked at the call, and only the chunks that they select from get tasks.
 
 ``layout.py`` matches chunks of indices and data, ``tasks.py`` has the tasks' functions, ``graphs.py`` builds graphs.
 """

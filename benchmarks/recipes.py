@@ -2,15 +2,16 @@
 
     python benchmarks/recipes.py [--rounds N] [--threads N] [--quick] [RECIPE ...]
 
-The timed code is that of the page: below each heading, the first block is the recipe and the second one is what it
-replaces. Both get equal arrays and must give equal results. Each round runs both; the table has the medians.
+The timed code is that of the page: below each heading, the first block is the recipe, without the lines that make its
+inputs, and the block without prompts is what it replaces. Both get equal arrays and must give equal results. Each round
+runs both; the table has the medians.
 """
 
 import argparse
 import contextlib
 import copy
-import re
 import statistics
+import sys
 import time
 from pathlib import Path
 
@@ -18,7 +19,11 @@ import gatherscatter as gs
 import numpy as np
 from measure import about, cpus, enough, paragraph, seconds, table
 
-PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS))
+
+from page_code import pair  # noqa: E402
+
 LASTS = 0.02  # seconds: shorter calls are repeated
 PAUSE = 0.005  # seconds between two turns, in which the threads of the one go to sleep
 RECIPES = {}  # by heading: what the arrays are, and a function of a generator and a divisor of sizes that makes them
@@ -115,6 +120,14 @@ def splat(rng, less):
     return {"image": whole(rng, shape), **near(rng, *shape[:2])}
 
 
+@recipe("Segmentation", "float64 (1080, 1920, 3), 2 k labels")
+def segmentation(rng, less):
+    height, width, n = 1080 // less, 1920, 2000
+    row, column = np.indices((height, width))
+    labels = row * 40 // height * 50 + column * 50 // width  # blocks
+    return {"image": whole(rng, (height, width, 3), float), "labels": labels, "n": n}
+
+
 @recipe("KV cache update", "one token into (64, 32, 2048, 128) float16")
 def cache(rng, less):
     batch, heads, length, width = 64 // min(less, 32), 32, 2048, 128
@@ -131,20 +144,13 @@ def dense(rng, less):
     return {"row": row, "column": column, "values": whole(rng, len(row), float), "shape": (4096, 4096)}
 
 
-def blocks(heading):
-    """The two blocks of code below the heading that begins with these words."""
-    section = re.search(rf"^## {re.escape(heading)}.*?(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    ours, idiom = re.findall(r"^```python\n(.*?)^```$", section[0], re.M | re.S)
-    return ours, idiom
-
-
 class Code:
     """A block of code with arrays of its own."""
 
     def __init__(self, code, given):
         self.names = {name: copy.deepcopy(value) if isinstance(value, np.ndarray) else value for name, value in given}
         self.names |= {"gs": gs, "np": np}
-        self.code = compile(code, str(PAGE), "exec")
+        self.code = compile(code, "recipes.md", "exec")
 
     def __call__(self):
         exec(self.code, self.names)
@@ -163,8 +169,8 @@ def check(heading, ours, idiom):
 
 def measure(heading, rounds, less):
     """Median seconds of ours and of the idiom."""
-    given = RECIPES[heading][1](np.random.default_rng(0), less).items()
-    calls = [Code(code, given) for code in blocks(heading)]
+    given = RECIPES[heading][1](np.random.default_rng(0), less)
+    calls = [Code(code, given.items()) for code in pair("recipes.md", heading, given)]
     for call in calls:
         call()
     check(heading, *calls)

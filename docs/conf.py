@@ -79,7 +79,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {page: [] for page in ("index", "how-it-works", "contributing", "changelog")}
+html_sidebars = {page: [] for page in ("index", "recipes", "how-it-works", "contributing", "changelog")}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -125,6 +125,7 @@ class TwoPictures(SphinxTransform):
                 one = image.deepcopy()
                 one["uri"] = image["uri"].removesuffix(".svg") + f".{theme}.svg"
                 one["classes"] = [*image["classes"], "drawn", f"only-{theme}"]
+                one["loading"] = "lazy"  # the browser loads the one that it shows
                 pair.append(one)
             image.replace_self(pair)
 

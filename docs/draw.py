@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import gallery
 import gatherscatter as gs
 import numpy as np
 import speed as measured
@@ -393,6 +394,8 @@ def everything(folder: Path, names: Sequence[str] = ()) -> None:
     for picture in PICTURES:
         if not names or picture.__name__ in names:
             both(picture, picture.__name__, folder)
+    if not names:
+        gallery.everything(folder)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,21 @@
 
 import copy
 import re
+import sys
 from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
-del SECTIONS["Times"]
+DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+
+import page_code  # noqa: E402
+
+PAGE = (DOCS / "recipes.md").read_text(encoding="utf-8")
+SECTIONS = page_code.sections("recipes.md")
+TIMES = dict(re.findall(r"^\| ([^|]+) \| .* \| ([\d.]+) × \|$", SECTIONS.pop("Times"), re.M))
 
 # Sums are exact: the values are small whole numbers. Some indices occur more than once, and some lie beyond the arrays
 # where the recipe is for that.
@@ -47,6 +53,11 @@ ARRAYS = {
     },
     "Image warp": {"image": RNG.integers(0, 256, (20, 20, 3), np.uint8), "row": ROW, "column": COLUMN},
     "Splat": {"image": RNG.integers(0, 8, (20, 20, 3)).astype("f4"), "row": ROW, "column": COLUMN},
+    "Segmentation": {
+        "image": RNG.integers(0, 8, (20, 20, 3)).astype(float),
+        "labels": RNG.integers(0, 5, (20, 20)),
+        "n": 6,
+    },
     "KV cache": {
         "cache": np.zeros((3, 2, 7, 4), "f2"),
         "new": RNG.integers(1, 8, (3, 2, 4)).astype("f2"),
@@ -61,15 +72,9 @@ ARRAYS = {
 }
 
 
-def section(start):
-    (found,) = (text for title, text in SECTIONS.items() if title.startswith(start))
-    return found
-
-
 def blocks(start):
-    """The code of a recipe, and of the idiom that it replaces."""
-    ours, idiom = re.findall(r"^```python\n(.*?)^```$", section(start), re.M | re.S)
-    return ours, idiom
+    """What a recipe does with the arrays above, and the idiom."""
+    return page_code.pair("recipes.md", start, ARRAYS[start])
 
 
 def outcome(code, given):
@@ -85,6 +90,41 @@ def outcome(code, given):
 
 def test_every_recipe_is_here():
     assert len(SECTIONS) == len(ARRAYS)
+
+
+@pytest.mark.parametrize("start", ARRAYS)
+def test_recipes_run_as_they_stand(start):
+    """Their outputs are tested with those of the other pages: test_docs.py."""
+    first, *_ = page_code.blocks(page_code.section("recipes.md", start))
+    page_code.run(page_code.source(first))
+
+
+def test_the_gallery_has_every_recipe():
+    gallery = PAGE.partition("\n## ")[0]
+    anchors = re.findall(r'^:link: "#(.*)"$', gallery, re.M)
+    # As docutils makes them, which the build checks too.
+    assert sorted(anchors) == sorted(
+        re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-0123456789") for title in SECTIONS
+    )
+    assert len(set(re.findall(r"^:img-top: (.*)$", gallery, re.M))) == len(SECTIONS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["one-hot", "group by", "group-by", "histogram", "scatter mean", "KV cache", "bincount", "message passing"],
+)
+def test_words_that_people_search_for(words):
+    assert words in PAGE.replace("\n", " ") or words.capitalize() in PAGE
+
+
+def test_ratios_are_those_of_the_table():
+    stated = {
+        title: re.search(r"^- \*\*Speed:\*\* ([\d.]+) times as fast", text, re.M) for title, text in SECTIONS.items()
+    }
+    assert {title: found[1] for title, found in stated.items() if found} == {
+        title: ratio for title in SECTIONS for row, ratio in TIMES.items() if title.startswith(row)
+    }
+    assert len(TIMES) > 12
 
 
 @pytest.mark.parametrize("start", ARRAYS)
@@ -113,7 +153,7 @@ def test_groups_without_rows_keep_what_is_there():
 
 def test_counts_without_weights():
     found = eval(
-        re.search(r"without weights: `(.*?)`", PAGE)[1], {"gs": gs, "np": np, "n": 3, "bins": [[0, 2], [2, 2]]}
+        re.search(r"Without weights:\*\* `(.*?)`", PAGE)[1], {"gs": gs, "np": np, "n": 3, "bins": [[0, 2], [2, 2]]}
     )
     assert found.tolist() == [[1, 0, 1], [0, 0, 2]]
 
@@ -134,7 +174,7 @@ def test_a_class_beyond_the_last_is_an_error():
 
 
 def test_a_cache_by_numpys_indexing():
-    at = re.search(r"`(gs\.at.*?)`", section("KV cache"))[1]
+    at = re.search(r"`(gs\.at.*?)`", page_code.section("recipes.md", "KV cache"))[1]
     given = ARRAYS["KV cache"]
     found, expected = outcome(at, given)["cache"], outcome(blocks("KV cache")[1], given)["cache"]
     np.testing.assert_array_equal(found, expected)

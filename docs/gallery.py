@@ -1,4 +1,4 @@
-"""The pictures of recipes.md: `draw.py` draws them with the others.
+"""The pictures of recipes.md and tour.md: `draw.py` draws them with the others.
 
 Each shows the arrays that the code on the page computes. That code is run here, so no picture can differ from it.
 """
@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from page_code import blocks, examples, run, section, source
+from page_code import blocks, examples, numpy_alone, run, section, sections, source
 from sheet import THEMES, Sheet
 
 Names = dict[str, Any]
@@ -66,6 +66,15 @@ def graph(name: str, axes: Axes, theme: Theme, names: Names) -> None:
     edges(axes, theme, place, names["source"], names["target"])
     colours = LinearSegmentedColormap.from_list("", [theme["paper"], theme["hues"][1]])
     axes.scatter(*place.T, s=42, c=values, cmap=colours, vmin=0, edgecolors=theme["faint"], linewidths=0.8, zorder=2)
+
+
+def classes(name: str, axes: Axes, theme: Theme, names: Names) -> None:
+    """Nodes in the colour of the class that was predicted; those that are wrong have a ring."""
+    place, found, truth = names["place"], np.asarray(names[name]), names["classes"]
+    edges(axes, theme, place, names["source"], names["target"])
+    axes.scatter(*place.T, s=30, c=[theme["hues"][one] for one in found], linewidths=0, zorder=2)
+    wrong = place[found != truth]
+    axes.scatter(*wrong.T, s=95, facecolors="none", edgecolors=theme["ink"], linewidths=1.3, zorder=3)
 
 
 # Panels side by side, by the heading of the section: name of the picture, height, and titles with what is drawn
@@ -200,6 +209,22 @@ def recipes(folder: Path) -> None:
             thumb(folder / f"thumb-{name}.{theme_name}.svg", theme, names, last)
 
 
+def tour(folder: Path) -> None:
+    """The pages are built without PyTorch: what it computes is read from the outputs on the page, which are tested."""
+    names = run(numpy_alone("tour.md"))
+    steps = "".join(sections("tour.md").values())
+    (digits,) = (
+        one.want for block in blocks(steps) for one in examples(block) if one.source.startswith("print(*predicted")
+    )
+    names["predicted"] = [int(digit) for digit in digits.strip()]
+    for theme_name, theme in THEMES.items():
+        warp = [("image", partial(photo, "image")), ("warped", partial(photo, "warped"))]
+        panels(folder / f"tour-warp.{theme_name}.svg", theme, names, 3.7, warp)
+        nodes = [("by their own feature", partial(classes, "alone")), ("by the layer", partial(classes, "predicted"))]
+        panels(folder / f"tour-graph.{theme_name}.svg", theme, names, 3.4, nodes)
+
+
 def everything(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     recipes(folder)
+    tour(folder)

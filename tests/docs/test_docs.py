@@ -21,6 +21,7 @@ def fences(page):
         yield text[: match.start(1)].count("\n"), match[1]
 
 
+@pytest.mark.usefixtures("dask_in_this_thread")
 @pytest.mark.parametrize("page", [page for page in PAGES if any(">>>" in block for _, block in fences(page))])
 def test_examples_run(page):
     parser, runner, names = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False), {}

@@ -48,3 +48,7 @@ __all__ = [
     "tensorflow",
     "use_deterministic_algorithms",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__  # tab completion shows what is public, not what the module imports

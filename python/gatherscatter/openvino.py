@@ -23,6 +23,11 @@ from gatherscatter.operators import GATHER, GATHER_ELEMENTS, GATHER_ND, SCATTER_
 
 __all__ = ["gather", "gather_elements", "gather_nd", "scatter_elements_update", "scatter_nd_update"]
 
+
+def __dir__() -> list[str]:
+    return __all__  # tab completion shows what is public, not what the module imports
+
+
 # The index types (T_IND) in the documents.
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _INT32_OR_INT64 = ("int32", "int64")

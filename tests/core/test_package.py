@@ -5,6 +5,8 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import gatherscatter as gs
@@ -71,3 +73,16 @@ def test_version_is_the_distributions():
 def test_version_is_that_to_cite():
     cited = re.search(r"^version: (.+)$", CITATION.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert cited[1] == gs.__version__
+
+
+@pytest.mark.parametrize("module", [gs, gs.onnx, gs.openvino, gs.tensorflow], ids=lambda module: module.__name__)
+def test_tab_completion_shows_what_is_public(module):
+    assert dir(module) == sorted(module.__all__)
+    for name in module.__all__:
+        getattr(module, name)
+
+
+def test_modules_can_be_imported_by_name():
+    """Those that `dir` leaves out too."""
+    program = "import gatherscatter as gs, gatherscatter.plan as plan; assert gs.plan is plan"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -33,6 +33,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__  # tab completion shows what is public, not what the module imports
+
+
 def reference_ops(opset: int | None = None) -> list[type]:
     """Return operator classes for ``onnx.reference.ReferenceEvaluator(model, new_ops=…)``.
 

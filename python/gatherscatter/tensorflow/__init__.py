@@ -30,6 +30,11 @@ __all__ = [
     "tensor_scatter_nd_update",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__  # tab completion shows what is public, not what the module imports
+
+
 # The values of bad_indices_policy: whether an index out of bounds raises.
 POLICIES = {"": True, "DEFAULT": True, "ERROR": True, "IGNORE": False}
 

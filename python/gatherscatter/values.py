@@ -68,9 +68,11 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
     with np.errstate(all="ignore"):
         if kind in "iu" and target in "iufc":
             cast = array.astype(dtype)
-            if target in "iu":
-                back = cast.astype(np.int64) if dtype.kind == "V" else cast
-                held = np.array_equal(back.astype(object), array.astype(object))
+            if target in "iu" and dtype.kind != "V":
+                info = np.iinfo(dtype)
+                held = info.min <= int(array.min()) and int(array.max()) <= info.max
+            elif target in "iu":
+                held = np.array_equal(cast.astype(np.int64).astype(object), array.astype(object))
             else:
                 held = _finite(cast)
         elif kind in "fc" and target in ("fc" if kind == "f" else "c"):
@@ -84,6 +86,11 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
                 held = False
             cast = array.astype(dtype) if held else array
     return cast if held else array
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether it is a dtype of bools or numbers."""
+    return _kind(dtype) in "biufc"
 
 
 def _kind(dtype: np.dtype[Any]) -> str:

@@ -169,6 +169,9 @@ def test_every_library(library):
     assert library.asnumpy(result).tolist() == [[[0, 1, 1]], [[1, 4, 1]]]
 
 
+WRITABLE = [library for library in EAGER if library.package != "jax" and why_not_here(library) is None]
+
+
 class TestTensorScatter:
     cache, update = np.zeros((2, 4, 3)), np.arange(1.0, 13).reshape(2, 2, 3)
 
@@ -198,6 +201,27 @@ class TestTensorScatter:
                     gs.onnx.tensor_scatter(cache, update, starts)
         with pytest.raises(TypeError, match=r"has dtype \S*uint64, but TensorScatter-24 takes int64"):
             gs.onnx.tensor_scatter(cache, update, library.asarray(np.array([2**63], "u8")), mode="circular")
+
+    @pytest.mark.parametrize("mode", ["linear", "circular"])
+    @pytest.mark.parametrize("library", [pytest.param(x, id=x.name) for x in WRITABLE])
+    def test_out(self, library, mode):
+        starts = [2, 0] if mode == "linear" else [3, 6]
+        expected = gs.onnx.tensor_scatter(self.cache, self.update, starts, mode=mode)
+        for in_place in (False, True):
+            cache, update = library.asarray(self.cache.copy()), library.asarray(self.update)
+            out = cache if in_place else library.asarray(self.cache - 1)
+            assert gs.onnx.tensor_scatter(cache, update, starts, mode=mode, out=out) is out
+            assert_same_bits(library.asnumpy(out), expected)
+            assert in_place or not library.asnumpy(cache).any()
+
+    def test_out_is_unchanged_after_an_error(self):
+        cache = self.cache.copy()
+        with pytest.raises(IndexError, match=r"^tensor_scatter: write_indices\[1, 1\] = 4 is out of bounds"):
+            gs.onnx.tensor_scatter(cache, self.update, [0, 3], out=cache)
+        assert_same_bits(cache, self.cache)
+        for out, kind in ((cache[:1], ValueError), (cache.astype("f4"), TypeError), ([0.0], TypeError)):
+            with pytest.raises(kind, match=r"^tensor_scatter: out "):
+                gs.onnx.tensor_scatter(cache, self.update, out=out)
 
     def test_jax_without_int64(self):
         import jax

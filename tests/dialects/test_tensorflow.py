@@ -6,6 +6,7 @@ import sys
 
 import gatherscatter.tensorflow as gtf
 import libraries
+import ml_dtypes
 import numpy as np
 import pytest
 from assertions import assert_same_bits
@@ -119,6 +120,8 @@ def test_gather_axis_is_batch_dims():
     last = np.stack([params[b][:, indices[b]] for b in range(2)])
     assert_same_bits(gtf.gather(params, indices, batch_dims=-1), last)
     assert_same_bits(gtf.gather(params, indices, False, 1, -2, "a name"), params[:, indices])
+    assert_same_bits(gtf.gather(params, indices, axis=1, batch_dims=None), params[:, indices])
+    assert_same_bits(gtf.gather(params, indices, batch_dims=None), params[indices])
 
 
 @pytest.mark.parametrize(
@@ -219,7 +222,7 @@ def test_sub_of_lists_and_scalars():
     with pytest.raises(TypeError, match=r"^tensor_scatter_nd_sub: updates is a list of float64 values .* dtype uint8"):
         gtf.tensor_scatter_nd_sub(tensor, [[0], [2]], [2.5, 1.0])
     with pytest.raises(TypeError, match=r"^tensor_scatter_nd_sub: updates has dtype int64, but tensor has uint8"):
-        gtf.tensor_scatter_nd_sub(tensor, [[0]], np.array([2]))
+        gtf.tensor_scatter_nd_sub(tensor, [[0]], np.array([256]))
     with pytest.raises(TypeError) as caught:
         gtf.tensor_scatter_nd_sub(np.array([True]), [[0]], np.array([True]))
     assert str(caught.value) == (
@@ -270,6 +273,58 @@ def test_scatter_nd_shape():
         with pytest.raises(error) as caught:
             gtf.scatter_nd([[1], [1]], np.array([1, 2]), shape)
         assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("what", ["update", *COMBINES])
+@pytest.mark.parametrize(
+    ("tensor", "updates"),
+    [
+        (np.zeros(3, "f4"), np.array([1.5])),  # rounds
+        (np.zeros(3, "f4"), np.array([0.1])),
+        (np.zeros(3, ml_dtypes.bfloat16), np.array([0.1], "f4")),
+        (np.zeros(3), np.array([1.5], "f4")),
+        (np.zeros(3, "f4"), np.array([3])),
+        (np.zeros(3, "u1"), np.array([255])),
+        (np.zeros(3, "i4"), np.array([True])),
+        (np.zeros(3, "c8"), np.array([1.5])),
+        (np.zeros(3, ">f4"), np.array([1.5])),
+        ([0.0, 0.0, 0.0], np.array([1.5], "f4")),
+    ],
+)
+def test_arrays_of_updates_are_cast(what, tensor, updates):
+    scatter = getattr(gtf, f"tensor_scatter_nd_{what}")
+    if what in ("max", "min") and getattr(tensor, "dtype", "") == "c8":
+        return
+    dtype = np.asarray(tensor).dtype
+    expected = scatter(np.asarray(tensor), [[1]], updates.astype(dtype))
+    assert_same_bits(scatter(tensor, [[1]], updates), expected)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "updates"),
+    [
+        ("i4", np.array([1.5])),
+        ("i4", np.array([1.0])),
+        ("u1", np.array([256])),
+        ("u1", np.array([-1], "i1")),
+        ("i8", np.array([2**63], "u8")),
+        ("f4", np.array([1e300])),
+        ("f4", np.array([1j])),
+        ("?", np.array([1])),
+        ("f4", np.array(["1"])),
+        ("U3", np.array([1])),
+    ],
+)
+def test_arrays_of_updates_that_do_not_fit(dtype, updates):
+    with pytest.raises(TypeError, match=r"^tensor_scatter_nd_update: updates has dtype .*, but tensor has "):
+        gtf.tensor_scatter_nd_update(np.zeros(3, dtype), [[1]], updates)
+
+
+def test_tensors_of_another_dtype_are_refused():
+    import torch
+
+    with pytest.raises(TypeError, match=r"^tensor_scatter_nd_update: updates has dtype torch.float64, but tensor has"):
+        gtf.tensor_scatter_nd_update(torch.zeros(3), torch.tensor([[1]]), torch.ones(1, dtype=torch.float64))
 
 
 def test_strings_are_updated_and_not_added():

@@ -285,10 +285,21 @@ def test_mixed_with_arrays_and_lists():
         assert isinstance(result, tf.Tensor)
         assert result.dtype is tf.float32
         assert result.numpy().tolist() == [21, 2, 13]
+    for updates in (np.array([10.5, 20.1]), np.array([10, 20]), np.array([True, False])):
+        for what in ("update", *COMBINES):
+            ours, theirs = (getattr(m, f"tensor_scatter_nd_{what}")(tensor, [[2], [0]], updates) for m in (gtf, tf))
+            assert ours.dtype is theirs.dtype
+            assert same(as_array(ours), as_array(theirs))
+    assert refuses(tf.tensor_scatter_nd_add, tensor, [[2]], tf.constant([1.0], tf.float64))
+    with pytest.raises(TypeError, match=r"^tensor_scatter_nd_add: updates has dtype float64, but tensor has float32"):
+        gtf.tensor_scatter_nd_add(tensor, [[2]], tf.constant([1.0], tf.float64))
     # A list beside a tensor is TensorFlow's to convert.
     assert gtf.gather_nd([1.5, 2.5], tf.constant([[1]])).dtype is tf.float32
     assert gtf.scatter_nd(tf.constant([[1]]), [5], tf.constant([2])).dtype is tf.int32
     assert gtf.gather(tf.Variable([1, 2]), [1], batch_dims=tf.constant(0)).numpy().tolist() == [2]
+    table = tf.constant([[1, 2, 3]])
+    for gather in (gtf.gather, tf.gather):
+        assert gather(table, [1], axis=1, batch_dims=None).numpy().tolist() == [[2]]
 
 
 def test_symbolic_tensors():
@@ -421,6 +432,22 @@ def test_difference_missing_kernels():
     truths = tf.constant([True, False])
     assert refuses(tf.tensor_scatter_nd_add, truths, [[1]], truths[:1])
     assert gtf.tensor_scatter_nd_add(truths, [[1]], truths[:1]).numpy().tolist() == [True, True]
+
+
+def test_difference_casts_of_arrays():
+    """Theirs casts NumPy updates as astype does. Ours refuses a cast that loses more than a float's last digits."""
+    for dtype, update, theirs in ((tf.int32, 1.5, 1), (tf.uint8, 300, 44), (tf.bool, 7, True)):
+        tensor, updates = tf.zeros([1], dtype), np.array([update])
+        assert tf.tensor_scatter_nd_update(tensor, [[0]], updates).numpy().tolist() == [theirs]
+        with pytest.raises(TypeError, match=r"^tensor_scatter_nd_update: updates has dtype "):
+            gtf.tensor_scatter_nd_update(tensor, [[0]], updates)
+    # And where the tensor alone is NumPy's, theirs casts that.
+    tensor, updates = np.zeros(1), tf.constant([1.5])
+    assert tf.tensor_scatter_nd_update(tensor, [[0]], updates).dtype is tf.float32
+    with pytest.raises(
+        TypeError, match=r"^tensor_scatter_nd_update: updates has dtype float32, but tensor has float64"
+    ):
+        gtf.tensor_scatter_nd_update(tensor, [[0]], updates)
 
 
 def test_difference_dtypes_of_lists():

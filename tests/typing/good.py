@@ -161,7 +161,7 @@ def onnx(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> None:
     assert_type(gs.onnx.scatter_nd(f8, i8, f8, reduction="max", opset=18), F8)
     assert_type(gs.onnx.scatter_nd([1.0], [[0]], [2.0]), Anything)
     assert_type(gs.onnx.scatter_nd(t, t, t), torch.Tensor)
-    assert_type(gs.onnx.tensor_scatter(f8, f8), F8)
+    assert_type(gs.onnx.tensor_scatter(f8, f8, out=f8), F8)
     assert_type(gs.onnx.tensor_scatter(t, t, [0], mode="circular"), torch.Tensor)
     assert_type(gs.onnx.reference_ops(), list[type])
 
@@ -183,7 +183,7 @@ def openvino(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> None
 
 def tensorflow(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> None:
     assert_type(gs.tensorflow.gather(f8, i8, axis=1), F8)
-    assert_type(gs.tensorflow.gather(t, t, batch_dims=-1), torch.Tensor)
+    assert_type(gs.tensorflow.gather(t, t, batch_dims=None), torch.Tensor)
     assert_type(gs.tensorflow.gather_nd(f8, i8, bad_indices_policy="IGNORE"), F8)
     assert_type(gs.tensorflow.gather_nd([1.0], [[0]]), Anything)
     assert_type(gs.tensorflow.gather_nd(j, j), jax.Array)

@@ -303,6 +303,7 @@ def tensor_scatter(
     axis: IntLike = -2,
     mode: str = "linear",
     opset: IntLike | None = None,
+    out: Any = None,
 ) -> Any:
     """Write n consecutive slices to a key-value cache for each sample of a batch (TensorScatter).
 
@@ -320,11 +321,14 @@ def tensor_scatter(
         With "circular", positions are taken modulo S: slices beyond the end of the axis continue at its start.
     opset : int, optional
         Opset of the model, at least 24. By default, the latest version of the operator.
+    out : array, shape ``past_cache.shape``, optional
+        Array of past_cache's library, dtype and device to which the result is written. With ``out=past_cache`` the
+        cache is updated in place: only the written slices change. An error leaves it unchanged.
 
     Returns
     -------
     array, shape ``past_cache.shape``
-        The result, of past_cache's library and dtype.
+        The result, of past_cache's library and dtype; `out`, if that was given.
 
     Raises
     ------
@@ -380,4 +384,5 @@ def tensor_scatter(
     if mode == "circular" and shape[along]:
         starts = xp.remainder(starts, shape[along])  # first: the sum below may exceed int64
     indices = xp.reshape(starts, (-1, 1)) + xp.arange(written[along], dtype=starts.dtype, device=device)
-    return core.scatter(op, past_cache, indices, update, along, 1, mode="wrap" if mode == "circular" else "raise")
+    wrap = "wrap" if mode == "circular" else "raise"
+    return core.scatter(op, past_cache, indices, update, along, 1, mode=wrap, out=out)

@@ -249,6 +249,7 @@ def tensor_scatter(
     axis: IntLike = -2,
     mode: Literal["linear", "circular"] = "linear",
     opset: IntLike | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[ScalarT]: ...
 @overload
 def tensor_scatter(
@@ -259,6 +260,7 @@ def tensor_scatter(
     axis: IntLike = -2,
     mode: Literal["linear", "circular"] = "linear",
     opset: IntLike | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def tensor_scatter(
@@ -269,6 +271,7 @@ def tensor_scatter(
     axis: IntLike = -2,
     mode: Literal["linear", "circular"] = "linear",
     opset: IntLike | None = None,
+    out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
 def tensor_scatter(
@@ -279,6 +282,7 @@ def tensor_scatter(
     axis: IntLike = -2,
     mode: Literal["linear", "circular"] = "linear",
     opset: IntLike | None = None,
+    out: LazyT | None = None,
 ) -> LazyT: ...
 @overload
 def tensor_scatter(
@@ -289,4 +293,5 @@ def tensor_scatter(
     axis: IntLike = -2,
     mode: Literal["linear", "circular"] = "linear",
     opset: IntLike | None = None,
+    out: ArrayT | None = None,
 ) -> ArrayT: ...

@@ -123,7 +123,7 @@ def gather(
     indices: Any,
     validate_indices: object = None,
     axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
+    batch_dims: IntLike | None = 0,
     name: object = None,
 ) -> Any:
     """Gather slices of `params` along one axis (``tf.gather``).
@@ -143,6 +143,7 @@ def gather(
         that is negative, it counts from the end of params' axes.
     batch_dims : int, default 0
         Number of leading axes that `params` and `indices` share. If it is negative, the rank of `indices` is added.
+        None is 0.
     name : str, optional
         Ignored.
 
@@ -176,7 +177,7 @@ def gather(
            [4]])
     """
     (params, indices), leave = enter(_GATHER, data=params, indices=indices)
-    batch_dims = plans.integer(_GATHER, "batch_dims", batch_dims)
+    batch_dims = 0 if batch_dims is None else plans.integer(_GATHER, "batch_dims", batch_dims)
     along = batch_dims if axis is None else plans.integer(_GATHER, "axis", axis)
     if batch_dims:
         batch_dims = _from_rank(batch_dims, values.shape_of(_GATHER, "indices", indices))
@@ -242,7 +243,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
     indices : array of int16, int32, int64 or uint16, shape (…, k)
         ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
-        Of tensor's dtype.
+        Of tensor's dtype. A NumPy array or a list is cast to it if it holds the values; floats are rounded.
     name : str, optional
         Ignored.
 
@@ -284,7 +285,7 @@ def tensor_scatter_nd_add(
     indices : array of int32 or int64, shape (…, k)
         ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
-        Of tensor's dtype.
+        Of tensor's dtype. A NumPy array or a list is cast to it if it holds the values; floats are rounded.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional
@@ -329,7 +330,7 @@ def tensor_scatter_nd_sub(
     indices : array of int32 or int64, shape (…, k)
         ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
-        Of tensor's dtype.
+        Of tensor's dtype. A NumPy array or a list is cast to it if it holds the values; floats are rounded.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional
@@ -375,7 +376,7 @@ def tensor_scatter_nd_max(
     indices : array of int32 or int64, shape (…, k)
         ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
-        Of tensor's dtype.
+        Of tensor's dtype. A NumPy array or a list is cast to it if it holds the values; floats are rounded.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional
@@ -419,7 +420,7 @@ def tensor_scatter_nd_min(
     indices : array of int32 or int64, shape (…, k)
         ``k ≤ r``, and k may be 0. Indices are in ``[0, size)``.
     updates : array, shape ``indices.shape[:-1] + tensor.shape[k:]``
-        Of tensor's dtype.
+        Of tensor's dtype. A NumPy array or a list is cast to it if it holds the values; floats are rounded.
     bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}, default ""
         With "IGNORE", an update whose index is out of bounds is skipped. The other policies raise an error.
     name : str, optional

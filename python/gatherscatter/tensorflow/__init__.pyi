@@ -77,7 +77,7 @@ def gather(
     indices: IntegerArray | Integers | Integer,
     validate_indices: object = None,
     axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
+    batch_dims: IntLike | None = 0,
     name: object = None,
 ) -> NDArray[ScalarT]: ...
 @overload
@@ -86,7 +86,7 @@ def gather(
     indices: IntegerArray | Integers | Integer,
     validate_indices: object = None,
     axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
+    batch_dims: IntLike | None = 0,
     name: object = None,
 ) -> NDArray[Any]: ...
 @overload
@@ -95,7 +95,7 @@ def gather(
     indices: LazyT | IntegerArray,
     validate_indices: object = None,
     axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
+    batch_dims: IntLike | None = 0,
     name: object = None,
 ) -> LazyT: ...
 @overload
@@ -104,7 +104,7 @@ def gather(
     indices: LazyT,
     validate_indices: object = None,
     axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
+    batch_dims: IntLike | None = 0,
     name: object = None,
 ) -> LazyT: ...
 @overload
@@ -113,7 +113,7 @@ def gather(
     indices: ArrayT | Integers | Integer,
     validate_indices: object = None,
     axis: IntLike | None = None,
-    batch_dims: IntLike = 0,
+    batch_dims: IntLike | None = 0,
     name: object = None,
 ) -> ArrayT: ...
 @overload

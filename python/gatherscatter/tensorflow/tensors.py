@@ -15,14 +15,32 @@ def enter(op: Operator, **arguments: Any) -> tuple[list[Any], Callable[[Any], An
     tf: Any = sys.modules.get("tensorflow")
     # Without the attribute Tensor, the module is partially imported, or is another module of that name.
     classes = (tf.Tensor, tf.Variable) if hasattr(tf, "Tensor") else ()
-    if any(isinstance(value, classes) for value in arguments.values()):
-        return _on_tensors(tf, op, arguments), _as_tensor
-    return list(arguments.values()), _unchanged
+    given = arguments.get("updates")
+    has_tensors = any(isinstance(value, classes) for value in arguments.values())
+    if has_tensors:
+        arguments = _on_tensors(tf, op, arguments)
+    if isinstance(given, np.ndarray) and "data" in arguments:
+        arguments = _with_dtype_of_data(op, arguments)
+    return list(arguments.values()), _as_tensor if has_tensors else _unchanged
 
 
-def _on_tensors(tf: Any, op: Operator, arguments: dict[str, Any]) -> list[Any]:
+def _with_dtype_of_data(op: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Updates that were passed as a NumPy array, cast to data's dtype if it holds their values.
+
+    TensorFlow casts them without a look at the values. What is not cast here, the backend refuses.
+    """
+    data, updates = arguments["data"], arguments["updates"]
+    if isinstance(data, (list, tuple)):
+        data = values.as_array(op, "data", data)
+    dtype = getattr(data, "dtype", None)
+    if isinstance(dtype, np.dtype) and values.is_number(dtype) and not np.can_cast(updates.dtype, dtype, "equiv"):
+        updates = values.cast(updates, dtype)
+    return {**arguments, "data": data, "updates": updates}
+
+
+def _on_tensors(tf: Any, op: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
     """NumPy arrays that share the memory of eager tensors; strings are copied."""
-    result = []
+    result = {}
     for position, (argument, given) in enumerate(arguments.items()):
         value: Any = given
         if position == 0 and isinstance(given, values.TYPES) and not isinstance(given, np.generic):
@@ -37,7 +55,7 @@ def _on_tensors(tf: Any, op: Operator, arguments: dict[str, Any]) -> list[Any]:
                 )
             # No dtype for np.asarray, since __array__ would then copy. A tensor of rank 0 may give a scalar.
             value = np.asarray(value) if value.shape.rank else np.asarray(value.numpy(), value.dtype.as_numpy_dtype)
-        result.append(value)
+        result[argument] = value
     return result
 
 

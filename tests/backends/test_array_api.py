@@ -1,11 +1,12 @@
-"""gather_nd on any array-API namespace, here the strict one, against the scalar loop."""
+"""Any array-API namespace, here the strict one, against the scalar loop."""
 
 import array_api_strict as xp
 import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from gatherscatter import reference
+from gatherscatter import reductions, reference
+from gatherscatter.backends import sorting
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import gather_calls, gather_nd_cases
@@ -63,6 +64,58 @@ def test_place_of_a_bad_index(call, message):
     with pytest.raises(IndexError) as caught:
         call()
     assert str(caught.value) == message
+
+
+# Scatters with many updates of one row
+
+CROWDS = [np.zeros(100, int), np.r_[np.zeros(70, int), np.arange(60) % 7, [9] * 3, [2, 0]], np.arange(9)]
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize(("crowd", "row"), [(0, ()), (1, ()), (1, (2,)), (2, ())])
+@pytest.mark.parametrize("dtype", [np.dtype(spec) for spec in ("?", "i1", "u8", "f4", "D")], ids=str)
+def test_crowds_equal_the_loop(dtype, crowd, row, include_self):
+    rng = np.random.default_rng(crowd)
+    indices = rng.permutation(CROWDS[crowd])
+    updates = rng.choice([0, 1, 2, 3, 100, 127], (indices.size, *row)).astype(dtype)
+    data = rng.choice([0, 1, 5], (9, *row)).astype(dtype)  # 9: is dropped
+    if dtype.kind == "f":
+        updates = updates * rng.choice([-0.1, 0.7, 1], updates.shape).astype(dtype)  # -0.0 too
+        updates[rng.random(updates.shape) < 0.02] = np.nan
+    for reduction in ("none", "add", "mul", "max", "min", "mean"):
+        if not reductions.takes(reduction, dtype.name) or (dtype.kind == "c" and reduction in ("mul", "mean")):
+            continue
+        options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
+        with np.errstate(all="ignore"):
+            result = gs.scatter(strict(data), strict(indices), strict(updates), **options)
+        assert_same_bits(np.asarray(result), gs.scatter(data, indices, updates, **options))
+
+
+@pytest.mark.parametrize("reduction", ["max", "min"])
+def test_the_first_of_equal_updates_stays(reduction):
+    indices, zeros = np.arange(40) % 3, np.random.default_rng(0).choice([0.0, -0.0], 40)
+    zeros[:3] = [0.0, -0.0, 0.0]
+    options = {"reduction": reduction, "include_self": False}
+    result = gs.scatter(strict(np.ones(3)), strict(indices), strict(zeros), **options)
+    assert_same_bits(np.asarray(result), gs.scatter(np.ones(3), indices, zeros, **options))
+    assert np.signbit(np.asarray(result)).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(("dtype", "reduction"), [("i8", "add"), ("u1", "mul"), ("f8", "max"), ("f4", "min")])
+def test_the_number_of_steps_is_a_logarithm(monkeypatch, dtype, reduction):
+    steps = []
+
+    def combine(*arguments, **options):
+        steps.append(options["associative"])
+        *others, step = arguments
+        return real(*others, lambda a, b: steps.append(a.shape) or step(a, b), **options)
+
+    real = sorting.combine
+    monkeypatch.setattr(sorting, "combine", combine)
+    ones = strict(np.ones(1000, dtype))
+    gs.scatter(ones[:2], strict(np.zeros(1000, int)), ones, reduction=reduction)
+    assert steps[0] is True
+    assert len(steps) == 12  # 10 halvings of 1000, and the element of data
 
 
 def test_device_is_datas():

@@ -15,7 +15,7 @@ from gatherscatter import errors, values
 from gatherscatter.backends import sorting
 from gatherscatter.backends.table import TableBackend
 from gatherscatter.plan import Plan
-from gatherscatter.reductions import Reduction
+from gatherscatter.reductions import Reduction, kind_of
 
 
 class ArrayAPIBackend(TableBackend):
@@ -60,7 +60,8 @@ class ArrayAPIBackend(TableBackend):
         xp = array_namespace(table)
         assert reduction.array_step is not None
         step = partial(reduction.array_step, xp)
-        return sorting.combine(xp, table, rows, updates, step, include_self=include_self)
+        associative = kind_of(self.dtype_name(table)) in reduction.associative
+        return sorting.combine(xp, table, rows, updates, step, include_self=include_self, associative=associative)
 
 
 BACKEND = ArrayAPIBackend()

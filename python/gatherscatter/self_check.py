@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gatherscatter import gathers, onnx, openvino, reference, scatters, tensorflow, threads
+from gatherscatter._kernels import threads as _kernel
 from gatherscatter.backends import kernels
 from gatherscatter.operators import GATHER_MODES, SCATTER_MODES
 from gatherscatter.reductions import REDUCTIONS, takes
@@ -196,7 +197,9 @@ def parts() -> Iterator[Part]:
             # Force the thread team, which such small calls would not use.
             forced = max(n_threads, 2)
             cut = [_checked(library, call, forced) for call in drawn]
-            yield Part(f"NumPy, {forced} threads", [*cut, *map(_same_bits, REDUCTIONS)])
+            # A build without OpenMP cuts work in the same way, and runs the pieces one after the other.
+            used = f"{forced} threads" if _kernel.openmp_version else f"1 thread, work cut for {forced}"
+            yield Part(f"NumPy, {used}", [*cut, *map(_same_bits, REDUCTIONS)])
         else:
             some = [
                 call for call in calls(few=True) if library.device == "cpu" or call.options.get("reduction") != "none"

@@ -56,6 +56,13 @@ def test_config():
     assert "array-api-strict" in config["array libraries"]
 
 
+def test_config_of_a_serial_build(monkeypatch):
+    monkeypatch.setattr(kernel, "openmp_version", 0)
+    gs.set_num_threads(4)
+    config = gs.show_config("dicts")
+    assert (config["openmp"], config["threads"]) == ("none (serial build)", 1)
+
+
 def test_config_is_printed(capsys):
     assert gs.show_config() is None
     printed = capsys.readouterr().out

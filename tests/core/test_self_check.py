@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from constants import AXIS, GATHER_MODES, REDUCTIONS, SCATTER_MODES
 from gatherscatter import __main__ as command
-from gatherscatter import core, gathers, scatters, self_check
+from gatherscatter import core, gathers, scatters, self_check, threads
 from gatherscatter._kernels import scatter as kernels
+from gatherscatter._kernels import threads as kernel
 from gatherscatter.backends import numpy as numpy_backend
 
 
@@ -103,6 +104,18 @@ def test_a_broken_installation_is_reported(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "libfoo.so" in printed
     assert printed.splitlines()[-1].endswith("checks failed: import array_api_strict")
+
+
+@pytest.mark.parametrize(
+    ("version", "n_threads", "name"),
+    [(201511, 4, "NumPy, 4 threads"), (201511, 1, "NumPy, 2 threads"), (0, 4, "NumPy, 1 thread, work cut for 2")],
+)
+def test_a_serial_build_reports_one_thread(monkeypatch, numpy_alone, version, n_threads, name):
+    monkeypatch.setattr(kernel, "openmp_version", version)
+    monkeypatch.setattr(threads, "limit", n_threads)
+    if version:  # else the function says 1
+        monkeypatch.setattr(threads, "get_num_threads", lambda: n_threads)
+    assert [part.name for part in self_check.parts() if "thread" in part.name] == [name]
 
 
 def test_json(capsys, numpy_alone):

@@ -15,6 +15,7 @@ nox.options.sessions = ["lint", "tests(newest)"]
 
 ROOT = Path(__file__).parent
 VERSION = ROOT / "python" / "gatherscatter" / "_version.py"
+PINS = ("-c", str(ROOT / "constraints" / "cpu.txt"))  # no CUDA packages, where the index has a build for the CPU
 ON_LINUX = sys.platform == "linux"
 ASV = ("asv>=0.6.5", "virtualenv>=20.26")
 CIBUILDWHEEL = "cibuildwheel==4.3.3"
@@ -39,10 +40,10 @@ def lower_bounds():
     return [f"{one.name}{str(one.specifier).replace('>=', '==')}" for one in wanted if one.specifier]
 
 
-def install(session, what, *settings):
+def install(session, what, *settings, constraints=PINS):
     """Install the checkout with an extra, built in a folder of its own: sessions may run side by side."""
     folder = session.name.replace("(", "-").replace(")", "")
-    session.install(what, f"-Cbuild-dir=build/nox-{folder}-{{wheel_tag}}", *settings)
+    session.install(what, f"-Cbuild-dir=build/nox-{folder}-{{wheel_tag}}", *constraints, *settings)
 
 
 @nox.session
@@ -54,7 +55,7 @@ def tests(session, dependencies):
         path = Path(session.create_tmp()) / "oldest.txt"
         path.write_text("\n".join(lower_bounds()) + "\n", encoding="utf-8")
         constraints = ["-c", str(path)]
-    install(session, ".[test]", *constraints)
+    install(session, ".[test]", constraints=constraints)
     session.run("pytest", *session.posargs)
 
 
@@ -221,7 +222,9 @@ def build(session):
     bare = {"PATH": str(scripts), "CC": None, "CXX": None, "PYTHONPATH": None}
     with session.chdir(source):
         session.run(
-            *(python, "-m", "pip", "install", "--only-binary", ":all:", f"{wheel}[test]"), env=bare, external=True
+            *(python, "-m", "pip", "install", "--only-binary", ":all:", *PINS, f"{wheel}[test]"),
+            env=bare,
+            external=True,
         )
         session.run(python, "-c", "import gatherscatter as gs; gs.show_config()", env=bare, external=True)
         session.run(

@@ -7,14 +7,19 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import gatherscatter as gs
 import pytest
 from gatherscatter._kernels import threads as kernel
 from libraries import needs
+from packaging.requirements import Requirement
 
-CITATION = Path(__file__).parents[2] / "CITATION.cff"
+ROOT = Path(__file__).parents[2]
+CITATION = ROOT / "CITATION.cff"
+PINS = ROOT / "constraints" / "cpu.txt"
 # The modules that import more than NumPy.
 IMPORTS = {"gatherscatter.onnx": "onnx"} | {
     f"gatherscatter.backends.{name}": name for name in ("torch", "jax", "cupy", "dask")
@@ -93,3 +98,18 @@ def test_modules_can_be_imported_by_name():
     """Those that `dir` leaves out too."""
     program = "import gatherscatter as gs, gatherscatter.plan as plan; assert gs.plan is plan"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@needs(PINS.exists(), "the constraints file is not here")
+def test_requirements_have_lower_bounds_alone():
+    """What a user installs is not held to a version; what the checks install is, within these bounds."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    wanted = [one for one in map(Requirement, lines) if one.name != "gatherscatter"]
+    assert [str(one) for one in wanted if [part.operator for part in one.specifier] != [">="]] == []
+    pins = [line for line in PINS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    for pin in map(Requirement, pins):
+        (part,) = pin.specifier
+        assert part.operator == "=="
+        assert all(one.specifier.contains(part.version) for one in wanted if one.name == pin.name)
+        assert pin.name in {one.name for one in wanted}

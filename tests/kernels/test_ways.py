@@ -198,9 +198,9 @@ STREAMS = """
     def check(found, expected):
         assert np.array_equal(found, expected) and found.dtype == expected.dtype
 
-    # Rows of whole lines, and of others, into a result that is aligned and into one that is not.
+    # Results of 16 MiB or more (STREAM_BYTES). Rows of whole lines, and of others, into a result that is aligned and not.
     for row in (64, 65, 300):
-        n = 34 * MiB // (4 * row)
+        n = 17 * MiB // (4 * row)
         data = rng.random((n, row), np.float32)
         indices = rng.integers(-n, n, n)
         expected = data[indices]
@@ -229,7 +229,7 @@ STREAMS = """
 
     # Elements, in runs whose lines do not begin where the result's do.
     for columns in (1024, 1023, 9001):
-        n = 34 * MiB // (4 * columns)
+        n = 17 * MiB // (4 * columns)
         data = rng.random((n, 500), np.float32)
         for index in ("i4", "i8"):
             indices = rng.integers(-500, 500, (n, columns)).astype(index)
@@ -244,7 +244,7 @@ STREAMS = """
 
     # Units of the result: rows whose elements are scattered within them.
     for columns in (1024, 1023, 9000):
-        n = 34 * MiB // (4 * columns)
+        n = 17 * MiB // (4 * columns)
         data = rng.integers(0, 9, (n, columns)).astype(np.float32)
         order = rng.permuted(np.tile(np.arange(columns), (n, 1)), axis=1)
         expected = np.empty_like(data)

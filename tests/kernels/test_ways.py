@@ -198,7 +198,7 @@ STREAMS = """
     def check(found, expected):
         assert np.array_equal(found, expected) and found.dtype == expected.dtype
 
-    # Results of 16 MiB or more (STREAM_BYTES). Rows of whole lines, and of others, into a result that is aligned and not.
+    # Results of STREAM_BYTES or more. Rows of whole lines, and of others, into a result that is aligned and not.
     for row in (64, 65, 300):
         n = 17 * MiB // (4 * row)
         data = rng.random((n, row), np.float32)

@@ -1,9 +1,6 @@
 """The configuration of this installation, for bug reports."""
 
-import importlib.metadata
 import os
-import platform
-from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -63,6 +60,8 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"show_config: mode={mode!r} is not one of 'stdout', 'dicts'")
+    import platform  # as in the functions below: these modules take longer to import than this package
+
     libraries = _installed()
     config: dict[str, Any] = {
         "gatherscatter": __version__,
@@ -87,9 +86,12 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
 
 def _cpu() -> str:
     """The CPU's name, the number of CPUs, and the SIMD extensions that NumPy found."""
+    import platform
+
     name = platform.processor() or platform.machine()
     try:  # on Linux
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
         name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
     except OSError:
         pass
@@ -99,10 +101,12 @@ def _cpu() -> str:
 
 
 def _installed() -> dict[str, str]:
+    from importlib import metadata
+
     found = {}
     for name in _ARRAY_LIBRARIES:
         try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
             continue
     return found

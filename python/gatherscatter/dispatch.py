@@ -6,7 +6,7 @@ Array libraries are recognised without importing them: an array exists only if i
 import sys
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -165,6 +165,8 @@ def _load(module: str) -> Backend:
 
 @lru_cache(maxsize=256)  # bounded, since a program may create modules
 def _plugin(package: str) -> Backend | None:
+    from importlib import metadata  # takes longer to import than this package
+
     for entry in metadata.entry_points(group=GROUP, name=package):
         backend: Backend = entry.load()
         return backend

@@ -30,6 +30,18 @@ def test_import_brings_no_array_library_but_numpy():
     assert run.stdout.splitlines()[-1] == "[]"
 
 
+def test_import_brings_no_module_that_takes_long():
+    code = (
+        "import sys, numpy\n"
+        "before = set(sys.modules)\n"
+        "import gatherscatter\n"
+        "slow = {'importlib.metadata', 'inspect', 'pathlib', 'platform', 'subprocess', 'asyncio'}\n"
+        "print(sorted(slow & (set(sys.modules) - before)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
 def test_all_is_what_there_is():
     assert sorted(gs.__all__) == gs.__all__
     for name in gs.__all__:

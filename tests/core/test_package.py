@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 CITATION = ROOT / "CITATION.cff"
+CHANGELOG = ROOT / "CHANGELOG.md"
 PINS = ROOT / "constraints" / "cpu.txt"
 # The modules that import more than NumPy.
 IMPORTS = {"gatherscatter.onnx": "onnx"} | {
@@ -81,10 +82,11 @@ def test_version_is_the_distributions():
     assert version("gatherscatter") == gs.__version__
 
 
-@needs(CITATION.exists(), "CITATION.cff is not here")
-def test_version_is_that_to_cite():
-    cited = re.search(r"^version: (.+)$", CITATION.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert cited[1] == gs.__version__
+@needs(CITATION.exists() and CHANGELOG.exists(), "CITATION.cff or CHANGELOG.md is not here")
+def test_version_is_that_to_cite_and_has_its_changes():
+    cited = dict(re.findall(r"^(version|date-released): (.+)$", CITATION.read_text(encoding="utf-8"), re.MULTILINE))
+    assert cited["version"] == gs.__version__
+    assert f"\n## [{gs.__version__}] - {cited['date-released']}\n" in CHANGELOG.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("module", [gs, gs.onnx, gs.openvino, gs.tensorflow], ids=lambda module: module.__name__)

@@ -23,6 +23,17 @@ DASK = dask.array.zeros((4, 5), chunks=2)
 NUMBERS = "int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64"
 
 WRONG = {
+    "gather_nd: a tensor alone": (
+        lambda: gs.gather_nd(TORCH),
+        TypeError,
+        "gather_nd: indices is missing; pass an array of integers",
+    ),
+    "gather_nd: a tensor among integers": (
+        lambda: gs.gather_nd(TORCH, (0, torch.tensor([1]))),
+        TypeError,
+        "gather_nd: indices is a tuple of arrays; for one array per axis call gs.at(data)[indices].get() "
+        "or pass stack(indices, axis=-1), for arrays of tuples pass stack(indices)",
+    ),
     "scatter: updates of another library": (
         lambda: gs.scatter(D, [0], STRICT[:1, :]),
         TypeError,

@@ -5,7 +5,6 @@ import inspect
 import gatherscatter as gs
 import numpy as np
 import pytest
-import torch
 from assertions import assert_refused, each_refused
 from gatherscatter.operators import GATHER_MODES, SCATTER_MODES
 
@@ -111,10 +110,6 @@ POSITIONS = {
 }
 MISSING = {
     "indices": (lambda: gs.gather(D), "gather: indices is missing; pass an array of integers"),
-    "indices of a tensor": (
-        lambda: gs.gather_nd(torch.zeros(3)),
-        "gather_nd: indices is missing; pass an array of integers",
-    ),
     "data": (lambda: gs.gather(indices=I), "gather: data is missing; pass an array"),
     "updates": (lambda: gs.scatter(D, I), "scatter: updates is missing; pass an array"),
 }
@@ -131,10 +126,6 @@ ARRAYS = {
     ),
     "of shapes that broadcast": (
         lambda: gs.gather_nd(D, (I[:, None], I)),
-        f"gather_nd: indices is a tuple of arrays; for one array per axis call gs.at(data)[indices].get(){_ND}",
-    ),
-    "an array among integers": (
-        lambda: gs.gather_nd(torch.zeros(4, 5), (0, torch.tensor([1]))),
         f"gather_nd: indices is a tuple of arrays; for one array per axis call gs.at(data)[indices].get(){_ND}",
     ),
     "a list": (

@@ -10,6 +10,7 @@ import pytest
 PACKAGE = Path(gatherscatter.__file__).parent
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 MAX_LINES = 500
+LIBRARIES = {"torch", "jax", "cupy", "dask", "onnx", "tensorflow", "pandas"}
 
 
 def module_of(path):
@@ -74,3 +75,15 @@ def test_overloads_are_in_stubs(name):
         if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "overload" for d in node.decorator_list)
     ]
     assert set(overloads) <= {"show_config"}
+
+
+def test_the_tests_of_the_kernels_need_no_array_library():
+    """Wheels are tested by these folders, where the extra test-kernels alone is installed."""
+    folders = (Path(__file__).parents[1] / name for name in ("kernels", "core"))
+    found = set()
+    for path in (path for folder in folders for path in folder.glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            found |= {(path.name, name) for name in names if name.partition(".")[0] in LIBRARIES}
+    assert not found

@@ -35,7 +35,7 @@ def test_import_brings_no_module_that_takes_long():
         "import sys, numpy\n"
         "before = set(sys.modules)\n"
         "import gatherscatter\n"
-        "slow = {'importlib.metadata', 'inspect', 'pathlib', 'platform', 'subprocess', 'asyncio'}\n"
+        "slow = {'importlib.metadata', 'inspect', 'pathlib', 'platform', 'asyncio'}\n"
         "print(sorted(slow & (set(sys.modules) - before)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -24,3 +24,4 @@ class ScatterStrategy(IntEnum):
     PARTITION = strategies.PARTITION
     COLUMN_TILES = strategies.COLUMN_TILES
     WINDOWS = strategies.WINDOWS
+    RANGES = strategies.RANGES

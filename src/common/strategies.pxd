@@ -19,3 +19,4 @@ cdef enum ScatterStrategy:
     PARTITION
     COLUMN_TILES
     WINDOWS
+    RANGES

@@ -6,13 +6,23 @@ from common.codes cimport (
     ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16,
     UINT32, UINT64,
 )
-from common.items cimport bytes16, cloned_v3_void, cloned_void, inline_void, is_word, word_t
+from common.items cimport (
+    bytes3, bytes12, bytes16, bytes24, bytes32, cloned_v3_void, cloned_void, inline_void, is_word, word_t,
+)
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.reductions cimport (
     Step, bfloat16, boolean, combine_typed, complex64, complex128, float16,
 )
+
+
+ctypedef fused short_row_t:
+    char
+    bytes3
+    bytes12
+    bytes24
+    bytes32
 
 
 cdef inline void finish_step(Step* step) noexcept nogil:
@@ -153,6 +163,9 @@ cdef inline void assign_row(const Row* row, char* out, const char* update) noexc
     cdef Py_ssize_t _piece, j
     cdef char* target
     cdef const char* source
+    if row.outer.n == 1 and row.inner_data == row.item_bytes and row.inner_other == row.item_bytes:
+        memcpy(out, update, row.n_inner * row.item_bytes)
+        return
     seek(&row.outer, 0, &cursor)
     for _piece in range(row.outer.n):
         target = out + cursor.offset[DATA]
@@ -185,12 +198,42 @@ cdef inline void apply_row(const Step* step, char* out, const char* update) noex
         advance(&step.row.outer, 1, &cursor)
 
 
+cdef inline inline_void assign_rows_of(short_row_t* kind, Py_ssize_t row_bytes, char* out, const int64_t* offsets,
+                                       const char* updates, const int64_t* update_offsets, Py_ssize_t update_step,
+                                       Py_ssize_t n) noexcept nogil:
+    """kind: of rows of a constant size; chars: of row_bytes."""
+    cdef Py_ssize_t i
+    cdef const char* update
+    for i in range(n):
+        if offsets[i] != SKIPPED:
+            update = updates + (update_offsets[i] if update_offsets != NULL else i * update_step)
+            memcpy(out + offsets[i], update, row_bytes if short_row_t is char else <Py_ssize_t>sizeof(short_row_t))
+
+
+cdef inline void assign_rows(Py_ssize_t row_bytes, char* out, const int64_t* offsets, const char* updates,
+                             const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Assign contiguous rows: dispatch on the size of short ones, such as pixels of three numbers."""
+    if row_bytes == 3:
+        assign_rows_of(<bytes3*>NULL, 3, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes == 12:
+        assign_rows_of(<bytes12*>NULL, 12, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes == 24:
+        assign_rows_of(<bytes24*>NULL, 24, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes == 32:
+        assign_rows_of(<bytes32*>NULL, 32, out, offsets, updates, update_offsets, update_step, n)
+    else:
+        assign_rows_of(<char*>NULL, row_bytes, out, offsets, updates, update_offsets, update_step, n)
+
+
 cdef inline void apply_rows(const Step* step, char* out, const int64_t* offsets, const char* updates,
                             const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Apply rows at updates + update_offsets; if update_offsets is NULL, rows that are update_step bytes apart."""
     cdef Py_ssize_t i
     if step.reduction != ASSIGN and step.row.outer.n == 1 and not step.swapped:
         combine_rows_block(step, out, offsets, updates, update_offsets, update_step, n)
+        return
+    if step.row.outer.n == 1 and step.row.n_inner == 1 and step.reduction == ASSIGN:
+        assign_rows(step.row.item_bytes, out, offsets, updates, update_offsets, update_step, n)
         return
     for i in range(n):
         if offsets[i] != SKIPPED:

@@ -209,6 +209,25 @@ cdef inline void divide_row(const Step* step, char* out, int64_t count) noexcept
         advance(&step.row.outer, 1, &cursor)
 
 
+cdef inline inline_void divide_rows_typed(value_t* kind, char* out, Py_ssize_t row_bytes, Py_ssize_t n_items,
+                                          const Marks* marks, bint include_self, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int64_t count
+    for i in range(n):
+        count = count_of(marks, i)
+        if count:
+            divide_items(kind, out + i * row_bytes, n_items, sizeof(value_t), count + include_self)
+
+
+cdef inline cloned_void divide_short_rows(int type_code, char* out, Py_ssize_t row_bytes, Py_ssize_t n_items,
+                                          const Marks* marks, bint include_self, Py_ssize_t n) noexcept nogil:
+    """Divide contiguous rows of floats, as divide_rows does."""
+    if type_code == FLOAT32:
+        divide_rows_typed(<float*>NULL, out, row_bytes, n_items, marks, include_self, n)
+    else:
+        divide_rows_typed(<double*>NULL, out, row_bytes, n_items, marks, include_self, n)
+
+
 cdef inline void divide_rows(const Step* step, const Marks* marks, bint include_self, char* out, Py_ssize_t row_bytes,
                              Py_ssize_t n) noexcept nogil:
     """Divide the n rows from out on, whose marks begin the table."""
@@ -216,6 +235,10 @@ cdef inline void divide_rows(const Step* step, const Marks* marks, bint include_
     cdef int64_t count
     if step.by_value:
         divide_any(step.type_code, out, n, 0, marks, out, include_self)
+        return
+    if (step.row.outer.n == 1 and not step.swapped and step.row.inner_data == step.row.item_bytes
+            and (step.type_code == FLOAT32 or step.type_code == FLOAT64)):
+        divide_short_rows(step.type_code, out, row_bytes, step.row.n_inner, marks, include_self, n)
         return
     for i in range(n):
         count = count_of(marks, i)

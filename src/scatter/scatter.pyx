@@ -16,6 +16,8 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                     write_rows       each row is written once from data and its updates, with non-temporal stores for
                                      large results
     ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its piece of each row
+    RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations: every thread resolves
+                all tuples and applies those of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max
                 and min): each thread applies a chunk of the updates to a private copy of the destinations, and the
                 copies are combined in order
@@ -55,7 +57,7 @@ from common.small_calls cimport (
     overlap, overlaps_indices, repeated, same_dtype, type_code_of, usable_out, width_of, write_element,
 )
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
+    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport chunk_start, remember_choice, team_size
@@ -72,6 +74,7 @@ from scatter.job cimport (
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, describe_marks, free_marks
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
+from scatter.ranges cimport run_ranges
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.strategy cimport MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, worth_of
@@ -206,6 +209,8 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
         done = run_private(job, &status)
     elif strategy == PARTITION:
         done = run_partition(&descriptions.partition, job, &status)
+    elif strategy == RANGES:
+        done = run_ranges(&descriptions.ranges, job, &status)
     if strategy == SERIAL or not done:
         strategy = SERIAL
         status = run_serial(job)

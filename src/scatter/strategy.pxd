@@ -1,13 +1,15 @@
 # The choice of a strategy for a scatter.
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, PRIVATE, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS, ScatterStrategy,
+    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
+    ScatterStrategy,
 )
 from common.threads cimport n_tasks_for
 from scatter.columns cimport Columns
 from scatter.grouping cimport Rows, describe_rows
 from scatter.job cimport Job
 from scatter.private cimport can_be_private
+from scatter.ranges cimport Ranges, describe_ranges
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.tiles cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.units cimport Units
@@ -53,6 +55,7 @@ cdef struct Descriptions:
     Rows rows
     RowPieces row_pieces
     Partition partition
+    Ranges ranges
 
 
 cdef inline bint can_run(const Job* job, int strategy, Descriptions* descriptions) noexcept:
@@ -69,6 +72,8 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
     if strategy == PARTITION:
         describe_partition(&descriptions.partition, job)
         return can_partition(&descriptions.partition)
+    if strategy == RANGES:
+        return describe_ranges(&descriptions.ranges, job, True)
     return strategy != WINDOWS  # it is for accumulate_dtype
 
 
@@ -116,4 +121,6 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     if (n_tuples >= MIN_PARTITION and partition.reach >= worth_of(job) and can_partition(partition)
             and is_scattered(partition)):
         return PARTITION
+    if describe_ranges(&descriptions.ranges, job, False):
+        return RANGES
     return SERIAL

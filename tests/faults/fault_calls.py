@@ -30,6 +30,7 @@ SCATTER_RECIPES = {
     ("scatter_nd", "rows"): 0,
     ("scatter", "rows"): 0,
     ("scatter", "row_pieces"): 0,
+    ("scatter", "ranges"): 0,
     ("scatter_nd", "private"): 0,
     ("scatter", "partition"): 0,
     ("scatter_elements", "partition"): 0,
@@ -54,7 +55,7 @@ REDUCED = [("none", True)] + [(name, own) for name in ("add", "mul", "max", "min
 # Of these, a selection that runs every path of marks, counts and scratch.
 SOME_REDUCED = [("none", True), ("add", False), ("max", True), ("mean", True), ("mean", False)]
 OUTS = ("new", "other", "in place", "strided", "overlapping")
-ROW = {"blocks": 24, "rows": 24, "row_pieces": 1536}  # items
+ROW = {"blocks": 24, "rows": 24, "row_pieces": 1536, "ranges": 3}  # items
 
 
 @dataclass(frozen=True)

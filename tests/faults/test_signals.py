@@ -99,6 +99,7 @@ ENDLESS = {
         ("rows", "add", False),
         ("row_pieces", "add", False),
         ("row_pieces", "add", True),
+        ("ranges", "add", False),
     ]
 }
 ENDLESS |= {
@@ -120,7 +121,7 @@ PLANNED = (
 THREADS = {threads}
 
 def scatter_nd(strategy, reduction, in_place):
-    row = {{"rows": (64,), "row_pieces": (4096,)}}.get(strategy, ())
+    row = {{"rows": (64,), "row_pieces": (4096,), "ranges": (3,)}}.get(strategy, ())
     dtype = "i4" if strategy == "private" else "f4"
     data = np.zeros((1000, *row), dtype)
     indices = np.broadcast_to(np.int64(1), (2**36, 1))

@@ -343,7 +343,7 @@ def test_strategies_of_gathers(name, row, asked, runs):
 @pytest.mark.parametrize("strategy", SCATTERS[1:])
 def test_strategies_of_scatters(strategy):
     arrays = tuple(indices_of("of two dtypes", np.random.default_rng(0)))
-    row = (8,) if strategy in ("rows", "row_pieces") else ()
+    row = (8,) if strategy in ("rows", "row_pieces", "ranges") else ()
     data = np.zeros(SIZES[:2] + row, "i8")
     with kernels.forced(2, scatter=strategy):
         scatter(data, arrays, np.ones((700, *row), "i8"), reduction="add")

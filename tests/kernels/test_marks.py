@@ -14,7 +14,7 @@ from strategies import numbers, numpy_dtype
 # What needs marks: (reduction, include_self).
 MARKED = [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)]
 marked = pytest.mark.parametrize(("reduction", "include_self"), MARKED)
-STRATEGIES = ["serial", "units", "rows", "row_pieces", "private", "partition", "column_tiles"]
+STRATEGIES = ["serial", "units", "rows", "row_pieces", "ranges", "private", "partition", "column_tiles"]
 
 
 def call(strategy, dtype, seed, n=300):
@@ -29,7 +29,7 @@ def call(strategy, dtype, seed, n=300):
     elif strategy in ("rows", "row_pieces"):
         n = 40 if seed % 2 else n  # fewer updates than rows: they are applied in row order, not in update order
         shape, index_shape, axis, function = (50, 17), (n,), 0, "scatter"
-    elif strategy == "partition" and seed % 2:  # rows whose width is no power of two
+    elif strategy == "ranges" or (strategy == "partition" and seed % 2):  # rows whose width is no power of two
         shape, index_shape, axis, function = (100, 3), (n,), 0, "scatter"
     else:
         shape, index_shape, axis, function = (100,), (n,), 0, "scatter"

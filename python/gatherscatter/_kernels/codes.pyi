@@ -62,3 +62,4 @@ class ScatterStrategy(IntEnum):
     PARTITION = 6
     COLUMN_TILES = 7
     WINDOWS = 8
+    RANGES = 9

@@ -103,11 +103,11 @@ def main() -> None:
         f"gatherscatter {gs.__version__}, NumPy {np.__version__}, Python {platform.python_version()}, "
         f"{options.threads} threads, medians of {options.rounds} rounds:\n"
     )
-    print("| NumPy | gatherscatter | NumPy, ms | ours, ms | speed-up |")
+    print("| NumPy | gatherscatter | speedup | gatherscatter, ms | NumPy, ms |")
     print("|---|---|--:|--:|--:|")
     for row in TABLE:
         numpys, ours = measure(row, options.rounds)
-        times = f"{numpys * 1e3:.1f} | {ours * 1e3:.1f} | {numpys / ours:.1f} ×"
+        times = f"{numpys / ours:.1f} × | {ours * 1e3:.1f} | {numpys * 1e3:.1f}"
         print(f"| `{row.numpy}` | `{row.ours}` | {times} |", flush=True)
 
 

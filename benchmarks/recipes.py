@@ -198,11 +198,11 @@ def main():
     for heading in options.recipes or RECIPES:
         ours, idiom = measure(heading, options.rounds, 10 if options.quick else 1)
         detail = RECIPES[heading][0]
-        rows.append([heading, detail, f"{idiom * 1e3:.2f}", f"{ours * 1e3:.2f}", f"{idiom / ours:.1f} ×"])
+        rows.append([heading, detail, f"{idiom / ours:.1f} ×", f"{ours * 1e3:.2f}", f"{idiom * 1e3:.2f}"])
     with contextlib.suppress(BrokenPipeError):
         print(paragraph(about(["gatherscatter", "numpy"], f"{options.threads} threads", f"{options.rounds} rounds")))
         print()
-        print(table(["recipe", "arrays", "idiom, ms", "ours, ms", "ratio"], rows, left=2))
+        print(table(["recipe", "arrays", "speedup", "gatherscatter, ms", "NumPy, ms"], rows, left=2))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import page_code  # noqa: E402
 
 PAGE = (DOCS / "recipes.md").read_text(encoding="utf-8")
 SECTIONS = page_code.sections("recipes.md")
-TIMES = dict(re.findall(r"^\| ([^|]+) \| .* \| ([\d.]+) × \|$", SECTIONS.pop("Times"), re.M))
+TIMES = dict(re.findall(r"^\| ([^|]+) \| [^|]* \| ([\d.]+) × \|", SECTIONS.pop("Times"), re.M))
 
 # Sums are exact: the values are small whole numbers. Some indices occur more than once, and some lie beyond the arrays
 # where the recipe is for that.

@@ -79,7 +79,7 @@ def gather(
 
     See Also
     --------
-    gather_nd : Gather by tuples of indices into the leading axes.
+    gather_nd : Gather by index tuples for the leading axes.
     gather_elements : Gather by one index per element.
     scatter : The inverse.
 
@@ -132,7 +132,7 @@ def gather_nd(
     *rest: Any,
     **words: Any,
 ) -> Any:
-    """Gather elements or slices of `data` by tuples of indices.
+    """Gather elements or slices of `data` by index tuples.
 
     The last axis of `indices` contains the tuples. A tuple with one index for each axis of `data` selects an element;
     a shorter tuple selects a whole slice. With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position
@@ -275,7 +275,7 @@ def gather_elements(
     See Also
     --------
     gather : Gather slices along one axis.
-    gather_nd : Gather by tuples of indices into the leading axes.
+    gather_nd : Gather by index tuples for the leading axes.
     scatter_elements : The inverse.
 
     Notes

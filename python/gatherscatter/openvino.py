@@ -142,7 +142,7 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
 
 
 def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
-    """Gather elements or slices of `data` by tuples of indices (GatherND-8, GatherND-5).
+    """Gather elements or slices of `data` by index tuples (GatherND-8, GatherND-5).
 
     The last axis of `indices` contains the tuples.
 
@@ -260,7 +260,7 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
 
 
 def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "none", version: int = 15) -> Any:
-    """Scatter `updates` into a copy of `data` by tuples of indices (ScatterNDUpdate-15, ScatterNDUpdate-3).
+    """Scatter `updates` into a copy of `data` by index tuples (ScatterNDUpdate-15, ScatterNDUpdate-3).
 
     The last axis of `indices` contains the tuples.
 

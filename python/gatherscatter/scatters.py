@@ -90,7 +90,7 @@ def scatter(
 
     See Also
     --------
-    scatter_nd : Scatter by tuples of indices into the leading axes.
+    scatter_nd : Scatter by index tuples for the leading axes.
     scatter_elements : Scatter by one index per element.
     gather : The inverse.
 
@@ -146,7 +146,7 @@ def scatter_nd(
     *rest: Any,
     **words: Any,
 ) -> Any:
-    """Scatter `updates` into a copy of `data` by tuples of indices.
+    """Scatter `updates` into a copy of `data` by index tuples.
 
     The last axis of `indices` contains the tuples. A tuple with one index for each axis of `data` selects an element;
     a shorter tuple selects a whole slice. With ``k = indices.shape[-1]`` and ``b = batch_dims``, for every position
@@ -317,7 +317,7 @@ def scatter_elements(
     See Also
     --------
     scatter : Scatter slices along one axis.
-    scatter_nd : Scatter by tuples of indices into the leading axes.
+    scatter_nd : Scatter by index tuples for the leading axes.
     gather_elements : The inverse.
 
     Notes

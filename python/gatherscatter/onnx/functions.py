@@ -105,7 +105,7 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
 
 
 def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLike | None = None) -> Any:
-    """Gather elements or slices of `data` by tuples of indices (GatherND).
+    """Gather elements or slices of `data` by index tuples (GatherND).
 
     The last axis of `indices` contains the tuples.
 
@@ -251,7 +251,7 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
 def scatter_nd(
     data: Any, indices: Any, updates: Any, *, reduction: ONNXReduction = "none", opset: IntLike | None = None
 ) -> Any:
-    """Scatter `updates` into a copy of `data` by tuples of indices (ScatterND).
+    """Scatter `updates` into a copy of `data` by index tuples (ScatterND).
 
     The last axis of `indices` contains the tuples.
 

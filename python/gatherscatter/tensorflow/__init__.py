@@ -68,7 +68,7 @@ _MIN = _operator(SCATTER_ND, "tensor_scatter_nd_min", "tensor", _COMBINE_INDICES
 def gather_nd(
     params: Any, indices: Any, batch_dims: IntLike = 0, name: object = None, bad_indices_policy: str = ""
 ) -> Any:
-    """Gather elements or slices of `params` by tuples of indices (``tf.gather_nd``).
+    """Gather elements or slices of `params` by index tuples (``tf.gather_nd``).
 
     It is `gatherscatter.gather_nd` without negative indices.
 
@@ -185,7 +185,7 @@ def gather(
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: object = None) -> Any:
-    """Add `updates` to an array of zeros by tuples of indices (``tf.scatter_nd``).
+    """Add `updates` to an array of zeros by index tuples (``tf.scatter_nd``).
 
     It is `gatherscatter.scatter_nd` with "add" into zeros, without negative indices.
 
@@ -232,7 +232,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: object = None) -> Any:
-    """Scatter `updates` into a copy of `tensor` by tuples of indices (``tf.tensor_scatter_nd_update``).
+    """Scatter `updates` into a copy of `tensor` by index tuples (``tf.tensor_scatter_nd_update``).
 
     It is `gatherscatter.scatter_nd` with "none", without negative indices.
 
@@ -274,7 +274,7 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
 def tensor_scatter_nd_add(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
-    """Add `updates` to a copy of `tensor` by tuples of indices (``tf.tensor_scatter_nd_add``).
+    """Add `updates` to a copy of `tensor` by index tuples (``tf.tensor_scatter_nd_add``).
 
     It is `gatherscatter.scatter_nd` with "add", without negative indices.
 
@@ -318,7 +318,7 @@ def tensor_scatter_nd_add(
 def tensor_scatter_nd_sub(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
-    """Subtract `updates` from a copy of `tensor` by tuples of indices (``tf.tensor_scatter_nd_sub``).
+    """Subtract `updates` from a copy of `tensor` by index tuples (``tf.tensor_scatter_nd_sub``).
 
     It is `gatherscatter.scatter_nd` with "add" of the negated updates, without negative indices. The negated updates
     take memory in addition to the result.
@@ -365,7 +365,7 @@ def tensor_scatter_nd_sub(
 def tensor_scatter_nd_max(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
-    """Take the maximum of a copy of `tensor` and `updates` by tuples of indices (``tf.tensor_scatter_nd_max``).
+    """Take the maximum of a copy of `tensor` and `updates` by index tuples (``tf.tensor_scatter_nd_max``).
 
     It is `gatherscatter.scatter_nd` with "max", without negative indices.
 
@@ -409,7 +409,7 @@ def tensor_scatter_nd_max(
 def tensor_scatter_nd_min(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
 ) -> Any:
-    """Take the minimum of a copy of `tensor` and `updates` by tuples of indices (``tf.tensor_scatter_nd_min``).
+    """Take the minimum of a copy of `tensor` and `updates` by index tuples (``tf.tensor_scatter_nd_min``).
 
     It is `gatherscatter.scatter_nd` with "min", without negative indices.
 

@@ -2,7 +2,7 @@
 # the kernel, it asks the interpreter for signals about every 50 ms. If a handler raises an exception, all threads stop.
 #
 # A scatter or gather into the caller's array can be stopped only until the array is written to (`disarm`). While the
-# main thread waits at a barrier, a signal waits too: for the last task of the other threads.
+# main thread waits at a barrier, a signal is handled only after the last task of the other threads.
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uintptr_t
 

@@ -1,10 +1,11 @@
 # A shim for OpenMP, which a serial build lacks, and the size of the thread team for an amount of work.
 #
-# On a busy machine a parallel region takes as long as its last thread waits for a CPU: milliseconds, however little the
-# work. So a team takes only CPUs that other processes leave free (on Linux; OMP_DYNAMIC=false turns this off).
+# A parallel region ends when its last thread does. On a busy machine that thread may wait milliseconds for a CPU, even
+# if there is little work. So a team uses only CPUs that other processes leave free (on Linux; OMP_DYNAMIC=false turns
+# this off).
 #
-# OpenMP ends the process if it cannot create a thread. So threads are created and joined for a trial now and then, and
-# a team gets no more than could be created.
+# OpenMP ends the process if it cannot create a thread. So from time to time, threads are created and joined as a test,
+# and a team gets at most as many threads as could be created.
 from common.codes cimport OK
 
 cdef extern from *:

@@ -1,6 +1,6 @@
 # The row-major numbers of a mask's true elements, counted and then written in parallel.
 #
-# Another thread may write to the mask meanwhile: no number is written past those that were counted.
+# Another thread may write to the mask meanwhile, so never more numbers are written than were counted.
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy

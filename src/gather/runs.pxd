@@ -1,4 +1,4 @@
-# RUNS: trivial tuples that name single elements, contiguous in the result: resolve and move in one loop.
+# RUNS: trivial tuples that select single elements, into a contiguous result: resolve and move in one loop.
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy

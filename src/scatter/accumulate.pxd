@@ -1,6 +1,6 @@
 # Accumulators: elements are accumulated from the reduction's identity (include_self=False) or from data (a mean). At
-# the end an element without updates is data's, by its mark. So the updates are applied by the same loops as without
-# marks.
+# the end, elements without updates, by their marks, are replaced by those of data. So the updates are applied by the
+# same loops as without marks.
 from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy

@@ -23,7 +23,7 @@ from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 cdef struct Columns:
     const Job* job
     ColumnTiles tiles
-    bint covers                 # the indices name each column of the result
+    bint covers                 # the indices have all columns of the result
     Py_ssize_t tile_bytes
     Py_ssize_t marks_bytes      # of a tile
 

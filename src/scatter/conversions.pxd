@@ -1,7 +1,8 @@
 # Conversions between a dtype and a wider one, in which its sums are accumulated (accumulate_dtype).
 #
-# Widening is exact and narrowing rounds once; integers are truncated. A signalling NaN of data stays signalling both
-# ways: arithmetic would make it quiet, so one that is left at the end has had no update. One of updates becomes quiet.
+# Widening is exact and narrowing rounds once; integers are truncated. A signalling NaN of data stays signalling in
+# both directions. Arithmetic makes it quiet, so a NaN that is still signalling at the end had no update. A signalling
+# NaN of updates becomes quiet.
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 

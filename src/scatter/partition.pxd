@@ -405,7 +405,7 @@ cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per
             bad = begin_writing(job, False)
         if bad != OK:
             break
-        # Tuples may be able to name a part of the result only; the tiles after it are copied.
+        # Tuples may be able to select only a part of the result; the tiles after it are copied.
         stop_tile = partition.stop_tile
         if partition.is_first and job.data != NULL and stop_tile == partition.n_tiles:
             stop_tile = max(stop_tile, ((job.out_bytes - 1) >> partition.shift) + 1)

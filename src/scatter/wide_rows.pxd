@@ -1,6 +1,6 @@
 # ROWS with accumulate_dtype: a few rows at a time are widened in L1, combined with their updates and rounded.
 #
-# A row meets all its updates while it is there, so the call must be one round.
+# All updates of a row are applied while the row is in L1, so the call must be one round.
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 

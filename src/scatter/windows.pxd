@@ -4,7 +4,7 @@
 #
 # The table is bounded. A large result is cut into windows of rows, and long rows into pieces; a task (wide.pxd) has a
 # table for one piece of one window. It resolves all tuples and applies the updates of its rows, in order; other threads
-# run other tasks. Four ways to cut:
+# run other tasks. There are four ways to cut a result:
 #
 #     UNITS       a window is some units (units.pxd): it takes only their tuples
 #     WINDOWS     a range of rows

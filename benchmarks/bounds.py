@@ -3,7 +3,7 @@
     python benchmarks/bounds.py [--rounds N] [--threads N] [--write FOLDER]
 
 HEADER below defines them. With --write the table goes to bounds.md; the text below "## Optimizations tried" there is
-written by hand, and kept.
+written by hand and is kept.
 """
 
 import argparse

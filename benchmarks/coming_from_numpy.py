@@ -45,7 +45,7 @@ TABLE = [
 
 
 def operands(kind: str) -> dict[str, Any]:
-    """What the names in a row stand for."""
+    """The arrays and numbers that a row uses, by name."""
     rng = np.random.default_rng(0)
     data = rng.random(SIZE, dtype=np.float32)
     # Powers of two: products of however many rounds stay exact, finite and normal.

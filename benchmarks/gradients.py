@@ -20,7 +20,7 @@ ROUNDS = 9
 
 
 def least(calls, rounds, repeats=1):
-    """The least time of each call, in seconds, all in turns."""
+    """The minimum time of each call in seconds. Each round runs every call."""
     best = dict.fromkeys(calls, float("inf"))
     for call in calls.values():
         call()

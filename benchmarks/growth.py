@@ -3,12 +3,12 @@
     python benchmarks/growth.py [--largest N] [--rounds N] [--write FOLDER] [OPERATOR ...]
 
 Operators: gather, gather_nd, gather_elements, scatter, scatter_nd, scatter_elements. float32, int64 indices; n indices
-(pairs for the _nd ones) name n random elements of data of n elements, so that all arrays grow alike. All sizes and
-numbers of threads take turns within each round, so that a machine that slows down bends no line. 10^8 elements take
-some 5 GB of memory, for all sizes are there at once.
+(pairs for the _nd ones) select n random elements of data of n elements, so that all arrays grow in the same proportion.
+Each round runs all sizes and numbers of threads, so that a machine that slows down slows all of them. 10^8 elements
+take about 5 GB of memory, because the arrays of all sizes are in memory at the same time.
 
 With --write the folder gets growth.json, a plot per operator (growth-….png) and growth.md with every factor above 1.5
-between neighbouring sizes. What stands in growth.md below "## Explanations" is written by hand, and stays.
+between neighbouring sizes. The text of growth.md below "## Explanations" is written by hand and is kept.
 """
 
 import argparse

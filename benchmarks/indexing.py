@@ -109,7 +109,7 @@ def sums(rng, less):
 
 
 def least(calls, rounds):
-    """The least seconds of each call, in turns."""
+    """The minimum time of each call in seconds. Each round runs every call."""
     repeats = [call and enough(call, LASTS) for call in calls]
     taken = [[] for _ in calls]
     for _ in range(rounds):

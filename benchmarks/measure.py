@@ -1,4 +1,4 @@
-"""What the scripts here share: timing, a description of the machine and the versions, and the output files."""
+"""Shared code of the benchmarks: timing, a description of the machine and the versions, and the output files."""
 
 import importlib.metadata
 import json

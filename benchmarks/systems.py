@@ -280,7 +280,7 @@ def aligned(n):
 
 
 class Limit:
-    """A plain loop in C for the one workload: what the machine does when nothing has to be general."""
+    """A plain loop in C for this workload only, as a limit for general code."""
 
     name, package = "C", "gatherscatter"
 

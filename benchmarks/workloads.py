@@ -1,9 +1,9 @@
 """The workloads that peers.py times: one call each, as an operator, its arrays and its options.
 
 W1 to W12 are the operators at sizes limited by memory, W13 and W14 are small calls, and the others are common tasks.
-A description is a name in plain words, a colon, and the call: figures show the name alone. Numbers are small integers,
+A description consists of a name, a colon, and the call; figures show only the name. Numbers are small integers,
 so that the results of all libraries can be compared bit for bit. With reduction "none" duplicates write the same value,
-because other libraries leave open which one wins.
+because other libraries do not specify which one wins.
 """
 
 from collections.abc import Callable

@@ -45,7 +45,7 @@ def _milliseconds(cell: str) -> float:
 
 
 def alt(rows: list[Row]) -> str:
-    """What the figure says, in words."""
+    """The figure as text."""
     parts = [f"{row.workload} {row.labels[0]}, {row.labels[1]}" for row in rows]
     return (
         "Bar chart of the speedup of gatherscatter over NumPy, and over the fastest of six other libraries: "

@@ -4,10 +4,10 @@
 
 generates a graph whose nodes have classes: features are noisy, and most edges lead to a node of the same class. GCN,
 GraphSAGE and GAT learn the classes, from the same initial weights, with PyTorch Geometric as it is and with its
-`scatter`, `segment`, `softmax` and message passing done by `gs.gather` and `gs.scatter`. The two take turns, step by
+`scatter`, `segment`, `softmax` and message passing done by `gs.gather` and `gs.scatter`. Both run alternately, step by
 step. The losses must agree; it prints the time of a step of each, and writes graph_network.png.
 
-`on_gatherscatter()` is what a program of your own would take from here.
+To use gatherscatter in another program, copy `on_gatherscatter()`.
 """
 
 import argparse
@@ -209,7 +209,7 @@ def step_of(network, optimizer, graph):
 
 
 def train(kind, graph, n_steps):
-    """Both ways in turns, from the same weights: a Run of each, by name."""
+    """Train both ways from the same weights, step by step alternately. Return a Run of each, by name."""
     ways, runs, trained = {THEIRS: contextlib.nullcontext, OURS: on_gatherscatter}, {}, {}
     for name in ways:
         torch.manual_seed(0)

@@ -3,7 +3,7 @@
     pip install '.[dask]' && python examples/out_of_core.py
 
 Writes a table to disk (Zarr), starts a cluster of worker processes with a memory limit, looks up ids in the table and
-adds gradients to the rows that they name. Both results go to disk, chunk by chunk, and are checked there. Prints the
+adds gradients to the rows with these ids. Both results go to disk, chunk by chunk, and are checked there. Prints the
 time, the peak memory of each worker and what they sent to each other; the bar shows how far the tasks are.
 """
 

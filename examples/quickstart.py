@@ -2,9 +2,9 @@
 
     python examples/quickstart.py
 
-Gather: every pixel of the output asks for one pixel of the photograph. The index pairs are computed per output pixel;
-those that fall outside the photograph become the fill value. Scatter: every pixel of the swirl is added to the coarse
-cell of the photograph that it came from; sums over counts are the mean colours. Writes quickstart.png.
+Gather: each pixel of the output is copied from one pixel of the photograph. The index pairs are computed per output
+pixel; those that fall outside the photograph become the fill value. Scatter: each pixel of the swirl is added to the
+coarse cell of the photograph that it came from, and the sums are divided by the counts. Writes quickstart.png.
 """
 
 import statistics
@@ -72,7 +72,7 @@ def splat_with_numpy(swirled, cells, grid):
 
 
 def seconds(rounds, *calls):
-    """Median time of each call, measured in turns so that a busy machine slows all of them alike."""
+    """Median time of each call. Each round runs every call, so that a busy machine slows all of them."""
     times = [[] for _ in calls]
     for _ in range(rounds):
         for call, taken in zip(calls, times, strict=True):

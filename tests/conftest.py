@@ -1,4 +1,4 @@
-"""How the tests are chosen and run; what they share is in the modules beside this one."""
+"""How the tests are selected and run. Shared code is in the other modules of this folder."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""What the tests take from the package: the words of options, which dtypes each reduction takes, and the operators."""
+"""Constants of the package for the tests: values of options, the dtypes of each reduction, and the operators."""
 
 from gatherscatter import operators, reductions
 from gatherscatter.reductions import takes as reduces

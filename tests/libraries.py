@@ -1,4 +1,4 @@
-"""The array libraries that the suite runs on: how to get arrays in and out, and what each of them cannot do.
+"""The array libraries that the suite runs on: how arrays are converted, and what each library lacks.
 
 `python tests/libraries.py` writes docs/backends-table.md from the same declarations that make the suite's strict
 expected failures.

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: arrays of every dtype, laid out in memory in every awkward way."""
+"""Hypothesis strategies: arrays of every dtype, with all kinds of memory layouts."""
 
 import math
 import tempfile

@@ -1,4 +1,4 @@
-"""Small calls on the arrays of each library, and the library's own call beside: what the way there costs."""
+"""Small calls on the arrays of each library, and the library's own call: the difference is our overhead."""
 
 import gatherscatter as gs
 

@@ -1,4 +1,4 @@
-"""gather_elements and scatter_elements: an index for each element of a square."""
+"""gather_elements and scatter_elements: one index for each element of a square array."""
 
 import gatherscatter as gs
 

@@ -1,4 +1,4 @@
-"""gather and gather_nd: random elements of a square that has as many."""
+"""gather and gather_nd: as many random elements as the square array has."""
 
 import gatherscatter as gs
 

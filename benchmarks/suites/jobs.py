@@ -1,4 +1,4 @@
-"""What people do with gather and scatter: our side of each job of benchmarks/jobs.py."""
+"""Common tasks: the calls of gatherscatter in each job of benchmarks/jobs.py."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Memory of large calls: the process's peak, and what a call takes beside its arguments and its result."""
+"""Memory of large calls: the peak of the process, and the memory of a call in addition to its arguments and result."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class Memory:
         try:
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM starts again from now
         except OSError as error:
-            raise NotImplementedError("only Linux says what the most was") from error
+            raise NotImplementedError("only Linux reports the peak since a reset") from error
         before = resident("VmRSS")
         result = self.function(*self.arrays, **self.options)
         return (resident("VmHWM") - before - result.nbytes) / 2**20
@@ -54,7 +54,7 @@ class Memory:
 
 
 class TwoResults:
-    """Gathers of this many KiB, of which two results are alive in turns."""
+    """Gathers with results of this many KiB, two of which exist at a time."""
 
     params = ([128, 512, 2048, 8192],)
     param_names = ("kibibytes",)

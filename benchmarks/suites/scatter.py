@@ -1,4 +1,4 @@
-"""scatter and scatter_nd: random elements of a square that has as many."""
+"""scatter and scatter_nd: as many random elements as the square array has."""
 
 import gatherscatter as gs
 

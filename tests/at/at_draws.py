@@ -1,4 +1,4 @@
-"""Indices of NumPy's grammar, drawn, and what a scatter by one does, as a loop."""
+"""Random indices of NumPy's grammar, and a scatter by such an index as a loop."""
 
 import numpy as np
 from hypothesis import strategies as st

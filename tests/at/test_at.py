@@ -1,4 +1,4 @@
-"""`at` on NumPy arrays, beside NumPy's own indexing and the loop over the indexed shape."""
+"""`at` on NumPy arrays, compared with NumPy's indexing and with a loop over the indexed shape."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""Calls of `at` that an attack on it found to be wrong, and what it tried beside them."""
+"""Regression tests of `at`: calls that an adversarial test found to be wrong, and similar calls."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What `at` says of an index that is none of NumPy's, of indices out of bounds, and of updates that do not fit."""
+"""Error messages of `at`: invalid indices, indices out of bounds, and updates that do not fit."""
 
 import gatherscatter as gs
 import numpy as np

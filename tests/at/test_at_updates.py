@@ -1,4 +1,4 @@
-"""`at`: which updates are taken, and what `out` may be."""
+"""`at`: which updates are accepted, and what `out` may be."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Dask arrays: the answers of NumPy's arrays bit for bit."""
+"""Dask arrays: the results equal those of NumPy arrays bit for bit."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""Dask arrays: what is refused at the call, and what when it is computed."""
+"""Dask arrays: errors raised at the call, and errors raised during the computation."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Dask arrays: which tasks their graphs have, and what those read and keep."""
+"""Dask arrays: the tasks of their graphs, and what the tasks read and keep."""
 
 import collections
 import io

@@ -1,4 +1,4 @@
-"""Float sums and products in order, on devices whose own are in any order."""
+"""Float sums and products in order, on devices whose primitives use an unspecified order."""
 
 import contextlib
 

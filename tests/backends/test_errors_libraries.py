@@ -1,4 +1,4 @@
-"""What a person reads who passed something wrong beside arrays of PyTorch, JAX, Dask and others."""
+"""Error messages for invalid arguments in calls with arrays of PyTorch, JAX, Dask and others."""
 
 import array_api_strict
 import dask.array

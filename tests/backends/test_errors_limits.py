@@ -1,4 +1,4 @@
-"""What a person reads whose arrays are too large, have too many axes, or have no elements that could be read."""
+"""Error messages for arrays that are too large, have too many axes, or have no elements that could be read."""
 
 import array_api_strict
 import dask.array

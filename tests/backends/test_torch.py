@@ -94,7 +94,7 @@ def test_parameters_and_subclasses():
         pass
 
     own, indices = torch.arange(3.0).as_subclass(Own), torch.tensor([2]).as_subclass(Own)
-    for _ in range(3):  # by the ladder, and then by what it remembers
+    for _ in range(3):  # the first call selects the way, and later calls reuse the choice
         result = gs.gather(own, indices)
         assert type(result) is Own
         assert result.tolist() == [2]

@@ -1,4 +1,4 @@
-"""PyTorch: `out=`, which autograd must know of, and tensors whose memory is not what their shape says."""
+"""PyTorch: `out=` with autograd, and tensors whose storage does not match their shape."""
 
 import gatherscatter as gs
 import pytest

@@ -1,4 +1,4 @@
-"""One call of each function on PyTorch, with gradients that finite differences find."""
+"""One call of each function on PyTorch, for gradient checks by finite differences."""
 
 import gatherscatter as gs
 import numpy as np

@@ -1,4 +1,4 @@
-"""Which backend takes a call, and what comes in beside arrays."""
+"""Which backend handles a call, and arguments that are not arrays."""
 
 import gc
 import importlib

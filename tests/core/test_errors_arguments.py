@@ -1,4 +1,4 @@
-"""What a person reads who passed the wrong kind of thing, or another library's word."""
+"""Error messages for arguments of the wrong kind, and for option values of other libraries."""
 
 import gatherscatter as gs
 import numpy as np

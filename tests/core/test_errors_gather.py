@@ -1,4 +1,4 @@
-"""What a person reads who passed something wrong to a gather: one sentence with argument, value and fix."""
+"""Error messages of gathers: one sentence with the argument, its value and the fix."""
 
 import gatherscatter as gs
 import numpy as np

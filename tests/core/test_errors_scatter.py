@@ -1,4 +1,4 @@
-"""What a person reads who passed something wrong to a scatter, as in test_errors_gather.py."""
+"""Error messages of scatters, as in test_errors_gather.py."""
 
 import gatherscatter as gs
 import ml_dtypes

@@ -1,4 +1,4 @@
-"""What a person reads who passed an argument under another library's name, or an option by position."""
+"""Error messages for arguments with another library's name, and for options passed by position."""
 
 import inspect
 

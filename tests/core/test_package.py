@@ -1,4 +1,4 @@
-"""What is shipped beside the functions: documentation that runs, stubs that fit, the configuration."""
+"""The package besides its functions: docstrings whose examples run, stubs that match, the configuration."""
 
 import doctest
 import importlib.util

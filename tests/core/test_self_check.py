@@ -1,4 +1,4 @@
-"""`python -m gatherscatter`: what people paste into a report of a fault."""
+"""`python -m gatherscatter`, whose output people paste into bug reports."""
 
 import json
 import os

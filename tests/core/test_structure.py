@@ -1,4 +1,4 @@
-"""The package's structure: imports in one direction, private names private, files that can be read in one go."""
+"""The structure of the package: no import cycles, no use of private names, and the length of files."""
 
 import ast
 import graphlib

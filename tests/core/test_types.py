@@ -1,4 +1,4 @@
-"""What a type checker says: of uses that are right, of uses that are not, and of the names that options have."""
+"""Results of a type checker: for correct uses, for incorrect uses, and for the values of options."""
 
 import inspect
 import os

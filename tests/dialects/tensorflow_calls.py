@@ -1,4 +1,4 @@
-"""What the tests of gatherscatter.tensorflow have in common."""
+"""Shared code of the tests of gatherscatter.tensorflow."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a person reads who passed something wrong to a dialect."""
+"""Error messages of the dialects."""
 
 import gatherscatter as gs
 import numpy as np

@@ -1,4 +1,4 @@
-"""The ONNX dialect: what each version has, onnx's own backend tests, and the evaluator's operators."""
+"""The ONNX dialect: what each version supports, onnx's own backend tests, and the evaluator's operators."""
 
 import re
 import unittest

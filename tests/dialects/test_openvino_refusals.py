@@ -1,4 +1,4 @@
-"""OpenVINO's operators: what each version refuses, word for word."""
+"""OpenVINO's operators: what each version rejects, with the full messages."""
 
 import numpy as np
 import pytest

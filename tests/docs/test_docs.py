@@ -1,4 +1,4 @@
-"""The pages of docs/: their examples run, and what stands beside a call of another system gives the same."""
+"""The pages of docs/: their examples run, and both calls in a row of the migration guides give the same result."""
 
 import copy
 import doctest

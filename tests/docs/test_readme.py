@@ -1,4 +1,4 @@
-"""README.md and its figure: numbers as measured, and links that lead somewhere on GitHub and on PyPI."""
+"""README.md and its figure: the numbers are those of the benchmarks, and links work on GitHub and on PyPI."""
 
 import doctest
 import html

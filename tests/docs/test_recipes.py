@@ -1,4 +1,4 @@
-"""docs/recipes.md: each recipe gives what the idiom beside it gives, and what it says of special cases is so."""
+"""docs/recipes.md: each recipe gives the result of its NumPy code, and the notes on special cases are correct."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""docs/tour.md, whose examples and outputs test_docs.py runs: what it says of them, and its form."""
+"""docs/tour.md: its form, and the numbers in its text. test_docs.py runs its examples and compares the outputs."""
 
 import re
 import sys

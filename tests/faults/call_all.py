@@ -1,4 +1,4 @@
-"""For test_threads_limits.py, in a process of its own: every recipe at once, against one thread.
+"""For test_threads_limits.py, in a separate process: run every recipe at once, and compare with one thread.
 
 Arguments: how many threads ("auto": as the library chooses), how many of them can be created ("all"), how many items,
 and the number of the first call.

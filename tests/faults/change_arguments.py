@@ -1,4 +1,4 @@
-"""For test_inconsistent.py, in a process of its own: arguments with false attributes, or that change others meanwhile.
+"""For test_inconsistent.py, in a separate process: arguments with false attributes, or that change others in a call.
 
 Argument: the number of the first case.
 """

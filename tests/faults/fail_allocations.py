@@ -1,4 +1,4 @@
-"""For test_allocation.py, in a process of its own: fail the allocations of calls, one after the other.
+"""For test_allocation.py, in a separate process: make the allocations of calls fail, one after the other.
 
 Arguments: "c" or "python" (whose allocations), "once" or "on" (one fails, or all from it on; CPython itself may loop
 forever where all of its own fail), the function, the strategy, and the number of the first call.

@@ -1,4 +1,4 @@
-"""The calls that tests/faults makes fail: every function, strategy and reduction, into every kind of `out`."""
+"""The calls in which tests/faults injects faults: every function, strategy and reduction, with every kind of `out`."""
 
 import contextlib
 import sys

@@ -1,4 +1,4 @@
-"""Subprocesses in which chosen calls of the C library fail, and what each of them found."""
+"""Subprocesses in which selected calls of the C library fail, and the faults that each of them found."""
 
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""For test_scratch.py, in a process of its own: what a call takes beyond its result, by the system and by tracemalloc.
+"""For test_scratch.py, in a separate process: the memory of a call without its result, by the system and tracemalloc.
 
 Arguments: the function, strategy, reduction, include_self (0 or 1), out, and the number of items in millions.
 """

@@ -1,4 +1,4 @@
-"""Every allocation of a call fails in turn: the result is right, or it is a MemoryError and `out` is as before."""
+"""Every allocation of a call fails in turn: the result is right, or a MemoryError is raised and `out` is unchanged."""
 
 import importlib.util
 import sys

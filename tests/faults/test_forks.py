@@ -1,4 +1,4 @@
-"""Processes that are forked, also while kernels run, and workers of every kind."""
+"""Forked processes, also while kernels run, and worker processes of every start method."""
 
 import multiprocessing
 import os

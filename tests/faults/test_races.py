@@ -1,4 +1,4 @@
-"""Another thread that writes to a call's arrays meanwhile: nothing out of bounds; an error, or some result."""
+"""Another thread writes to the arrays of a call: no access out of bounds, and an error or some result."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""What a call takes beyond its result: at most 64 MiB, and marks, however many updates (docs/semantics.md)."""
+"""The memory of a call without its result: at most 64 MiB and marks, for any number of updates (docs/semantics.md)."""
 
 import json
 import sys

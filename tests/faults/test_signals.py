@@ -1,4 +1,4 @@
-"""Signals whose handler raises, as Ctrl-C's does: a call ends, and `out` is as before or complete."""
+"""Signals whose handler raises, such as Ctrl-C: the call ends, and `out` is unchanged or complete."""
 
 import random
 import signal

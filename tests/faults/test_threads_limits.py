@@ -1,4 +1,4 @@
-"""Threads that cannot be created, that have little stack, and that are more than any table was made for."""
+"""Threads that cannot be created, threads with little stack, and more threads than the kernels' tables are made for."""
 
 import sys
 

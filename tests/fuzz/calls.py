@@ -1,4 +1,4 @@
-"""Draws a call. Number i of a seed is drawn by a generator of (seed, i) alone, so that any call can be had again."""
+"""Draws a call. Call i of a seed depends only on (seed, i), so that any call can be repeated."""
 
 import math
 import random as randoms

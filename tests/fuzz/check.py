@@ -1,4 +1,4 @@
-"""Runs a call beside the reference, and says what differs."""
+"""Runs a call and the reference, and reports the differences."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""The dtypes, each with the expression that makes it, and the elements that are drawn of it."""
+"""The dtypes, each with the expression that makes it, and random elements of it."""
 
 import ml_dtypes
 import numpy as np

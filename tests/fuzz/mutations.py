@@ -1,4 +1,4 @@
-"""Calls that break a rule of the arguments, and the errors that refuse them."""
+"""Calls that break a rule of the arguments, and the errors that they must raise."""
 
 import numpy as np
 from constants import REDUCTIONS

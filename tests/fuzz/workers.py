@@ -1,4 +1,4 @@
-"""Worker processes that run calls by number, and what becomes of one that dies, hangs or finds a difference."""
+"""Worker processes that run calls by number; handles workers that die, hang or find a difference."""
 
 import contextlib
 import multiprocessing

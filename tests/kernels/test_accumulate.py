@@ -1,4 +1,4 @@
-"""accumulate_dtype in the kernels: the scatter of widened operands, rounded once; and what must not change by it."""
+"""accumulate_dtype in the kernels: the scatter of widened operands, rounded once; and what it must not change."""
 
 import itertools
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Every example of the documents that define GatherElements and ScatterND, as they stand there.
+"""Every example of the documents that define GatherElements and ScatterND, unchanged.
 
 ONNX GatherElements 11 and 13 (examples 1 and 2, and the three named ones), ScatterND 11, 13, 16 and 18 (examples
 1 and 2), and the equations and loops that the two give as definitions.

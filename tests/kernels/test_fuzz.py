@@ -1,4 +1,4 @@
-"""The fuzzer in tests/fuzz: some of its calls, and that it finds and repeats what it is for."""
+"""The fuzzer in tests/fuzz: some of its calls, and whether it finds and repeats faults."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Every example of the documents that define GatherND, as they stand there.
+"""Every example of the documents that define GatherND, unchanged.
 
 ONNX GatherND 11, 12 and 13 (examples 1 to 5), OpenVINO GatherND-5 (examples 1 to 6 and its two layers),
 TensorFlow's tf.gather_nd.

@@ -1,4 +1,4 @@
-"""Memory of large results that comes back for the next ones."""
+"""The memory of freed results that is kept for later results."""
 
 import ctypes
 import gc

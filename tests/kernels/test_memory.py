@@ -1,4 +1,4 @@
-"""What a call costs in memory, and what it leaves as it was."""
+"""The memory that a call needs, and the arrays that it leaves unchanged."""
 
 import gc
 import sys

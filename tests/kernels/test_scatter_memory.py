@@ -1,4 +1,4 @@
-"""Scatters and memory: arrays that overlap, references, results past 2 GiB, and how much is taken."""
+"""Scatters and memory: arrays that overlap, references, results past 2 GiB, and how much is allocated."""
 
 import gc
 import sys

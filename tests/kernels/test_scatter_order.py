@@ -1,4 +1,4 @@
-"""Duplicates in scatters: the result is the sequential loop's, however the work is cut."""
+"""Duplicates in scatters: the result is the sequential loop's, however the work is divided."""
 
 import functools
 

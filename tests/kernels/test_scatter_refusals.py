@@ -1,4 +1,4 @@
-"""What scatters refuse, and that data is then as it was."""
+"""Calls that scatters reject, which leave data unchanged."""
 
 import gatherscatter as gs
 import ml_dtypes

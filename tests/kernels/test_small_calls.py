@@ -1,4 +1,4 @@
-"""Small calls skip the plan: the two ways have to agree, and what one refuses the other must not answer."""
+"""Small calls skip the plan: both ways must agree, and a call that one rejects must not run in the other."""
 
 import gatherscatter as gs
 import numpy as np

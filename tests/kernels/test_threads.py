@@ -1,4 +1,4 @@
-"""The thread count, and processes that were forked."""
+"""The thread count, and forked processes."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 """Each strategy at its edges: the heads of src/gather/gather.pyx and src/scatter/scatter.pyx list them.
 
-Calls are held against NumPy one update after the other, or as sums of whole numbers, which no order changes.
+Results are compared with NumPy, update by update, or as sums of integers, which are exact in any order.
 """
 
 import os

@@ -1,7 +1,7 @@
 """gatherscatter.openvino against OpenVINO's CPU plugin: values, shapes, and whether a call is an error.
 
-Indices lie in range, but where OpenVINO says what the others do: it does not check those of GatherND, nor indices below
-the range of ScatterElementsUpdate, and reads and writes foreign memory instead.
+Indices are in range, except where OpenVINO defines the result of others. OpenVINO does not check the indices of
+GatherND, or indices below the range of ScatterElementsUpdate, and reads and writes memory outside the arrays instead.
 """
 
 import subprocess
@@ -417,7 +417,7 @@ def test_difference_without_init_val_a_place_starts_from_a_number():
 
 
 def test_difference_empty_tuples():
-    """A tuple of no indices names all of data (the formulas of the documents hold for k = 0).
+    """An empty tuple selects all of data (the formulas of the documents hold for k = 0).
 
     ScatterNDUpdate leaves data as it is, and GatherND its output unwritten.
     """

@@ -1,4 +1,4 @@
-"""gatherscatter.tensorflow beside TensorFlow itself, on the CPU: the same values, shapes and refusals."""
+"""gatherscatter.tensorflow compared with TensorFlow on the CPU: values, shapes, and which calls raise an error."""
 
 import os
 import warnings

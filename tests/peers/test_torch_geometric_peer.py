@@ -1,4 +1,4 @@
-"""PyTorch Geometric on gatherscatter, as examples/graph_network.py puts it there, beside PyTorch Geometric as it is."""
+"""PyTorch Geometric with gatherscatter's functions, as in examples/graph_network.py, compared with its own."""
 
 import contextlib
 import importlib.util

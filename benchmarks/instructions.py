@@ -109,12 +109,10 @@ def main():
     found = counted(options.calls)
     rows = []
     for name, ours, theirs in STATEMENTS:
-        cells = [name, f"`{ours}`", f"{found[ours]:,.0f}"]
-        if theirs:
-            cells += [f"`{theirs}`", f"{found[theirs]:,.0f}", f"{found[theirs] / found[ours]:.2f}"]
-        rows.append([*cells, *["–"] * (6 - len(cells))])
-    # The columns of numbers stand beside what they count.
-    text = table(["", "gatherscatter", "instructions", "NumPy", "instructions", "NumPy / gatherscatter"], rows, left=2)
+        numpys = [f"{found[theirs] / found[ours]:.2f}", f"{found[theirs]:,.0f}", f"`{theirs}`"] if theirs else ["–"] * 3
+        rows.append([name, numpys[0], f"{found[ours]:,.0f}", numpys[1], f"`{ours}`", numpys[2]])
+    head = ["", "NumPy / gatherscatter", "gatherscatter", "NumPy", "code of gatherscatter", "code of NumPy"]
+    text = table(head, rows, numbers=3)
     versions = about(["gatherscatter", "numpy"], valgrind, f"{options.calls} calls, 1 thread")
     print(f"{versions}\n\n{text}")
     if options.write:

@@ -66,9 +66,10 @@ def paragraph(text):
     return textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
-def table(head, rows, left=1):
-    """A Markdown table; the first `left` columns are left-aligned."""
-    rule = "|".join(["---"] * left + ["--:"] * (len(head) - left))
+def table(head, rows, left=1, numbers=None):
+    """A Markdown table: `left` columns of text, then `numbers` right-aligned ones (default: all others), then text."""
+    numbers = len(head) - left if numbers is None else numbers
+    rule = "|".join(["---"] * left + ["--:"] * numbers + ["---"] * (len(head) - left - numbers))
     head, *rows = [f"| {' | '.join(cells)} |" for cells in [head, *rows]]
     return "\n".join([head, f"|{rule}|", *rows])
 

@@ -52,9 +52,9 @@ def page(results, counts):
     for name, times in results.items():
         least = [min(times[count]) for count in counts]
         cells = [f"{seconds * 1e3:.1f}" for seconds in least]
-        rows.append([name, WORKLOADS[name].description, *cells, *(f"{least[0] / t:.2f}" for t in least[1:])])
+        rows.append([name, WORKLOADS[name].description, *(f"{least[0] / t:.2f}" for t in least[1:]), *cells])
     words = ["1 thread", *(f"{count} threads" for count in counts[1:])]
-    return table(["", "workload", *words, *(f"speedup on {count}" for count in counts[1:])], rows, left=2)
+    return table(["", "workload", *(f"speedup on {count}" for count in counts[1:]), *words], rows, left=2)
 
 
 def conclusion(results, counts):

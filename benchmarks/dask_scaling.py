@@ -60,7 +60,7 @@ def by_workers(n, n_workers, rounds):
         data, updates = kept(da.ones(n, chunks=chunk, dtype="f4")), kept(da.zeros(n, chunks=chunk, dtype="f4"))
         return least(
             rounds,
-            # Others in each round: Dask knows a result by what it was made from, and has it already.
+            # New indices in each round: Dask identifies a result by its inputs, and would reuse it.
             lambda number: kept(da.random.default_rng(number).integers(0, n, n, chunks=chunk)),
             lambda indices: kept(gs.gather(data, indices)),
             lambda indices: kept(gs.scatter(data, indices, updates, reduction="add")),

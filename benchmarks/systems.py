@@ -346,7 +346,7 @@ class Limit:
         sizes = [ctypes.c_int64(n) for n in (*data.shape, *indices.shape)]
         function.restype = None
 
-        # Memory that is there, since the loop is to be timed, and not the page faults; aligned, as ours is.
+        # Memory without page faults, which would be timed with the loop; aligned as the memory of gatherscatter is.
         out = aligned(math.prod(shape) * data.itemsize).view(data.dtype)[: math.prod(shape)].reshape(shape)
 
         def run():

@@ -27,7 +27,7 @@ class Call:
 class Workload:
     description: str
     make: Callable[[np.random.Generator], Call]
-    repeat: int = 1  # calls to a timing, for what is too short to time alone
+    repeat: int = 1  # calls per timing, for calls too short to time alone
     moved: int = 0  # MB that have to move at least: each array once, a random element with its line of 64 bytes
 
 

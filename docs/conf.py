@@ -83,8 +83,8 @@ html_sidebars = {page: [] for page in ("index", "tour", "recipes", "how-it-works
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# `-b linkcheck` follows addresses. Those are left to people, who give `-D linkcheck_ignore=^$`: a build should not fail
-# because somebody's server sleeps. Links between pages are checked in every build, by myst and by links.py.
+# `-b linkcheck` follows external links only with `-D linkcheck_ignore=^$`, because a build should not fail if a server
+# does not respond. Links between pages are checked in every build, by myst and by links.py.
 linkcheck_ignore = [r"https?://"]
 
 

@@ -38,7 +38,7 @@ def flow_chart(source: str, folder: Path) -> str:
     for _ in labels:
         for a, b, _label, _dotted in edges:
             rank[b] = max(rank[b], rank[a] + 1)
-    for name in labels:  # what starts in the middle stands in front of what it goes to
+    for name in labels:  # a node without incoming edges is placed one column before its successors
         if not any(b == name for _, b, _, _ in edges):
             rank[name] = min(rank[b] for a, b, _, _ in edges if a == name) - 1
     columns: dict[int, list[str]] = defaultdict(list)

@@ -56,7 +56,7 @@ def write_table(path, n_rows):
 
 def peak_mib():
     status = Path("/proc/self/status")
-    if status.exists():  # Linux, where what getrusage says starts from the memory of the parent process
+    if status.exists():  # Linux, where getrusage starts from the memory of the parent process
         return int(re.search(r"VmHWM:\s*(\d+) kB", status.read_text())[1]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (MIB if sys.platform == "darwin" else 1024)

@@ -283,7 +283,7 @@ def explain(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Ex
         found = tuple(_value(array[position]) for array in indices)
     else:
         found = (_value(indices[position]),)
-    places_all = plan.mode in ("clip", "wrap")  # but for an axis of size 0
+    places_all = plan.mode in ("clip", "wrap")  # except on an axis of size 0
     for axis, index in enumerate(found, start=plan.axis):
         lowest = -plan.data[axis] if plan.wrap_negative_indices else 0
         if plan.data[axis] == 0 if places_all else not lowest <= index < plan.data[axis]:

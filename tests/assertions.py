@@ -33,7 +33,7 @@ def assert_same_numbers(result, expected):
 
 
 def assert_refused(call, kind, message):
-    """The call raises this error with this message, and again: a plan that was refused is not cached as one that holds.
+    """The call raises this error with this message, also if repeated: no rejected plan may be cached as a valid one.
 
     A message is one line with a fix, and hides the errors in which it has its cause.
     """

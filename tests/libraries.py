@@ -211,7 +211,7 @@ def has_dtype(library, dtype):
 
 
 def cannot(library, function, reduction, dtype):
-    """Why a backend refuses what another can do, or None."""
+    """The reason why a backend lacks what other backends support, or None."""
     if library.package == "array_api_strict" and reduction == "mean" and dtype.startswith("complex"):
         return "the standard cannot make complex numbers from their parts"
     return None

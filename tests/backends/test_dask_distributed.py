@@ -144,7 +144,7 @@ def test_data_larger_than_all_workers_together(tmp_path):
 
 
 def peak_of_process():
-    """Where Linux says so: what getrusage says starts from the memory of the parent process."""
+    """From /proc on Linux, because getrusage starts from the memory of the parent process."""
     status = Path("/proc/self/status")
     if not status.exists():
         import resource

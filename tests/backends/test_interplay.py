@@ -31,7 +31,7 @@ def sample_bilinearly(image, where):
 
 
 def pass_messages(features, edges):
-    """For each node of a graph the mean of what its edges bring, and what it has where there are none."""
+    """For each node of a graph the mean of the messages of its edges; a node without edges keeps its value."""
     messages = gs.gather(features, edges[:, 0])
     return gs.scatter(features, edges[:, 1], messages, reduction="mean", include_self=False)
 

@@ -22,7 +22,7 @@ MODULES = (gs, gonnx, gov, gtf)
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """What mypy says of both files, in one run: most of its time goes to the array libraries."""
+    """The output of mypy for both files, in one run, because it spends most of its time on the array libraries."""
     where = tmp_path_factory.mktemp("types")
     path = [USES / "stubs"]
     package = Path(gs.__file__).parent
@@ -43,7 +43,7 @@ def report(tmp_path_factory):
 @pytest.mark.types
 @pytest.mark.parametrize("name", ["good.py", "bad.py"])
 def test_uses(report, name):
-    """In bad.py each line is an error that it says to expect; one that is none is an unused `type: ignore`."""
+    """Each line of bad.py is the error that its comment states; a line without an error is an unused `type: ignore`."""
     assert [line for line in report if name in line and ": error: " in line] == []
 
 

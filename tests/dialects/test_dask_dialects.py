@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("dask_in_this_thread")
 @pytest.mark.parametrize("lazy", [(True, False), (False, True), (True, True)], ids=["data", "indices", "both"])
 @pytest.mark.parametrize("known", [np.asarray, np.ndarray.tolist], ids=["arrays", "lists"])
 def test_dialects_take_dask_arrays(lazy, known):
-    """Beside arrays of NumPy's, and beside lists."""
+    """In one call with arrays of NumPy, and with lists."""
     data = np.arange(12.0, dtype="f4").reshape(4, 3)
     tuples, updates = np.array([[0, 1], [3, 2]]), np.array([5.0, 6.0], "f4")
     along, rows = np.array([[0, 2, 1], [3, 3, 0]]), np.ones((4, 1, 3), "f4")

@@ -346,7 +346,7 @@ class TestReferenceOps:
                 evaluator.run(None, feed)
 
     def test_what_the_evaluators_own_cannot(self):
-        """Its GatherElements refuses indices that are smaller than data off the axis, as the document allows."""
+        """Its GatherElements rejects indices that are smaller than data off the axis, as the document allows."""
         proto = model("GatherElements", 13, inputs=ND, axis=1)
         feed = {"data": np.arange(6, dtype="f4").reshape(2, 3), "indices": np.array([[2, 0]])}
         assert ReferenceEvaluator(proto, new_ops=gs.onnx.reference_ops()).run(None, feed)[0].tolist() == [[2, 0]]

@@ -67,7 +67,7 @@ def rows(system, timed=False):
 
 
 def outcome(code, names):
-    """The value of a call, None of a statement, and the array that it may have changed; of names, copies are used."""
+    """The value of a call (None for a statement), and the array that it may have changed. It gets copies."""
     names = {name: copied(value) for name, value in names.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of PyTorch's, which calls index_reduce a beta

@@ -73,7 +73,7 @@ ARRAYS = {
 
 
 def blocks(start):
-    """What a recipe does with the arrays above, and the idiom."""
+    """Functions that run a recipe and its NumPy code on the arrays above."""
     return page_code.pair("recipes.md", start, ARRAYS[start])
 
 

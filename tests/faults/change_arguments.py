@@ -164,7 +164,7 @@ def changing(kind, change):
 
 
 def quiet(change, arrays):
-    """The change of the arrays, unless NumPy refuses it, or it has been done."""
+    """A function that changes the arrays, unless NumPy rejects the change or it was made before."""
 
     def run():
         with contextlib.suppress(ValueError, TypeError, AttributeError):
@@ -181,7 +181,7 @@ def changing_value(argument, change):
 
 
 def outcome(function, arrays, memory, options):
-    """What is wrong with a call, or None."""
+    """A description of what is wrong with a call, or None."""
     before = [around.copy() for around in memory]
     out = options.get("out")
     try:

@@ -77,7 +77,7 @@ def in_use():
 
 
 def attempt(allocations, n, last, function, values, options):
-    """The call, whose n-th allocation fails: what it returns and raises."""
+    """Run the call with its n-th allocation failing. Return its result and its exception."""
     try:
         allocations.fail(n, last)
         result = function(*values, **options)
@@ -89,7 +89,7 @@ def attempt(allocations, n, last, function, values, options):
 
 
 class Trial:
-    """One call, with what it is to give."""
+    """One call, with its expected result."""
 
     def __init__(self, call):
         self.call = call
@@ -105,7 +105,7 @@ class Trial:
             self.arrays.out[...] = self.before["out"]
 
     def fault(self, result, error):
-        """What is wrong after a call whose allocation failed, or None."""
+        """A description of what is wrong after a call whose allocation failed, or None."""
         # Some functions of CPython and NumPy raise SystemError where they have no memory for the error itself.
         if error is not None and not isinstance(error, MemoryError | SystemError):
             return f"raises {type(error).__name__}: {error}"

@@ -236,7 +236,7 @@ class Call:
         return out[..., ::2] if self.out == "strided" else out
 
     def arguments(self, arrays):
-        """The function, and what it is called with."""
+        """The function and its arguments."""
         options = {"mode": self.mode}
         if self.mode == "fill":
             options["fill_value"] = {"T": "filled", "O": None}.get(self.dtype, 55)

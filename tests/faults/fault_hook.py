@@ -71,7 +71,7 @@ def run_python(*arguments, preload=False, timeout=300, limits=(), quiet=False, *
 
 
 def how_it_ended(run):
-    """None if a process ended well, else one text that says how."""
+    """None if a process ended normally, else a text that describes how it ended."""
     if run.returncode == 0:
         return None
     code = run.returncode

@@ -13,11 +13,11 @@ from fuzz import indexing, vectorized
 
 
 class Difference(Exception):
-    """What the library did that the reference does not."""
+    """A difference between the library and the reference."""
 
 
 def run(call):
-    """Raise a Difference unless the call does what the reference says."""
+    """Raise a Difference unless the call has the result of the reference."""
     memory, given = call.make()
     world, theirs = call.make(plain=True)  # the same once more, for the reference
     expected, refusal = _expected(call, theirs)
@@ -209,7 +209,7 @@ def _shown(result, expected):
 
 
 def _check_memory(call, memory, world):
-    """Every byte of the blocks: inputs, what is around and between elements, and out."""
+    """Every byte of the blocks: inputs, the bytes around and between elements, and out."""
     for number, (ours, theirs) in enumerate(zip(memory, world, strict=True)):
         if ours.dtype.hasobject:
             if not _equal_items(ours, theirs):
@@ -231,6 +231,6 @@ def _own_items(memory):
 
 
 def _held(items, arrays):
-    """The references to each item, but for those from these arrays."""
+    """The number of references to each item, without those from these arrays."""
     places = Counter(id(item) for array in arrays if array.dtype.kind == "O" for item in array.reshape(-1).tolist())
     return [sys.getrefcount(item) - places[id(item)] for item in items]

@@ -38,7 +38,7 @@ SCATTERS = [name.lower() for name in ScatterStrategy.__members__]
 
 
 def tuples_of(data, arrays, axis):
-    """The indices of scatter_nd, of Python's integers, that name what the arrays name."""
+    """Indices of scatter_nd, as Python integers, that select the same elements as the arrays."""
     shape = data.shape[:axis] + arrays[0].shape
     full = np.empty((*shape, axis + len(arrays)), object)
     for d in range(axis):

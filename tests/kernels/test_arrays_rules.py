@@ -99,7 +99,7 @@ class TestOut:
 
 
 class TestKernels:
-    """The compiled functions refuse what is not of a plan."""
+    """The compiled functions reject arguments that no plan makes."""
 
     def call(self, data, indices, out, axis=0):
         return gather_kernel.gather(Kind.ARRAYS, data, indices, out, axis, 0, Mode.RAISE, True, None, False, 1)

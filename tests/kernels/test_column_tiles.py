@@ -133,7 +133,7 @@ def test_tiles_of_many_threads_take_a_bounded_memory():
 
 
 def test_an_index_that_another_thread_changes():
-    """The updates of the tile are refused, and the index is in bounds again when its position is sought."""
+    """The kernel rejects the updates of the tile, and the index is in bounds again when its position is searched."""
     data, indices = np.ones((64, 6400), "f4"), np.zeros((64, 6400), np.int64)
     updates, stop = np.zeros(indices.shape, "f4"), threading.Event()
 

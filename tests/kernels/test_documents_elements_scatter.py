@@ -126,7 +126,7 @@ def test_scatter_nd_example_1_with_every_reduction(reduction, expected):
 
 
 def test_each_is_the_inverse_of_the_other():
-    """As both documents say: what is scattered to distinct places is gathered from there again."""
+    """As both documents state: a gather from the same distinct positions returns the scattered updates."""
     rng = np.random.default_rng(0)
     data = rng.random((6, 7))
     along = np.argsort(rng.random((6, 7)), axis=1)[:, :4]

@@ -15,7 +15,7 @@ MAX_TEAM = 8  # larger ones take longer than all the rest
 
 @pytest.fixture(autouse=True)
 def _environment():
-    """The code of a call sets what is for its own process."""
+    """Restore the environment variables, which the code of a call may set."""
     before = dict(os.environ)
     yield
     os.environ.clear()
@@ -28,7 +28,7 @@ def small_calls(numbers, seed=0):
 
 
 def result_of(source):
-    """What the code of a call gives, or the error."""
+    """The result of the code of a call, or its error."""
     names = {}
     try:
         exec(source, names)

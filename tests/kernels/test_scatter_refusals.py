@@ -169,7 +169,7 @@ def bad_calls(n, bad, where, dtype):
 
 
 class TestAllOrNothing:
-    """In place, with one bad index: every byte is as it was."""
+    """In place, with one bad index: every byte is unchanged."""
 
     @pytest.mark.parametrize("bad", [lambda n: n, lambda n: -n - 1, lambda n: 2**62], ids=["n", "-n-1", "2**62"])
     @pytest.mark.parametrize("where", [0, 2020, 3999])

@@ -290,7 +290,7 @@ def apart(code):
 
 
 def test_difference_negative_indices():
-    """They count from the end where the documents of these versions exclude them.
+    """OpenVINO counts them from the end, although the documents of these versions exclude them.
 
     GatherND-5, GatherElements-6 and both ScatterUpdate-3 have the range [0, s − 1], and ScatterElementsUpdate-3 says
     that a negative index raises.
@@ -440,7 +440,7 @@ def test_difference_scatter_elements_below_the_range():
 
 
 def test_difference_one_element_for_updates_of_rank_0():
-    """ScatterNDUpdate says that it may be a tensor with a single element; with static shapes the CPU plugin refuses."""
+    """ScatterNDUpdate allows a tensor with a single element; with static shapes the CPU plugin rejects it."""
     arrays = [np.array([1, 2], "f4"), np.array([1]), np.array([9], "f4")]
     with pytest.raises(RuntimeError, match="tensor rank relationship"):
         theirs("scatter_nd_update", 15, arrays, attributes=("none",), static=True)

@@ -112,7 +112,7 @@ def agree(name, *arguments, they_refuse=False, they_accept=False, **options):
 
 
 def same(a, b):
-    """Bit for bit, but for which NaN it is."""
+    """Equal bit for bit, except for the payloads of NaNs."""
     if a.dtype.kind == "O":
         return a.tolist() == b.tolist()
     a, b = np.ascontiguousarray(a).reshape(-1), np.ascontiguousarray(b).reshape(-1)
@@ -338,7 +338,7 @@ def test_difference_nan_in_max_and_min(what, theirs):
 
 
 def test_difference_one_tuple():
-    """Their scatters refuse indices of one axis, whose only tuple names one place; their gather_nd takes them."""
+    """TensorFlow's scatters reject indices of one axis, which are a single tuple; its gather_nd accepts them."""
     indices, shape = tf.constant([0]), tf.constant([2])
     assert refuses(tf.scatter_nd, indices, tf.constant(7), shape)
     assert gtf.scatter_nd(indices, tf.constant(7), shape).numpy().tolist() == [7, 0]
@@ -347,7 +347,7 @@ def test_difference_one_tuple():
 
 
 def test_difference_empty_tuples():
-    """Their scatters refuse tuples of no index ("updates specified for empty output"), which gather_nd takes.
+    """TensorFlow's scatters reject empty tuples ("updates specified for empty output"); its gather_nd accepts them.
 
     Ours: an empty tuple names the whole tensor, in scatters too.
     """
@@ -358,14 +358,14 @@ def test_difference_empty_tuples():
 
 
 def test_difference_scatter_into_nothing():
-    """Their scatters refuse updates of no elements: rows of size 0. Ours changes nothing."""
+    """TensorFlow's scatters reject updates without elements (rows of size 0). Ours change nothing."""
     indices, updates, shape = tf.constant([[0], [1]]), tf.zeros((2, 0)), tf.constant([3, 0])
     assert refuses(tf.scatter_nd, indices, updates, shape)
     assert gtf.scatter_nd(indices, updates, shape).shape == (3, 0)
 
 
 def test_difference_gather_nd_from_nothing():
-    """Theirs refuses params of no elements, by valid indices and under IGNORE too. Ours goes by the rule."""
+    """TensorFlow rejects params without elements, even with valid indices or IGNORE. Ours applies the general rule."""
     assert refuses(tf.gather_nd, tf.zeros((2, 0)), [[1]])
     assert gtf.gather_nd(tf.zeros((2, 0)), [[1]]).shape == (1, 0)
     assert refuses(tf.gather_nd, tf.zeros((0,)), [[0]], bad_indices_policy="IGNORE")
@@ -396,7 +396,7 @@ def test_difference_batch_shapes():
 
 
 def test_difference_no_axes_left():
-    """tf.gather_nd refuses params without an axis, and batch_dims of all axes. Ours repeats the element."""
+    """tf.gather_nd rejects params without an axis, and batch_dims of all axes. Ours repeats the element."""
     empty = tf.zeros((2, 0), tf.int32)
     assert refuses(tf.gather_nd, tf.constant(5), empty)
     assert gtf.gather_nd(tf.constant(5), empty).numpy().tolist() == [5, 5]
@@ -451,7 +451,7 @@ def test_difference_casts_of_arrays():
 
 
 def test_difference_dtypes_of_lists():
-    """Theirs makes int32 and float32 of Python's numbers; ours, where no tensor is beside them, what NumPy makes."""
+    """TensorFlow converts Python numbers to int32 and float32; ours, in calls without a tensor, as NumPy does."""
     assert tf.gather_nd([1.5, 2.5], [[1]]).dtype is tf.float32
     assert gtf.gather_nd([1.5, 2.5], [[1]]).dtype == np.float64
 

@@ -45,7 +45,7 @@ def numbers(shape, dtype=torch.float32, seed=0, ties=False):
 
 
 def groups(n, n_groups, seed=0):
-    """Group of each of n elements: the odd ones stay empty but for the last but one."""
+    """Group of each of n elements: the odd ones stay empty except the second last."""
     index = 2 * torch.randint(0, (n_groups + 1) // 2, (n,), generator=torch.Generator().manual_seed(seed))
     return index.clamp(max=n_groups - 2)
 
@@ -144,7 +144,7 @@ def test_segment(dtype, reduce):
 
 @pytest.mark.parametrize("reduce", ["sum", "mean", "min", "max"])
 def test_segment_of_another_axis(reduce):
-    """PyTorch Geometric alone refuses that: it needs torch_scatter."""
+    """PyTorch Geometric alone rejects this call, because it needs torch_scatter."""
     ptr, src = torch.tensor([[0, 5, 5, 6, 28, 40]]), numbers((2, 40, 3))
     with pytest.raises(ImportError, match="torch-scatter"):
         utils.segment(src, ptr, reduce)
@@ -175,7 +175,7 @@ def test_softmax_by_ptr(dtype, and_index):
 
 @pytest.mark.parametrize("dim", [1, -1])
 def test_softmax_by_ptr_of_another_axis(dim):
-    """PyTorch Geometric alone refuses that: it needs torch_scatter."""
+    """PyTorch Geometric alone rejects this call, because it needs torch_scatter."""
     ptr, src = torch.tensor([0, 5, 5, 6, 28, 40]), numbers((3, 40))
     with pytest.raises(ImportError, match="torch-scatter"):
         utils.softmax(src, ptr=ptr, dim=dim)

@@ -185,7 +185,7 @@ def test_difference_replaced_updates_have_no_gradient():
 
 
 def test_difference_negative_indices():
-    """torch.gather refuses negative indices; here they count from the back."""
+    """torch.gather rejects negative indices; here they count from the end."""
     data, indices = torch.arange(3), torch.tensor([-1])
     assert gs.gather_elements(data, indices).tolist() == [2]
     with pytest.raises(RuntimeError, match="out of bounds"):

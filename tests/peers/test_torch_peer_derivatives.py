@@ -72,7 +72,7 @@ class Maker:
         self.dtype = dtype
 
     def numbers(self, shape, dtype=None):
-        """Numbers that are not small beside the others, so that quotients of products round little."""
+        """Numbers of similar size, so that quotients of products have small rounding errors."""
         dtype = dtype or self.dtype
         if dtype.is_complex:
             return torch.complex(self.numbers(shape, torch.float64), self.numbers(shape, torch.float64)).to(dtype)

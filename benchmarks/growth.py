@@ -276,7 +276,7 @@ def page(results, counts, bandwidth, options, versions, old):
             paragraph(
                 f"{options.crowd:,} updates into as many elements (scatter_elements: within each row). The larger the "
                 "exponent of Zipf's distribution, the more updates share a few destinations, which lie at random "
-                "places."
+                "positions."
             ),
             table(["", *head], by_crowd),
         ]

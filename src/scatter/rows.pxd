@@ -31,9 +31,11 @@ from scatter.wide_rows cimport write_widened
 cdef enum:
     BATCH = 4                   # updates that are combined in one call; others are prefetched between the calls
     PREFETCH_DISTANCE = 1 << 11  # in bytes of rows, in update order
-    # Bytes of a row for which two threads are faster row by row than in update order.
+    # Bytes of a row for which two threads are faster row by row than in update order; and of a result: in a small one,
+    # most updates of a batch would be of one row, and wait for each other.
     SHORTEST_ORDERED = 2 * 64
     LONGEST_ORDERED = 8 * 64
+    SMALLEST_ORDERED = 1 << 16
 
 
 cdef inline void copy_rows(const Rows* rows, char* out, const char* source, const int64_t* offsets, Py_ssize_t n,
@@ -233,7 +235,8 @@ cdef inline bint is_in_update_order(const Rows* rows, Py_ssize_t n_tuples) noexc
     cdef const Job* job = rows.job
     if job.step.reduction == ASSIGN or job.conversion.pair or n_tuples * job.row_bytes <= job.out_bytes:
         return False
-    return job.n_threads == 1 or not SHORTEST_ORDERED <= job.row_bytes <= LONGEST_ORDERED
+    return (job.n_threads == 1 or job.out_bytes < SMALLEST_ORDERED
+            or not SHORTEST_ORDERED <= job.row_bytes <= LONGEST_ORDERED)
 
 
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:

@@ -313,3 +313,23 @@ def test_neighbouring_destinations_are_shared_in_ranges(way):
             assert_same_bits(gs.scatter(data, indices, some, **options), expected)
         is_shared = way not in ("random", "small") and (dtype != "u1" or 3 * rows >= 1 << 17)
         assert (scatter.last_strategy() == ScatterStrategy.RANGES) == is_shared
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8"])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "mean"])
+def test_many_updates_of_each_row(reduction, include_self, dtype):
+    """Threads group them by row if the result is not small; one thread applies them in their order."""
+    rng = np.random.default_rng(0)
+    data, updates = (rng.integers(-9, 9, (n, 48)).astype(dtype) / np.dtype(dtype).type(2) for n in (500, 4000))
+    data, updates = data.astype(dtype), updates.astype(dtype)
+    indices = rng.integers(-1, 480, len(updates)) % 500
+    options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
+    results = []
+    for n_threads in (1, 2, 5):
+        with kernels.forced(n_threads, scatter="rows"), np.errstate(all="ignore"):
+            results.append(gs.scatter(data, indices, updates, **options))
+        assert scatter.last_strategy() == ScatterStrategy.ROWS
+    expected = gs.scatter_nd(data, indices[:, None], updates[::-1][::-1], **options)
+    for result in results:
+        assert_same_bits(result, expected)

@@ -75,6 +75,8 @@ def gather_on(
         raise
     try:
         return backend.gather(data, indices, plan, fill_value, out)
+    except IndexError as error:
+        raise errors.ignored_fill_value(error, mode, fill_value) from None
     except _RAISED as error:
         _raise_if_too_large(error, plan, data, "", plan.shape)
         raise

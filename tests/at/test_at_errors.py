@@ -1,8 +1,13 @@
 """Error messages of `at`: invalid indices, indices out of bounds, and updates that do not fit."""
 
+import copy
+import pickle
+from functools import partial
+
 import gatherscatter as gs
 import numpy as np
 import pytest
+from gatherscatter.indexing import absent
 
 X = np.zeros((4, 5))
 
@@ -123,6 +128,73 @@ def test_options(index):
         call.get(wrap_negative_indices=1)
     with pytest.raises(TypeError, match=r"at: fill_value=0.5 cannot be held"):
         gs.at(X.astype(int))[index].get(mode="fill", fill_value=0.5)
+
+
+INDEXED = gs.at(X)[[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (
+            lambda: INDEXED.shape,
+            AttributeError,
+            "has no attribute 'shape'; call .get() to pick the elements, then .shape",
+        ),
+        (
+            lambda: INDEXED.sum(),
+            AttributeError,
+            "call .get() to pick the elements, then .sum; to update x call .add(updates)",
+        ),
+        (lambda: INDEXED.mul(2), AttributeError, "has no attribute 'mul'; did you mean .multiply(updates)?"),
+        (lambda: INDEXED.maximum(2), AttributeError, "has no attribute 'maximum'; did you mean .max(updates)?"),
+        (lambda: INDEXED.min_(2), AttributeError, "has no attribute 'min_'; did you mean .min(updates)?"),
+        (lambda: INDEXED.divide(2), AttributeError, "has no attribute 'divide'; call .multiply(1 / updates)"),
+        (lambda: np.asarray(INDEXED), TypeError, "is not an array; call .get() to pick the elements"),
+        (lambda: np.zeros(2) + INDEXED, TypeError, "is not an array; call .get() to pick the elements"),
+        (
+            lambda: gs.gather(INDEXED, [0]),
+            TypeError,
+            "data is a gatherscatter.At, which is not an array; pass data.get()",
+        ),
+        (lambda: gs.at(X).add(1), AttributeError, "has no attribute 'add'; call gs.at(x)[index].add(...)"),
+        (lambda: gs.at(X).shape, AttributeError, "has no attribute 'shape'; pass an index first: gs.at(x)[index]"),
+        (
+            lambda: gs.at(X).__setitem__(0, 1),
+            TypeError,
+            "cannot be assigned to; call gs.at(x)[index].set(updates, out=x)",
+        ),
+    ],
+)
+def test_use_as_an_array_and_other_names_of_methods(use, error, message):
+    with pytest.raises(error) as info:
+        use()
+    assert str(info.value).endswith(message)
+
+
+@pytest.mark.parametrize("one", [INDEXED, gs.at(X)])
+def test_names_with_a_hint_are_no_attributes(one):
+    assert not hasattr(one, "shape")
+    assert not hasattr(one, "mul")
+    assert "shape" not in dir(one)
+    assert repr(copy.copy(one)) == repr(pickle.loads(pickle.dumps(one))) == repr(one)
+    assert {name for name in dir(INDEXED) if name[0] != "_"} == set(absent.METHODS)
+
+
+def test_a_fill_value_that_the_mode_ignores():
+    note = "fill_value has an effect only with mode='fill'"
+    for call in (gs.at(X)[[9]].get, gs.at(X)[[0], [9]].get, partial(gs.gather, X, [9])):
+        with pytest.raises(IndexError) as info:
+            call(fill_value=-1)
+        assert str(info.value).count(note) == 1
+        with pytest.raises(IndexError) as info:
+            call(fill_value=0)  # the default
+        assert note not in str(info.value)
+
+
+def test_values_that_a_bool_cannot_hold():
+    with pytest.raises(TypeError, match=r"updates=1 cannot be held by x's dtype bool unchanged; pass True or False$"):
+        gs.at(X > 0)[0].set(1)
 
 
 def test_masked_arrays_are_refused():

@@ -32,6 +32,7 @@ from gatherscatter.errors.arguments import (
 from gatherscatter.errors.options import (
     accumulate_dtype,
     foreign_mode,
+    ignored_fill_value,
     no_sum,
     not_bool,
     not_integer,
@@ -76,6 +77,7 @@ __all__ = [
     "devices_differ",
     "empty_axis",
     "foreign_mode",
+    "ignored_fill_value",
     "index_arrays",
     "index_dtype",
     "index_values",

@@ -114,6 +114,8 @@ def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
         fix = f"call gatherscatter.tensorflow, or pass {argument}.numpy()"
     elif isinstance(value, type):
         fix = "pass an array, not its class"
+    elif name == "gatherscatter.At":
+        fix = f"pass {argument}.get()"
     elif hasattr(value, "to_dask_array"):
         fix = f"pass {argument}.to_dask_array(lengths=True)"
     elif hasattr(value, "to_numpy"):  # pandas, xarray, Polars
@@ -207,7 +209,7 @@ def not_readable(op: Operator, argument: str, value: object) -> TypeError:
 def value_dtype(op: Operator, argument: str, value: object, dtype: object) -> TypeError:
     return TypeError(
         f"{op.name}: {op.argument(argument)}={shown(value)} cannot be held by {op.data}'s dtype {dtype} unchanged; "
-        "pass a value of that dtype"
+        f"pass {'True or False' if kind_of(dtype) == 'bool' else 'a value of that dtype'}"
     )
 
 

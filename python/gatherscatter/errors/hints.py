@@ -169,3 +169,35 @@ def _option(op: Operator, accepted: Sequence[str], value: object) -> tuple[str, 
     except TypeError:
         return None
     return ("batch_dims" if op.kind == ND else "axis"), whole
+
+
+# Methods of JAX's ``x.at[i]`` that `At` lacks, with the call that computes the same for indices without duplicates.
+UPDATES: Final = {
+    "div": ".multiply(1 / updates)",
+    "divide": ".multiply(1 / updates)",
+    "apply": ".set(f(gs.at(x)[index].get()))",
+    "pow": ".set(gs.at(x)[index].get() ** updates)",
+    "power": ".set(gs.at(x)[index].get() ** updates)",
+}
+
+
+def no_attribute(name: str, methods: Sequence[str], array: type, *, is_indexed: bool) -> AttributeError:
+    """The error for an attribute that `at` or `At` lacks. methods: of `At`. array: NumPy's class of arrays."""
+    if not is_indexed:
+        fix = f"call gs.at(x)[index].{name}(...)" if name in methods else "pass an index first: gs.at(x)[index]"
+        return AttributeError(f"at: gs.at(x) has no attribute {name!r}; {fix}")
+    meant = nearest(name, methods)
+    fixes = [f"call .get() to pick the elements, then .{name}"] if hasattr(array, name) else []
+    if name in UPDATES:
+        fixes = [f"call {UPDATES[name]}"]
+    elif meant:
+        fixes.append(f"to update x call .{meant}(updates)" if fixes else f"did you mean .{meant}(updates)?")
+    return AttributeError(f"at: gs.at(x)[index] has no attribute {name!r}; {'; '.join(fixes)}")
+
+
+def no_assignment() -> TypeError:
+    return TypeError("at: gs.at(x)[index] cannot be assigned to; call gs.at(x)[index].set(updates, out=x)")
+
+
+def not_an_array_yet() -> TypeError:
+    return TypeError("at: gs.at(x)[index] is not an array; call .get() to pick the elements")

@@ -18,6 +18,14 @@ def foreign_mode(op: Operator, mode: str, instead: str) -> ValueError:
     return ValueError(f"{op.name}: mode={mode!r} is for {family} only; use mode={instead!r}")
 
 
+def ignored_fill_value(error: IndexError, mode: str, value: object) -> IndexError:
+    """The error of a gather, which mentions a fill_value that the mode ignores. 0 is the default of fill_value."""
+    note = "; fill_value has an effect only with mode='fill'"
+    if mode == "fill" or (type(value) is int and value == 0) or str(error).endswith(note):
+        return error
+    return IndexError(f"{error}{note}")
+
+
 def not_integer(op: Operator, argument: str, value: object) -> TypeError:
     fix = "pass an int"
     if (isinstance(value, float) and value.is_integer()) or (isinstance(value, str) and value.isdecimal()):

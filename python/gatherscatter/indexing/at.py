@@ -13,7 +13,7 @@ from numpy import ndarray
 from gatherscatter import dispatch, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
-from gatherscatter.indexing import calls
+from gatherscatter.indexing import absent, calls
 from gatherscatter.indexing.calls import GET, SCATTER
 from gatherscatter.indexing.grammar import adjacent
 from gatherscatter.operators import AXIS
@@ -21,7 +21,7 @@ from gatherscatter.operators import AXIS
 __all__ = ["At", "at"]
 
 
-class at:
+class at(absent.FromAt):
     """Gather from `x`, or scatter into a copy of `x`, with any index that NumPy accepts.
 
     ``at(x)[index]`` returns an object with the methods `get`, `set`, `add`, `subtract`, `multiply`, `min`, `max` and
@@ -86,7 +86,7 @@ class at:
         return "gatherscatter.at(...)"
 
 
-class At:
+class At(absent.FromIndexed):
     """The part of an array that an index selects: ``at(x)[index]``.
 
     Each method is equivalent to a loop over the positions ``t`` of ``x[index]`` in row-major order. With

@@ -1,7 +1,7 @@
 """Types of `at`: the array that it is called on determines the type of every result."""
 
 from types import EllipsisType
-from typing import Any, Generic, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Never, SupportsIndex, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -23,9 +23,11 @@ class at(Generic[_X]):
     @overload
     def __init__(self: at[ArrayT], x: ArrayT) -> None: ...
     def __getitem__(self, index: _Item | tuple[_Item, ...]) -> At[_X]: ...
+    def __setitem__(self, index: Never, updates: Never) -> None: ...  # always an error
 
 class At(Generic[_X]):
     def __init__(self, x: _X, index: Any) -> None: ...
+    def __array__(self, dtype: Never = ..., copy: Never = ...) -> object: ...  # always an error, hence no array
     def get(
         self,
         *,

@@ -16,6 +16,7 @@ import numpy as np
 from gatherscatter import core, dispatch, reductions, values
 from gatherscatter import plan as plans
 from gatherscatter.backends.base import Backend, fits
+from gatherscatter.errors import ignored_fill_value
 from gatherscatter.errors import indexing as messages
 from gatherscatter.indexing import grammar, views
 from gatherscatter.indexing.grammar import Parsed
@@ -241,7 +242,7 @@ def _gather(call: Call, mode: str, fill_value: Any, out: Any) -> Any:
     try:
         return core.gather_on(call.backend, op, call.data, indices, axis, 0, mode, fill_value, out, common=call.common)
     except IndexError as error:
-        raise _explained(call, mode, error) from None
+        raise ignored_fill_value(_explained(call, mode, error), mode, fill_value) from None
 
 
 def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:

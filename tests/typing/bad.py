@@ -99,7 +99,7 @@ def options(f8: F8, i8: I8, t: torch.Tensor, mode: str) -> None:
     gs.gather_elements(f8, i8, batch_dims=1)  # type: ignore[call-overload]
     gs.scatter(f8, i8)  # type: ignore[call-overload]
     gs.at(f8)[1.5].get()  # type: ignore[index]
-    gs.at(f8)[0] = 1.0  # type: ignore[assignment]
+    gs.at(f8)[0] = 1.0  # type: ignore[index, assignment]
     gs.at(f8)[i8].get(mode="drop")  # type: ignore[arg-type]
     gs.at(f8)[i8].set(0.0, mode="fill")  # type: ignore[arg-type]
     gs.at(f8)[i8].set(0.0, accumulate_dtype="float64")  # type: ignore[call-arg]

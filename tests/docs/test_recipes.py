@@ -119,10 +119,15 @@ def test_words_that_people_search_for(words):
 
 def test_ratios_are_those_of_the_table():
     stated = {
-        title: re.search(r"^- \*\*Speed:\*\* ([\d.]+) times as fast", text, re.M) for title, text in SECTIONS.items()
+        title: re.search(r"^- \*\*Speed:\*\* (?:([\d.]+) times )?as fast", text, re.M)
+        for title, text in SECTIONS.items()
     }
+    # A ratio near 1 is within the noise of the times: "as fast as".
     assert {title: found[1] for title, found in stated.items() if found} == {
-        title: ratio for title in SECTIONS for row, ratio in TIMES.items() if title.startswith(row)
+        title: None if abs(float(ratio) - 1) < 0.15 else ratio
+        for title in SECTIONS
+        for row, ratio in TIMES.items()
+        if title.startswith(row)
     }
     assert len(TIMES) > 12
 

@@ -9,7 +9,8 @@ same library::
     gs.gather_nd(data, indices)
     gs.scatter_nd(data, indices, updates, reduction="add")
 
-``gs.at(x)[index]`` gathers and scatters with any NumPy index. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow``
+``gs.at(x)[index]`` gathers and scatters with any NumPy index. ``gs.prepare`` checks and orders indices once, for many
+gathers and scatters. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow``
 provide the operators with the names and versions of those systems.
 
 ``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.use_deterministic_algorithms`` makes float sums on
@@ -24,10 +25,12 @@ from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_
 from gatherscatter.gathers import gather, gather_elements, gather_nd
 from gatherscatter.indexing import at
 from gatherscatter.memory import empty_cache, get_cache_limit, set_cache_limit
+from gatherscatter.prepared import Prepared, prepare
 from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
 from gatherscatter.threads import get_num_threads, set_num_threads
 
 __all__ = [
+    "Prepared",
     "__version__",
     "are_deterministic_algorithms_enabled",
     "at",
@@ -39,6 +42,7 @@ __all__ = [
     "get_num_threads",
     "onnx",
     "openvino",
+    "prepare",
     "scatter",
     "scatter_elements",
     "scatter_nd",

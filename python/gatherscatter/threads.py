@@ -5,6 +5,7 @@ import threading
 import warnings
 
 from gatherscatter._kernels import gather as _gather
+from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import threads as _kernel
 from gatherscatter._typing import IntLike
@@ -72,7 +73,7 @@ def set_num_threads(n: IntLike | None) -> None:
         )
     else:
         limit = n or 0
-        for kernel in (_gather, _scatter, _kernel):  # OpenMP's choice may be lowered later
+        for kernel in (_gather, _scatter, _orders, _kernel):  # OpenMP's choice may be lowered later
             kernel.limit_is_set()
 
 
@@ -98,7 +99,7 @@ def get_num_threads() -> int:
 
 
 def _main_thread_is(ident: int | None) -> None:
-    for kernel in (_gather, _scatter):
+    for kernel in (_gather, _scatter, _orders):
         kernel.main_thread_is(ident or 0)
 
 

@@ -66,13 +66,15 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     """Describe the job for ROWS. False: it would be slower; with forced: it is impossible."""
     cdef const Row* row = &job.step.row
     cdef int d
-    if job.data == NULL or job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped:
+    if job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped:
+        return False
+    if job.data == NULL and (job.order == NULL or job.conversion.pair):
         return False
     # A small result is worth it if the updates are large: several threads read them sooner than one.
     if not forced and (job.row_bytes < MIN_ROW or (job.out_bytes < MIN_ROWS_BYTES and (
             job.n_threads == 1 or job.walk.n < MIN_ROWS_BYTES // job.row_bytes))):
         return False
-    if job.conversion.pair and job.walk.n > updates_of_a_round(job):
+    if job.conversion.pair and job.order == NULL and job.walk.n > updates_of_a_round(job):
         return False
     if job.step.reduction == ASSIGN:
         if row.n_inner != 1 or row.item_bytes != job.row_bytes:
@@ -92,7 +94,7 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     for d in range(job.walk.n_dims):
         rows.walk.stride[d][DATA] //= job.row_bytes
     rows.update_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
-    rows.streams = job.streams and job.row_bytes >= STREAM_ROW
+    rows.streams = job.streams and job.data != NULL and job.row_bytes >= STREAM_ROW
     return True
 
 

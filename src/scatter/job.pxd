@@ -19,6 +19,7 @@ from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport Conversion
 from scatter.marks cimport SINK_BYTES, Marks, count_block, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
+from scatter.order cimport Order
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -57,6 +58,7 @@ cdef struct Job:
     Py_ssize_t out_bytes        # of a contiguous result
     Py_ssize_t row_bytes        # of a row of a contiguous result; 0 if rows are empty
     Py_ssize_t n_rows           # of the result
+    const Order* order          # of prepared indices; NULL: none
     bint checks_first           # the caller's array must stay as it is if the call fails
     Interrupts* interrupts
     Py_ssize_t block            # tuples of a block

@@ -4,6 +4,7 @@
 #     resolve_row_ids, order_updates    group them
 #     write_rows                        each row is written from data and its updates
 #                                       (with accumulate_dtype, by write_widened: wide_rows.pxd)
+# For prepared indices the updates are grouped already (orders.pyx), and the result may hold data from the beginning.
 # If the updates are larger than the result, write_owned may replace write_rows: each thread applies the updates of its
 # rows in update order, so that updates are read sequentially.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
@@ -26,6 +27,7 @@ from scatter.grouping cimport (
 )
 from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, divide_steps
 from scatter.marks cimport Marks, allocate_marks, count_of, free_marks, note_firsts
+from scatter.order cimport Order
 from scatter.wide_rows cimport write_widened
 
 cdef enum:
@@ -48,6 +50,15 @@ cdef inline void copy_rows(const Rows* rows, char* out, const char* source, cons
             memcpy(out + i * size, source + offsets[i], size)
 
 
+cdef inline uint32_t last_update(const Rows* rows, Py_ssize_t row) noexcept nogil:
+    """The number of the last update of a row, counted from 1; 0: none."""
+    cdef uint32_t begin
+    if rows.job.order == NULL:
+        return rows.end[row]
+    begin = rows.end[row - 1] if row else 0
+    return rows.order[rows.end[row] - 1] + 1 if rows.end[row] > begin else 0
+
+
 cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
     """Write rows, each from its last update or from data."""
     cdef const Job* job = rows.job
@@ -55,10 +66,12 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef const char* updates = job.updates + rows.start * rows.update_step
     cdef int64_t shift = <int64_t>(<size_t>updates - <size_t>job.data)
     cdef Py_ssize_t n, i
+    cdef uint32_t last
     if not rows.fresh:
         for i in range(row, stop):
-            if rows.end[i]:
-                memcpy(job.out + i * job.row_bytes, updates + (rows.end[i] - 1) * rows.update_step, job.row_bytes)
+            last = last_update(rows, i)
+            if last:
+                memcpy(job.out + i * job.row_bytes, updates + (last - 1) * rows.update_step, job.row_bytes)
         return
     cdef Py_ssize_t most = block_of(job.row_bytes, BLOCK)
     while row < stop:
@@ -67,8 +80,9 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
             return
         for i in range(n):
             offsets[i] = (row + i) * job.row_bytes
-            if rows.end[row + i]:
-                offsets[i] = shift + <int64_t>(rows.end[row + i] - 1) * rows.update_step
+            last = last_update(rows, row + i)
+            if last:
+                offsets[i] = shift + <int64_t>(last - 1) * rows.update_step
         copy_rows(rows, job.out + row * job.row_bytes, job.data, offsets, n, job.row_bytes)
         row += n
 
@@ -233,55 +247,71 @@ cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
 
 cdef inline bint is_in_update_order(const Rows* rows, Py_ssize_t n_tuples) noexcept nogil:
     cdef const Job* job = rows.job
-    if job.step.reduction == ASSIGN or job.conversion.pair or n_tuples * job.row_bytes <= job.out_bytes:
+    if job.step.reduction == ASSIGN or job.conversion.pair or job.order != NULL:
+        return False
+    if n_tuples * job.row_bytes <= job.out_bytes:
         return False
     return (job.n_threads == 1 or job.out_bytes < SMALLEST_ORDERED
             or not SHORTEST_ORDERED <= job.row_bytes <= LONGEST_ORDERED)
 
 
+cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
+    """Group the updates of a round. Returns OK or the position of the first bad index."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef Py_ssize_t chunk
+    for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+        resolve_row_ids(rows, chunk, &status[chunk])
+    if first_error(status, rows.n_chunks) != OK:
+        return first_error(status, rows.n_chunks)
+    if rows.counts != NULL:
+        add_counts(rows)
+        for chunk in prange(rows.n_chunks if not rows.in_update_order else 0, num_threads=n_threads,
+                            schedule="static", nogil=True):
+            order_chunk(rows, chunk)
+    else:
+        for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+            order_updates(rows, chunk)
+    return OK
+
+
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     """False: there is no scratch memory, and nothing was written."""
-    cdef Py_ssize_t status[MAX_TASKS]
     cdef int n_threads = rows.job.n_threads, n_writers
+    cdef const Order* order = rows.job.order
     cdef Py_ssize_t n_tuples = rows.walk.n
-    cdef Py_ssize_t per_round = min(n_tuples, updates_of_a_round(rows.job))
-    cdef Py_ssize_t chunk, task
-    cdef cnp.ndarray lists = allocate_scratch(rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job))
+    cdef Py_ssize_t per_round = n_tuples if order != NULL else min(n_tuples, updates_of_a_round(rows.job))
+    cdef Py_ssize_t task
+    cdef cnp.ndarray lists = None
+    if order == NULL:
+        lists = allocate_scratch(rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job))
     rows.marks = rows.job.marks
-    if lists is None or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
+    if (order == NULL and lists is None) or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
         return False
-    rows.end = <uint32_t*>cnp.PyArray_DATA(lists)
-    rows.row = <int32_t*>(rows.end + rows.n_rows)
-    rows.order = <uint32_t*>(rows.row + per_round)
+    if order != NULL:
+        rows.end = <uint32_t*>order.end
+        rows.order = <uint32_t*>order.updates
+    else:
+        rows.end = <uint32_t*>cnp.PyArray_DATA(lists)
+        rows.row = <int32_t*>(rows.end + rows.n_rows)
+        rows.order = <uint32_t*>(rows.row + per_round)
     rows.counts = NULL
     rows.n_chunks = n_threads
     rows.in_update_order = is_in_update_order(rows, n_tuples)
     rows.n_tasks = min(rows.n_rows, <Py_ssize_t>min(n_threads if rows.in_update_order else 16 * n_threads,
                                                     <int>MAX_TASKS))
     n_writers = <int>min(<Py_ssize_t>n_threads, rows.n_tasks)
-    if counts_chunks(rows, per_round):
+    if order == NULL and counts_chunks(rows, per_round):
         rows.counts = <uint32_t*>malloc((rows.n_rows + 1) * n_threads * sizeof(uint32_t))
-    rows.fresh = True
+    rows.fresh = rows.job.data != NULL
     rows.start = 0
     if rows.job.checks_first and per_round < n_tuples:  # else the first pass checks all tuples
         bad[0] = check_tuples(rows.job)
     while bad[0] == OK and rows.start < n_tuples:
         rows.n = min(per_round, n_tuples - rows.start)
         rows.is_last = rows.start + rows.n == n_tuples
-        for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
-            resolve_row_ids(rows, chunk, &status[chunk])
-        bad[0] = first_error(status, rows.n_chunks)
-        if bad[0] != OK:
-            break
-        if rows.counts != NULL:
-            add_counts(rows)
-            for chunk in prange(rows.n_chunks if not rows.in_update_order else 0, num_threads=n_threads,
-                                schedule="static", nogil=True):
-                order_chunk(rows, chunk)
-        else:
-            for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
-                order_updates(rows, chunk)
-        if rows.fresh:
+        if order == NULL:
+            bad[0] = group_updates(rows, n_threads)
+        if bad[0] == OK and rows.start == 0:
             bad[0] = begin_writing(rows.job, False)
         if bad[0] != OK or rows.job.interrupts.stopped:
             break

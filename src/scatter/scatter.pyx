@@ -45,7 +45,7 @@ cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, BOOL, INCONSISTENT, MUL, NO_MEMORY, NONE, OK, UINT64, Kind, Mode, ReductionCode, TypeCode,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, INCONSISTENT, MUL, NO_MEMORY, NONE, OK, UINT64, Kind, Mode, ReductionCode, TypeCode,
 )
 from common.describe cimport describe, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
@@ -72,17 +72,22 @@ from scatter.job cimport (
     row_items,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, describe_marks, free_marks
+from scatter.order cimport Order, describe_order
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.ranges cimport run_ranges
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
-from scatter.strategy cimport MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, worth_of
+from scatter.strategy cimport (
+    MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, is_for_order, worth_of,
+)
 from scatter.tiles cimport Partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport describe_units, run_units
 from scatter.wide cimport run_windows
 from scatter.widen cimport wide_row_bytes
 from scatter.windows cimport Wide, choose_cut, describe_accumulators, describe_wide
+
+from gatherscatter._kernels.orders import known as known_orders
 
 cnp.import_array()
 
@@ -95,6 +100,7 @@ cdef enum:
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
+cdef dict orders = known_orders
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
 cdef int last = AUTO
@@ -223,6 +229,8 @@ cdef bint is_for_wide_rows(Job* job, Rows* rows) noexcept:
     """Whether a scatter with accumulate_dtype is for ROWS."""
     if forced_strategy != AUTO:
         return forced_strategy == ROWS and describe_rows(rows, job, True)
+    if is_for_order(job):
+        return describe_rows(rows, job, True)
     return (job.n_threads > 1 or job.row_bytes > CACHE_LINE) and describe_rows(rows, job, False)
 
 
@@ -289,6 +297,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef Wide wide
     cdef Interrupts interrupts
     cdef Descriptions descriptions
+    cdef Order order
+    cdef object memory = orders.get(<size_t>cnp.PyArray_DATA(indices)) if orders and kind == AXIS else None
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status
     cdef double work_ns
@@ -333,6 +343,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.n_rows = job.out_bytes // job.row_bytes if job.row_bytes else 0
     if not job.is_contiguous:
         job.row_bytes = 0
+    job.order = &order if describe_order(memory, job.n_rows, job.walk.n, &order) else NULL
     job.include_self = include_self or job.step.reduction == ASSIGN
     job.divides = job.reduction.divides and job.step.reduction != ASSIGN
     describe_marks(&job.marks, not job.include_self, job.divides, job.walk.n, job.row_bytes)

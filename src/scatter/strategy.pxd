@@ -85,6 +85,12 @@ cdef inline bint can_mark_rows(const Job* job, int forced) noexcept nogil:
             or (job.data != NULL and job.row_bytes >= CACHE_LINE))
 
 
+cdef inline bint is_for_order(const Job* job) noexcept nogil:
+    """Whether the order of prepared indices saves time. ROWS visits every row, and so needs enough updates in place."""
+    return job.order != NULL and job.row_bytes >= CACHE_LINE and (
+        job.data != NULL or job.walk.n >= job.n_rows // ROWS_PER_UPDATE)
+
+
 cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
     """The bytes of destinations from which PARTITION is faster.
 
@@ -104,6 +110,8 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return SERIAL
     if forced != AUTO and can_run(job, forced, descriptions):
         return <ScatterStrategy>forced
+    if forced == AUTO and is_for_order(job) and describe_rows(&descriptions.rows, job, True):
+        return ROWS
     if (descriptions.units.n_units >= n_tasks_for(job.n_threads)
             and (job.n_threads > 1 or n_tuples >= MIN_PARTITION)):
         return UNITS

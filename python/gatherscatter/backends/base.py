@@ -191,6 +191,13 @@ class Backend:
         except (KeyError, TypeError, ValueError, RuntimeError):  # not a number; traced
             return None
 
+    def uses_orders(self, data: Any, scatters: bool) -> bool:
+        """Whether a scatter into data is run by the compiled kernels, which use the order of prepared indices.
+
+        scatters: False for a gather, whose gradient is such a scatter.
+        """
+        return False
+
     # For `at`
 
     def is_unknown(self, array: Any) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gatherscatter import errors, threads
 from gatherscatter._kernels import gather as _gather
+from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterStrategy, Status, TypeCode
 from gatherscatter.plan import Plan, Shape, explain, unravel
@@ -141,8 +142,10 @@ def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -
     """
     _gather.force(GatherStrategy[gather.upper()], n_threads)
     _scatter.force(ScatterStrategy[scatter.upper()], n_threads)
+    _orders.force(n_threads)
     try:
         yield
     finally:
         _gather.force(GatherStrategy.AUTO, 0)
         _scatter.force(ScatterStrategy.AUTO, 0)
+        _orders.force(0)

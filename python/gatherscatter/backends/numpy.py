@@ -110,6 +110,9 @@ class NumPyBackend(Backend):
         _scatter(target, None if in_place else data, indices, updates, plan, checks_first=True)
         return out
 
+    def uses_orders(self, data: Any, scatters: bool) -> bool:
+        return scatters
+
     def takes_arrays(self, *arrays: Any) -> bool:
         return True
 

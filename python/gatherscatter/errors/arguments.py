@@ -201,6 +201,12 @@ def not_scalar(op: Operator, argument: str, shape: Sequence[int]) -> ValueError:
     return ValueError(f"{op.name}: {argument} has shape {tuple(shape)}; pass a scalar")
 
 
+def unknown_indices(op: Operator, kind: str) -> TypeError:
+    """Indices to be prepared that cannot be read now. kind: the word for such arrays."""
+    what = f"{op.indices} is {a(f'{kind} array')}, whose elements are unknown at the call"
+    return TypeError(f"{op.name}: {what}; pass one whose elements are known, or call {op.name} itself")
+
+
 def not_readable(op: Operator, argument: str, value: object) -> TypeError:
     argument = op.argument(argument)
     return TypeError(f"{op.name}: {argument}={shown(value)} has no value at the call; pass a Python number")

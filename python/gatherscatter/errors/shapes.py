@@ -46,6 +46,23 @@ def many_axes(op: Operator, argument: str, n: int, most: int) -> ValueError:
     return ValueError(f"{op.name}: {what} has {n} axes, but at most {most} are possible; pass {name} with fewer axes")
 
 
+def not_sizes(op: Operator, shape: object) -> Exception:
+    """For a shape that is no tuple of integers, or that has a negative one."""
+    kind = ValueError if isinstance(shape, (tuple, list)) and all(isinstance(n, int) for n in shape) else TypeError
+    return kind(f"{op.name}: shape={shown(shape)} is not a tuple of sizes; pass data.shape")
+
+
+def prepared_shape(
+    op: Operator, found: Sequence[object], leading: Sequence[int], shape: Sequence[int], *, exact: bool
+) -> ValueError:
+    """leading: the sizes that data must have too. exact: data has no other axes."""
+    rule = f"{op.data} whose shape {'is' if exact else 'begins with'} {tuple(leading)}"
+    return ValueError(
+        f"{op.name}: {op.data} has shape {tuple(found)}, but the indices were prepared for shape {tuple(shape)}; "
+        f"pass {rule}, or call prepare for this shape"
+    )
+
+
 def shape_rule(op: Operator, rule: str) -> ValueError:
     return ValueError(f"{op.name}: {rule}")
 

@@ -7,6 +7,7 @@ keep them, and have gradients (``autograd.py``). This module checks the argument
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import array_api_compat.torch as xp
@@ -177,6 +178,13 @@ class TorchBackend(Backend):
         source, target, update, *arrays = _as_numpy(plan, data, out, (convert(plan, updates, data), *indices))
         result = NUMPY.scatter(source, tuple(arrays), update, plan, target)
         return memory.from_numpy(result, data.dtype) if out is None else _delivered(result, out)
+
+    def uses_orders(self, data: Any, scatters: bool) -> bool:
+        return bool(data.is_cpu) and not memory.is_watched() and (scatters or memory.needs_gradient(data))
+
+    def constants(self) -> AbstractContextManager[Any]:
+        """Outside inference mode, whose tensors no gradient can use later."""
+        return torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext()
 
     def writes_views(self, array: Any) -> bool:
         return not _overlaps_itself(array)

@@ -1,0 +1,17 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+known: dict[int, NDArray[np.uint32]]
+
+def group(
+    rows: NDArray[np.int32],
+    n_rows: int,
+    empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]],
+    n_threads: int,
+) -> int: ...
+def force(n_threads: int) -> None: ...
+def main_thread_is(ident: int) -> None: ...
+def limit_is_set() -> None: ...

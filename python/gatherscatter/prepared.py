@@ -1,0 +1,440 @@
+"""Prepared indices: checked, resolved and ordered once, for many gathers and scatters.
+
+``prepared.pyi`` has the overloads for type checkers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatherscatter import core, dispatch, errors, gathers, memory, scatters, threads
+from gatherscatter import plan as plans
+from gatherscatter._kernels.orders import group
+from gatherscatter._typing import IntLike
+from gatherscatter.backends import kernels
+from gatherscatter.backends.base import Backend
+from gatherscatter.errors.hints import MISSING, unexpected
+from gatherscatter.operators import (
+    AXIS,
+    ELEMENTS,
+    GATHER,
+    GATHER_ELEMENTS,
+    GATHER_ND,
+    ND,
+    SCATTER,
+    SCATTER_ELEMENTS,
+    SCATTER_ND,
+    Operator,
+)  # fmt: skip
+from gatherscatter.plan import Plan, Shape
+
+__all__ = ["Prepared", "prepare"]
+
+Array = NDArray[Any]
+
+
+class _Pair(NamedTuple):
+    """The gather and the scatter with the same indices."""
+
+    gather: Operator
+    scatter: Operator
+
+    def own(self, name: str) -> Operator:
+        return self.gather if self.gather.name == name else self.scatter
+
+
+_PAIRS = _Pair(GATHER, SCATTER), _Pair(GATHER_ND, SCATTER_ND), _Pair(GATHER_ELEMENTS, SCATTER_ELEMENTS)
+_OPERATORS = {op.name: pair for pair in _PAIRS for op in pair}
+
+# For messages about `operator` and `shape`.
+_PREPARE = Operator("prepare", AXIS, scatters=False)
+
+# Modes for indices that select nothing.
+_SKIPPING = ("fill", "drop")
+
+# The number of indices that are resolved at a time.
+_BLOCK = 1 << 18
+
+# An order is of use for rows of as many bytes and up to as many rows for each index.
+_SHORTEST_ROW = 64
+_MOST_ROWS_PER_INDEX = 8
+
+
+# The operators for resolved indices, among which a negative one is out of bounds.
+_RESOLVED = {
+    (op.name, kind): op.replace(kind=kind, wrap_negative_indices=False, strict=None)
+    for pair in _PAIRS
+    for op in pair
+    for kind in (ND, AXIS, ELEMENTS)
+}
+
+
+def prepare(
+    operator: str,
+    shape: Any,
+    indices: Any,
+    *,
+    axis: IntLike | None = None,
+    batch_dims: IntLike | None = None,
+    mode: str = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+) -> Prepared:
+    """Check, resolve and order indices once, for gathers and scatters that use them many times.
+
+    Examples are the edges of a graph, whose messages are gathered and summed in each layer and epoch, and the pixels
+    of a camera's distortion map, which are the same in each frame.
+
+    Parameters
+    ----------
+    operator : {"gather", "scatter", "gather_nd", "scatter_nd", "gather_elements", "scatter_elements"}
+        The function whose indices these are. A gather and its scatter have the same indices; the result has methods for
+        both.
+    shape : tuple of ints
+        The shape of `data`. The axes after those that the indices index may differ from call to call, in size and in
+        number; for ``*_elements`` there are none.
+    indices : array of integers
+        As for the function. They are copied.
+    axis, batch_dims : int, optional
+        As for the function; 0 by default.
+    mode : str, default "raise"
+        As for the function. ``"fill"`` of a gather and ``"drop"`` of a scatter mean the same here.
+    wrap_negative_indices : bool, default True
+        As for the function.
+
+    Returns
+    -------
+    Prepared
+        An object with the methods `~Prepared.gather` and `~Prepared.scatter`. It is immutable and can be pickled.
+
+    Raises
+    ------
+    IndexError, TypeError, ValueError
+        The errors that the function raises for these options and indices.
+
+    See Also
+    --------
+    gather, gather_nd, gather_elements : Gathers that use their indices once.
+    scatter, scatter_nd, scatter_elements : Scatters that use their indices once.
+
+    Notes
+    -----
+    The indices become the numbers of the slices that they select, in 4 bytes each (8 if an axis, or all indexed axes of
+    ``*_nd`` together, have 2**31 elements or more). So ``gather_nd`` with pairs of int64 reads a quarter of the bytes.
+
+    The first scatter along axis 0 with slices of 64 bytes or more also groups the updates by slice, which takes 4 bytes
+    for each index and for each slice. Later scatters start from there. NumPy arrays and CPU tensors of PyTorch use this
+    order, and so do their gradients; the other libraries use the numbers only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> edges = gs.prepare("scatter", shape=(3, 2), indices=[0, 2, 0])
+    >>> edges.scatter(np.zeros((3, 2)), np.ones((3, 2)), reduction="add")
+    array([[2., 2.],
+           [0., 0.],
+           [1., 1.]])
+    >>> edges.gather(np.array([[1, 2], [3, 4], [5, 6]]))
+    array([[1, 2],
+           [5, 6],
+           [1, 2]])
+    >>> edges.counts
+    array([2, 0, 1])
+    """
+    name = plans.word(_PREPARE, "operator", operator, tuple(_OPERATORS))
+    op = _OPERATORS[name].own(name)
+    given = {"axis": axis, "batch_dims": batch_dims}
+    lacks = {ND: "axis", ELEMENTS: "batch_dims"}.get(op.kind, "")
+    if given.get(lacks) is not None:
+        function = getattr(scatters if op.scatters else gathers, name)
+        raise unexpected(op, function, (shape, indices), MISSING, {lacks: given[lacks]})
+    first, batch = (0 if value is None else plans.integer(op, option, value) for option, value in given.items())
+    op = plans.without_negatives(op, wrap_negative_indices)
+    mode = plans.string(op, "mode", mode)
+    sizes = _shape(shape)
+    backend, (indices,) = dispatch.route(op, {"indices": indices})
+    array = None if backend.is_unknown(indices) else backend.as_numpy(indices)
+    if array is None:
+        raise errors.unknown_indices(op, backend.unknown_name)
+    dispatch.check_index_dtype(op, array, array)
+    plan = plans.gather(op, sizes, array.shape, first, batch, mode)
+    return Prepared(_resolved(plan, array), plan)
+
+
+class Prepared:
+    """Indices that `prepare` has checked, resolved and copied.
+
+    The methods have the meaning, the bits and the errors of the function that `prepare` was called for, and of the
+    gather or scatter with the same indices. Their results belong to the library of `data`, and have gradients.
+
+    See Also
+    --------
+    prepare : The function that makes it.
+    """
+
+    __slots__ = ("__weakref__", "_converted", "_counts", "_indices", "_order_bytes", "_plan")
+
+    def __init__(self, indices: Array, plan: Plan) -> None:
+        self._indices = indices
+        self._plan = plan
+        self._converted: dict[Any, Any] = {}  # indices of other libraries, and tuples
+        self._counts: Array | None = None
+        self._order_bytes = 0
+
+    def __repr__(self) -> str:
+        plan = self._plan
+        axis = "" if plan.kind == ND else f", axis={plan.axis}"
+        batch = f", batch_dims={plan.batch_dims}" if plan.batch_dims else ""
+        what = f"{plan.operator.name!r}, shape={plan.data}{axis}{batch}, mode={plan.mode!r}"
+        return f"<gatherscatter.Prepared: {what}; {self._indices.size} indices, {self.nbytes} bytes>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plan = self._plan
+        fields = plan.operator.name, plan.wrap_negative_indices, plan.data, plan.depth, plan.axis, plan.batch_dims
+        return _restored, (self._indices, *fields, plan.mode)
+
+    def __copy__(self) -> Prepared:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Prepared:
+        return self
+
+    @property
+    def operator(self) -> str:
+        """The name of the function whose indices these are."""
+        return self._plan.operator.name
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of data that `prepare` was called with."""
+        return self._plan.data
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory of the indices and, once it is made, of their order."""
+        arrays = [self._indices, *(array for array in self._converted.values() if isinstance(array, np.ndarray))]
+        return sum(array.nbytes for array in arrays) + self._order_bytes
+
+    @property
+    def counts(self) -> Array:
+        """How many indices select each slice: a NumPy array of int64, which is read-only.
+
+        Its shape is that of data without the axes of a slice.
+        """
+        if self._counts is None:
+            counts = self.scatter(np.zeros(self._plan.leading, np.int64), 1, reduction="add")
+            counts.flags.writeable = False
+            self._counts = counts
+        return self._counts
+
+    def gather(self, data: Any, *, fill_value: Any = 0, out: Any = None) -> Any:
+        """Gather from `data`.
+
+        Parameters
+        ----------
+        data : array or list
+            Of the shape that `prepare` was called with. The axes of a slice may differ, in size and in number.
+        fill_value : scalar, default 0
+            For indices that are out of bounds, with ``mode="fill"`` or ``"drop"``.
+        out : array, optional
+            As for the function.
+
+        Returns
+        -------
+        array
+            As of the function.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The errors of the function, except those for its indices, and an error for another shape of `data`.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("gather", (3,), [2, 0]).gather([1.5, 2.5, 3.5])
+        array([3.5, 1.5])
+        """
+        plan = self._plan
+        op = _OPERATORS[plan.operator.name].gather
+        backend, (data,) = core.arrays(op, data=data)
+        self._check_shape(op, data)
+        self._order(backend, data, scatters=False)
+        kind, (table,) = self._views(backend, data)
+        indices = self._as_indices(backend, op, kind, data)
+        mode = "fill" if plan.mode in _SKIPPING else "raise"
+        return core.gather_on(
+            backend, _RESOLVED[op.name, kind], table, indices, plan.axis, plan.batch_dims, mode, fill_value, out
+        )
+
+    def scatter(
+        self,
+        data: Any,
+        updates: Any,
+        *,
+        reduction: str = "none",
+        include_self: bool | np.bool = True,
+        accumulate_dtype: Any = None,
+        out: Any = None,
+    ) -> Any:
+        """Scatter `updates` into a copy of `data`.
+
+        Parameters
+        ----------
+        data : array or list
+            Of the shape that `prepare` was called with. The axes of a slice may differ, in size and in number.
+        updates : array or scalar
+            As for the function.
+        reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
+            As for the function.
+        include_self : bool, default True
+            As for the function.
+        accumulate_dtype : dtype or str, optional
+            As for the function.
+        out : array, optional
+            As for the function. Pass ``out=data`` to scatter in place.
+
+        Returns
+        -------
+        array
+            As of the function.
+
+        Raises
+        ------
+        TypeError, ValueError
+            The errors of the function, except those for its indices, and an error for another shape of `data`.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("scatter", (3,), [2, 0, 2]).scatter([0, 0, 0], [1, 2, 3], reduction="add")
+        array([2, 0, 4])
+        """
+        plan = self._plan
+        op = _OPERATORS[plan.operator.name].scatter
+        backend, (data, updates) = core.arrays(op, data=data, updates=updates)
+        self._check_shape(op, data)
+        self._order(backend, data, scatters=True)
+        if out is None:
+            kind, (table,) = self._views(backend, data)
+            target = None
+        else:
+            backend.check_out(plan._replace(operator=op), out, data, tuple(data.shape))
+            kind, (table, target) = self._views(backend, data, data if out is data else backend.plain(out))
+        result = core.scatter_on(
+            backend, _RESOLVED[op.name, kind], table, self._as_indices(backend, op, kind, data), updates, plan.axis,
+            plan.batch_dims, reduction, include_self, "drop" if plan.mode in _SKIPPING else "raise", accumulate_dtype,
+            target,
+        )  # fmt: skip
+        if out is not None:
+            return out
+        return result if kind == plan.kind else backend.namespace(data).reshape(result, tuple(data.shape))
+
+    def _check_shape(self, op: Operator, data: Any) -> None:
+        """The axes up to the last indexed one have to be those of the plan."""
+        leading, found = self._plan.leading, tuple(data.shape)
+        exact = self._plan.kind == ELEMENTS
+        if found[: None if exact else len(leading)] != leading:
+            raise errors.prepared_shape(op, found, leading, self._plan.data, exact=exact)
+
+    def _views(self, backend: Backend, *arrays: Any) -> tuple[int, tuple[Any, ...]]:
+        """Arrays of data's shape with the axes of a tuple as one; and the kind of the indices into them.
+
+        If a view cannot have these axes as one: the arrays, whose indices are tuples.
+        """
+        plan = self._plan
+        if plan.kind != ND:
+            return plan.kind, arrays
+        views = tuple([backend.merged(array, plan.axis, plan.depth) for array in arrays])
+        return (ND, arrays) if any(view is None for view in views) else (AXIS, views)
+
+    def _as_indices(self, backend: Backend, op: Operator, kind: int, like: Any) -> Any:
+        """The indices of a kind as an array of a library."""
+        indices = self._tuples() if kind == ND else self._indices
+        if backend.takes_numpy_indices:
+            return indices
+        key = kind, backend.name, str(backend.device(like))
+        found = self._converted.get(key)
+        if found is None:
+            with backend.constants():
+                found = backend.as_argument(op, "indices", indices, like)
+            if not backend.is_unknown(found):
+                self._converted[key] = found
+        return found
+
+    def _tuples(self) -> Array:
+        """The indices as tuples; -1 for those that are out of bounds."""
+        found: Array | None = self._converted.get(ND)
+        if found is None:
+            sizes, indices = self._plan.sizes, self._indices
+            found = np.empty((*indices.shape, len(sizes)), indices.dtype)
+            found[...] = np.stack(np.unravel_index(np.maximum(indices, 0), sizes), axis=-1) if found.size else 0
+            found[indices < 0] = -1
+            self._converted[ND] = found
+        return found
+
+    def _order(self, backend: Backend, data: Any, *, scatters: bool) -> None:
+        """Order the updates by slice, if this call or its gradient can use that."""
+        plan, indices = self._plan, self._indices
+        if plan.axis or plan.kind == ELEMENTS or self._order_bytes or indices.dtype != np.int32:
+            return
+        n_rows = math.prod(plan.sizes)
+        if (
+            backend.uses_orders(data, scatters)
+            and 0 < n_rows <= _MOST_ROWS_PER_INDEX * indices.size
+            and math.prod(data.shape[plan.depth :]) * data.dtype.itemsize >= _SHORTEST_ROW
+        ):
+            self._order_bytes = group(indices, n_rows, memory.empty, threads.limit)
+
+
+# Details of `prepare`
+
+
+def _shape(value: Any) -> Shape:
+    try:
+        sizes = tuple([n.__index__() for n in value])
+    except (AttributeError, TypeError):
+        raise errors.not_sizes(_PREPARE, value) from None
+    if min(sizes, default=0) < 0:
+        raise errors.not_sizes(_PREPARE, value)
+    return sizes
+
+
+def _outer(plan: Plan) -> Shape:
+    """The sizes of the axes before the first indexed one, as the indices have them: 1 for those that they lack."""
+    if plan.kind == ELEMENTS:
+        return plan.data[: plan.axis]
+    return plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
+
+
+def _resolved(plan: Plan, indices: Array) -> Array:
+    """The number of the slice that each index or tuple selects, among those of its batch; -1 for none."""
+    outer, sizes = _outer(plan), plan.sizes
+    inner = plan.data[plan.axis + 1 :] if plan.kind == ELEMENTS else ()
+    counted = plans.gather(plan.operator, outer + sizes + inner, indices.shape, plan.axis, plan.batch_dims, plan.mode)
+    # In this array the offset of an element is the number: only the indexed axes have strides.
+    strides = (0,) * len(outer) + kernels.row_ids(sizes).strides + (0,) * len(inner)
+    numbers = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), counted.data, strides)
+    shape = indices.shape[:-1] if plan.kind == ND else indices.shape
+    result = np.empty(shape, np.int32 if math.prod(sizes) <= np.iinfo(np.int32).max else np.int64)
+    flat = result.reshape(-1)
+    buffer = np.empty(min(_BLOCK, flat.size), np.int64)
+    for start in range(0, flat.size, _BLOCK):
+        found = buffer[: flat.size - start]
+        status = kernels.resolve(counted, numbers, indices, start, found)
+        kernels.check(status, indices, counted._replace(data=plan.data))
+        flat[start : start + _BLOCK] = found
+    return result
+
+
+def _restored(
+    indices: Array, name: str, wraps: bool, shape: Shape, depth: int, axis: int, batch_dims: int, mode: str
+) -> Prepared:
+    """The object that `Prepared.__reduce__` describes."""
+    op = plans.without_negatives(_OPERATORS[name].own(name), wraps)
+    given = (*indices.shape, depth) if op.kind == ND else indices.shape
+    return Prepared(indices, plans.gather(op, shape, given, axis, batch_dims, mode))

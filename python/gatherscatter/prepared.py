@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from gatherscatter import core, dispatch, errors, gathers, memory, scatters, threads
 from gatherscatter import plan as plans
+from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.orders import group
+from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter._typing import IntLike
 from gatherscatter.backends import kernels
-from gatherscatter.backends.base import Backend
+from gatherscatter.backends.base import Backend, merged_shape
+from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.errors.hints import MISSING, unexpected
 from gatherscatter.operators import (
     AXIS,
@@ -176,7 +179,10 @@ class Prepared:
     prepare : The function that makes it.
     """
 
-    __slots__ = ("__weakref__", "_converted", "_counts", "_indices", "_order_bytes", "_plan")
+    __slots__ = (
+        "__weakref__", "_can_order", "_converted", "_counts", "_indices", "_kind", "_leading", "_modes", "_n_slices",
+        "_order_bytes", "_plan",
+    )  # fmt: skip
 
     def __init__(self, indices: Array, plan: Plan) -> None:
         self._indices = indices
@@ -184,6 +190,16 @@ class Prepared:
         self._converted: dict[Any, Any] = {}  # indices of other libraries, and tuples
         self._counts: Array | None = None
         self._order_bytes = 0
+        self._kind = AXIS if plan.kind == ND else plan.kind  # with the axes of a tuple as one
+        self._leading = plan.leading
+        self._modes = ("fill", "drop") if plan.mode in _SKIPPING else ("raise", "raise")
+        self._n_slices = math.prod(plan.sizes)
+        self._can_order = (
+            plan.axis == 0
+            and plan.kind != ELEMENTS
+            and indices.dtype == np.int32
+            and 0 < self._n_slices <= _MOST_ROWS_PER_INDEX * indices.size
+        )
 
     def __repr__(self) -> str:
         plan = self._plan
@@ -259,14 +275,29 @@ class Prepared:
         >>> gs.prepare("gather", (3,), [2, 0]).gather([1.5, 2.5, 3.5])
         array([3.5, 1.5])
         """
-        plan = self._plan
+        plan, mode = self._plan, self._modes[0]
+        table = self._small(data)
+        if table is not None:
+            result = try_gather(
+                self._kind,
+                False,
+                table,
+                self._indices,
+                plan.axis,
+                plan.batch_dims,
+                mode,
+                fill_value,
+                out,
+                threads.limit,
+            )
+            if result is not None:
+                return result
         op = _OPERATORS[plan.operator.name].gather
         backend, (data,) = core.arrays(op, data=data)
         self._check_shape(op, data)
         self._order(backend, data, scatters=False)
         kind, (table,) = self._views(backend, data)
         indices = self._as_indices(backend, op, kind, data)
-        mode = "fill" if plan.mode in _SKIPPING else "raise"
         return core.gather_on(
             backend, _RESOLVED[op.name, kind], table, indices, plan.axis, plan.batch_dims, mode, fill_value, out
         )
@@ -314,7 +345,17 @@ class Prepared:
         >>> gs.prepare("scatter", (3,), [2, 0, 2]).scatter([0, 0, 0], [1, 2, 3], reduction="add")
         array([2, 0, 4])
         """
-        plan = self._plan
+        plan, mode = self._plan, self._modes[1]
+        table = self._small(data) if accumulate_dtype is None else None
+        if table is not None and (out is None or out is data or plan.kind != ND):
+            self._order(NUMPY, data, scatters=True)
+            target = table if out is data else out
+            result = try_scatter(
+                self._kind, False, table, self._indices, updates, plan.axis, plan.batch_dims, reduction, mode,
+                include_self, target, threads.limit,
+            )  # fmt: skip
+            if result is not None:
+                return out if out is not None else result if plan.kind != ND else result.reshape(data.shape)
         op = _OPERATORS[plan.operator.name].scatter
         backend, (data, updates) = core.arrays(op, data=data, updates=updates)
         self._check_shape(op, data)
@@ -327,16 +368,29 @@ class Prepared:
             kind, (table, target) = self._views(backend, data, data if out is data else backend.plain(out))
         result = core.scatter_on(
             backend, _RESOLVED[op.name, kind], table, self._as_indices(backend, op, kind, data), updates, plan.axis,
-            plan.batch_dims, reduction, include_self, "drop" if plan.mode in _SKIPPING else "raise", accumulate_dtype,
-            target,
+            plan.batch_dims, reduction, include_self, mode, accumulate_dtype, target,
         )  # fmt: skip
         if out is not None:
             return out
         return result if kind == plan.kind else backend.namespace(data).reshape(result, tuple(data.shape))
 
+    def _small(self, data: Any) -> Array | None:
+        """For the fast path of small calls: a view of data with the axes of a tuple as one; None if it has to be made.
+
+        The fast path carries a call out if all is simple, and returns None if not. The general path follows it.
+        """
+        if type(data) is not np.ndarray or data.shape[: len(self._leading)] != self._leading:
+            return None
+        plan = self._plan
+        if plan.kind != ND:
+            return data
+        if not data.flags.c_contiguous:
+            return None
+        return data.reshape(merged_shape(data.shape, plan.axis, plan.depth))
+
     def _check_shape(self, op: Operator, data: Any) -> None:
         """The axes up to the last indexed one have to be those of the plan."""
-        leading, found = self._plan.leading, tuple(data.shape)
+        leading, found = self._leading, tuple(data.shape)
         exact = self._plan.kind == ELEMENTS
         if found[: None if exact else len(leading)] != leading:
             raise errors.prepared_shape(op, found, leading, self._plan.data, exact=exact)
@@ -379,16 +433,13 @@ class Prepared:
 
     def _order(self, backend: Backend, data: Any, *, scatters: bool) -> None:
         """Order the updates by slice, if this call or its gradient can use that."""
-        plan, indices = self._plan, self._indices
-        if plan.axis or plan.kind == ELEMENTS or self._order_bytes or indices.dtype != np.int32:
-            return
-        n_rows = math.prod(plan.sizes)
         if (
-            backend.uses_orders(data, scatters)
-            and 0 < n_rows <= _MOST_ROWS_PER_INDEX * indices.size
-            and math.prod(data.shape[plan.depth :]) * data.dtype.itemsize >= _SHORTEST_ROW
+            self._can_order
+            and not self._order_bytes
+            and backend.uses_orders(data, scatters)
+            and math.prod(data.shape[len(self._leading) :]) * data.dtype.itemsize >= _SHORTEST_ROW
         ):
-            self._order_bytes = group(indices, n_rows, memory.empty, threads.limit)
+            self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
 
 
 # Details of `prepare`

@@ -180,11 +180,13 @@ class TorchBackend(Backend):
         return memory.from_numpy(result, data.dtype) if out is None else _delivered(result, out)
 
     def uses_orders(self, data: Any, scatters: bool) -> bool:
-        return bool(data.is_cpu) and not memory.is_watched() and (scatters or memory.needs_gradient(data))
+        return not memory.is_watched() and bool(data.is_cpu) and (scatters or memory.needs_gradient(data))
 
     def constants(self) -> AbstractContextManager[Any]:
         """Outside inference mode, whose tensors no gradient can use later."""
-        return torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext()
+        if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+            return nullcontext()
+        return torch.inference_mode(False)
 
     def writes_views(self, array: Any) -> bool:
         return not _overlaps_itself(array)

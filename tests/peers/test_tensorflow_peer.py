@@ -305,7 +305,7 @@ def test_mixed_with_arrays_and_lists():
 def test_symbolic_tensors():
     tensor, indices = tf.constant([1, 2, 3]), tf.constant([[1], [2]])
     message = (
-        "gather_nd: params is a symbolic tensor, which has no values yet; inside of tf.function call this through "
+        "gather_nd: params is a symbolic tensor, which has no values yet; inside tf.function call this through "
         "tf.numpy_function or tf.py_function"
     )
     with pytest.raises(NotImplementedError) as caught:

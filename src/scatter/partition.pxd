@@ -22,6 +22,7 @@ from common.items cimport (
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.scratch cimport allocate_scratch
+from common.stream cimport stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport OTHER, Cursor, seek
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
@@ -61,6 +62,7 @@ cdef struct Tile:
     char* out           # the same row in the result
     const char* data
     Py_ssize_t n_rows
+    Py_ssize_t n_bytes
     bint signals        # data may have a signalling NaN
     Marks marks
 
@@ -231,6 +233,7 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
     if partition.sums != NULL:
         to.base = partition.sums + (tile - partition.first_tile if partition.sums_by_tile else thread
                                     ) * partition.sums_bytes
+    to.n_bytes = end - start
     to.out = job.out + start
     to.data = elements_of_data(job) + start
     to.marks = partition.marks
@@ -249,7 +252,7 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
     elif partition.is_first and partition.accumulates:
         start_elements(job, to.base, to.data, to.n_rows)
     elif partition.is_first and job.data != NULL:
-        memcpy(to.out, to.data, end - start)
+        memcpy(to.base if partition.streams else to.out, to.data, end - start)
 
 
 cdef inline void copy_tile(const Partition* partition, Py_ssize_t tile) noexcept nogil:
@@ -361,6 +364,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     cdef const Job* job = partition.job
     cdef Tile to
     cdef Py_ssize_t chunk, bucket
+    cdef int64_t no_offset = 0
     cdef char sinks[SINK_BYTES]
     if tile >= partition.n_tiles or (partition.widening and partition.is_first and partition.is_last
                                      and is_empty(partition, tile)):
@@ -377,7 +381,10 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
         if chunk + 1 < partition.n_chunks:
             prefetch_segment(partition, partition.first[bucket + partition.n_tiles + 1])
         apply_bucket(partition, &to, partition.first[bucket], partition.end[bucket], sinks)
-    if partition.is_last and partition.widening:
+    if partition.streams:
+        stream_rows(to.out, to.n_bytes, to.base, &no_offset, 1, to.n_bytes)
+        stream_fence()
+    elif partition.is_last and partition.widening:
         store_tile(job, &to.marks, to.sums, to.n_rows, to.signals, to.out)
     elif partition.is_last and partition.accumulates:
         finish_elements(job, &to.marks, to.base, to.data, to.out, to.n_rows)
@@ -446,6 +453,10 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             group = n_sums = min(group, GROUP_SUMS_BYTES // partition.sums_bytes)
     else:
         partition.sums_bytes = tile_bytes
+    partition.streams = (job.streams and job.data != NULL and per_round == n_tuples and job.step.by_value
+                         and not partition.widening and not job.marks.width and partition.low == 0
+                         and tile_bytes * n_threads <= SUMS_BYTES)
+    in_scratch = in_scratch or partition.streams
     partition.sums = NULL
     if in_scratch:
         partition.sums = <char*>malloc(n_sums * partition.sums_bytes)

@@ -50,6 +50,26 @@ def test_every_payload_on_every_team(dtype, n_threads):
         assert_same_bits(partitioned(n_threads, data, indices, updates, reduction=reduction), expected)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_tiles_of_a_large_result_are_streamed(dtype, n_threads):
+    """16 MiB or more: a tile is written in scratch memory, then to the result, which begins and ends within a line."""
+    dtype = np.dtype(dtype)
+    n = (1 << 24) // dtype.itemsize + 1001
+    data, indices, updates = operands(n, 3000, dtype)
+    for reduction in ("add", "none", "max"):
+        if dtype == "D" and reduction == "max":
+            continue
+        with kernels.forced(1, scatter="serial"):
+            expected = gs.scatter(data, indices, updates, reduction=reduction)
+        assert_same_bits(partitioned(n_threads, data, indices, updates, reduction=reduction), expected)
+        target = np.zeros(n + 2, dtype)
+        partitioned(n_threads, data, indices, updates, reduction=reduction, out=target[1:-1])
+        assert_same_bits(target[1:-1], expected)
+        assert target[0] == target[-1] == 0
+
+
 @pytest.mark.parametrize("dtype", ["u1", "f8", "D"])
 def test_buckets_of_every_length(dtype):
     """Up to some segments: of 128 bytes in so small a job, so that a bucket ends before, at and after each link."""

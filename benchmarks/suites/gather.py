@@ -24,6 +24,23 @@ class Gather:
 
 
 @timed
+class Prepared:
+    """Pairs that were prepared."""
+
+    params = ([SMALL, LARGE], THREADS)
+    param_names = ("elements", "threads")
+
+    def setup(self, n, threads):
+        use_threads(threads, n)
+        side = round(n**0.5)
+        self.data = numbers((side, side), "float32")
+        self.prepared = gs.prepare("gather_nd", (side, side), places(side, (n, 2)))
+
+    def time_gather(self, *_):
+        self.prepared.gather(self.data)
+
+
+@timed
 class Rows:
     """Rows of 256 bytes, with indices of each width."""
 

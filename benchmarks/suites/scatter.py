@@ -55,3 +55,20 @@ class Partitioned:
 
     def time_scatter(self, *_):
         gs.scatter(*self.arrays, **self.options)
+
+
+@timed
+class Prepared:
+    """Rows of 256 bytes, whose updates were grouped before; into a new array and in place."""
+
+    params = (["add", "max", "none"], [False, True], THREADS)
+    param_names = ("reduction", "in_place", "threads")
+
+    def setup(self, reduction, in_place, threads):
+        use_threads(threads, LARGE)
+        self.data, self.updates = numbers((20_000, 64), "float32"), numbers((100_000, 64), "float32")
+        self.prepared = gs.prepare("scatter", self.data.shape, places(20_000, (100_000,)))
+        self.options = {"reduction": reduction, "out": self.data if in_place else None}
+
+    def time_scatter(self, *_):
+        self.prepared.scatter(self.data, self.updates, **self.options)

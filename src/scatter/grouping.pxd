@@ -68,7 +68,7 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     cdef int d
     if job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped:
         return False
-    if job.data == NULL and (job.order == NULL or job.conversion.pair):
+    if job.data == NULL and (job.order == NULL or job.conversion.pair or not forced):
         return False
     # A small result is worth it if the updates are large: several threads read them sooner than one.
     if not forced and (job.row_bytes < MIN_ROW or (job.out_bytes < MIN_ROWS_BYTES and (

@@ -138,6 +138,14 @@ cdef inline void stream_combined(const Rows* rows, char* scratch, const char* up
     stream_rows(job.out + row * job.row_bytes, job.row_bytes, data, offsets, n, job.row_bytes)
 
 
+cdef inline void prefetch_updated(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
+    """Prefetch those of the result's rows that have updates."""
+    cdef Py_ssize_t i
+    for i in range(row, stop):
+        if rows.end[i] > rows.end[i - 1]:
+            prefetch_row(rows.job.out + i * rows.job.row_bytes, rows.job.row_bytes)
+
+
 cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
     """Write rows from data, combined with their updates, some rows at a time."""
     cdef const Job* job = rows.job
@@ -164,6 +172,8 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
             out = job.out + row * job.row_bytes
             if rows.fresh:
                 memcpy(out, data, n_bytes)
+            else:
+                prefetch_updated(rows, row + n, min(row + 2 * n, stop))
             combine_ordered(rows, out, updates, row, first, last)
             if rows.marks.width:
                 finish_rows(rows, &job.step, out, job.row_bytes, row, n)

@@ -40,6 +40,8 @@ cdef extern from *:
 
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
+    SMALLEST_ORDERED = 1 << 16  # bytes of a result
+    UPDATES_PER_ROW = 2         # in place
     ROWS_PER_UPDATE = 8         # with more, marks are in a hash table, which SERIAL has
     # Bytes of a result from which a partition is faster on one thread: half of L3, within these limits.
     MIN_PARTITION_BYTES = 1 << 23
@@ -86,9 +88,13 @@ cdef inline bint can_mark_rows(const Job* job, int forced) noexcept nogil:
 
 
 cdef inline bint is_for_order(const Job* job) noexcept nogil:
-    """Whether the order of prepared indices saves time. ROWS visits every row, and so needs enough updates in place."""
-    return job.order != NULL and job.row_bytes >= CACHE_LINE and (
-        job.data != NULL or job.walk.n >= job.n_rows // ROWS_PER_UPDATE)
+    """Whether the order of prepared indices saves time.
+
+    A small result is in the cache, so that it is faster to read the updates sequentially. ROWS visits every row, for
+    which there have to be enough updates if the result holds data already.
+    """
+    return (job.order != NULL and job.row_bytes >= CACHE_LINE and job.out_bytes >= SMALLEST_ORDERED
+            and (job.data != NULL or job.walk.n >= UPDATES_PER_ROW * job.n_rows))
 
 
 cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:

@@ -87,7 +87,7 @@ def test_results_are_those_of_the_function(name, mode):
 def test_ordered_updates_give_the_same_bits(n_threads, reduction, include_self):
     """Rows of 64 bytes or more, whose updates are grouped once: into a new array, into another one, and in place."""
     rng = np.random.default_rng(3)
-    for width, n_rows, n in ((16, 300, 700), (40, 50, 1000), (200, 90, 60)):
+    for width, n_rows, n in ((16, 1100, 2300), (40, 500, 1300), (200, 90, 200)):
         data, updates = (rng.standard_normal((m, width)).astype("f4") for m in (n_rows, n))
         rows = rng.integers(-n_rows, n_rows, n)
         rows[5] = n_rows + 3
@@ -247,6 +247,8 @@ LINES = gs.prepare("gather_elements", (3, 2), [[0, 1]])
 
 
 @each_refused({
+    "class": (lambda: gs.Prepared(), TypeError,
+              "Prepared: objects of this class are made by gatherscatter.prepare; call that"),
     "operator": (lambda: gs.prepare("gathers", (3,), [0]), ValueError,
                  "prepare: operator='gathers' is not one of 'gather', 'scatter', 'gather_nd', 'scatter_nd', "
                  "'gather_elements', 'scatter_elements'; did you mean 'gather'?"),

@@ -83,13 +83,13 @@ class TestPyTorch:
 
     def test_the_gradient_of_a_gather_uses_the_order(self):
         torch = pytest.importorskip("torch")
-        prepared = gs.prepare("gather", (50, 16), torch.arange(200) % 50)
-        data = torch.zeros(50, 16, requires_grad=True)
-        assert prepared.gather(data.detach()).shape == (200, 16)
-        assert prepared.nbytes == 800  # no gradient, no order
+        prepared = gs.prepare("gather", (2000, 16), torch.arange(8000) % 2000)
+        data = torch.zeros(2000, 16, requires_grad=True)
+        assert prepared.gather(data.detach()).shape == (8000, 16)
+        assert prepared.nbytes == 4 * 8000  # no gradient, no order
         result = prepared.gather(data)
-        assert prepared.nbytes == 800 + 4 * 250
-        (result * torch.ones(200, 16)).sum().backward()
+        assert prepared.nbytes == 4 * (8000 + 10_000)
+        (result * torch.ones(8000, 16)).sum().backward()
         assert scatter.last_strategy() == ScatterStrategy.ROWS
         assert (data.grad == 4).all()
 

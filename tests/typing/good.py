@@ -52,6 +52,17 @@ def at_keeps_the_type(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array
     assert_type(gs.at(d)[i8, d].get(), da.Array)
 
 
+def prepare_keeps_the_type(f8: F8, i8: I8, t: torch.Tensor, rows: list[list[int]]) -> None:
+    prepared = gs.prepare("gather_nd", f8.shape, i8, batch_dims=0, mode="fill")
+    assert_type(prepared, gs.Prepared)
+    assert_type(gs.prepare("scatter", [2, 3], [0, 1], axis=-1, wrap_negative_indices=False).counts, I8)
+    assert_type(gs.prepare("scatter_elements", t.shape, t, mode="drop").gather(t), torch.Tensor)
+    assert_type(prepared.gather(f8, fill_value=0, out=f8), F8)
+    assert_type(prepared.gather(rows), Anything)
+    assert_type(prepared.scatter(f8, 1.0, reduction="mean", include_self=False, accumulate_dtype="float64"), F8)
+    assert_type(prepared.scatter(t, t, out=t), torch.Tensor)
+
+
 def numpy_classes(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], mapped: np.memmap[Any, Any]) -> None:
     index = np.array([0, 1])
     assert_type(gs.gather(rows, index), NDArray[np.float32])  # of another number of axes, maybe

@@ -20,7 +20,6 @@ from gatherscatter._typing import (
     ScatterMode,
     Values,
 )
-from gatherscatter.plan import Plan
 
 __all__ = ["Prepared", "prepare"]
 
@@ -36,7 +35,7 @@ def prepare(
 ) -> Prepared: ...
 
 class Prepared:
-    def __init__(self, indices: NDArray[Any], plan: Plan) -> None: ...
+    def __init__(self) -> None: ...  # always an error
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _: Any) -> Self: ...
     @property

@@ -1,7 +1,4 @@
-"""Prepared indices: checked, resolved and ordered once, for many gathers and scatters.
-
-``prepared.pyi`` has the overloads for type checkers.
-"""
+"""`prepare`, and the objects that it makes. ``prepare.pyi`` has the overloads for type checkers."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.orders import group
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter._typing import IntLike
-from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.errors.hints import MISSING, unexpected
@@ -34,6 +30,7 @@ from gatherscatter.operators import (
     Operator,
 )  # fmt: skip
 from gatherscatter.plan import Plan, Shape
+from gatherscatter.prepared.resolve import numbers, tuples
 
 __all__ = ["Prepared", "prepare"]
 
@@ -58,9 +55,6 @@ _PREPARE = Operator("prepare", AXIS, scatters=False)
 
 # Modes for indices that select nothing.
 _SKIPPING = ("fill", "drop")
-
-# The number of indices that are resolved at a time.
-_BLOCK = 1 << 18
 
 # An order is of use for rows of as many bytes and up to as many rows for each index.
 _SHORTEST_ROW = 64
@@ -165,7 +159,7 @@ def prepare(
         raise errors.unknown_indices(op, backend.unknown_name)
     dispatch.check_index_dtype(op, array, array)
     plan = plans.gather(op, sizes, array.shape, first, batch, mode)
-    return Prepared(_resolved(plan, array), plan)
+    return Prepared._of(numbers(plan, array), plan)
 
 
 class Prepared:
@@ -177,6 +171,12 @@ class Prepared:
     See Also
     --------
     prepare : The function that makes it.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> gs.prepare("gather", shape=(3,), indices=[2, 0])
+    <gatherscatter.Prepared: 'gather', shape=(3,), axis=0, mode='raise'; 2 indices, 8 bytes>
     """
 
     __slots__ = (
@@ -184,7 +184,12 @@ class Prepared:
         "_order_bytes", "_plan",
     )  # fmt: skip
 
-    def __init__(self, indices: Array, plan: Plan) -> None:
+    def __init__(self) -> None:
+        raise TypeError("Prepared: objects of this class are made by gatherscatter.prepare; call that")
+
+    @classmethod
+    def _of(cls, indices: Array, plan: Plan) -> Prepared:
+        self = cls.__new__(cls)
         self._indices = indices
         self._plan = plan
         self._converted: dict[Any, Any] = {}  # indices of other libraries, and tuples
@@ -200,6 +205,7 @@ class Prepared:
             and indices.dtype == np.int32
             and 0 < self._n_slices <= _MOST_ROWS_PER_INDEX * indices.size
         )
+        return self
 
     def __repr__(self) -> str:
         plan = self._plan
@@ -221,17 +227,38 @@ class Prepared:
 
     @property
     def operator(self) -> str:
-        """The name of the function whose indices these are."""
+        """The name of the function whose indices these are.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("gather", shape=(3,), indices=[2, 0]).operator
+        'gather'
+        """
         return self._plan.operator.name
 
     @property
     def shape(self) -> Shape:
-        """The shape of data that `prepare` was called with."""
+        """The shape of data that `prepare` was called with.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("gather", shape=(3,), indices=[2, 0]).shape
+        (3,)
+        """
         return self._plan.data
 
     @property
     def nbytes(self) -> int:
-        """The bytes of memory of the indices and, once it is made, of their order."""
+        """The bytes of memory of the indices and, once it is made, of their order.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("gather", shape=(3,), indices=[2, 0]).nbytes
+        8
+        """
         arrays = [self._indices, *(array for array in self._converted.values() if isinstance(array, np.ndarray))]
         return sum(array.nbytes for array in arrays) + self._order_bytes
 
@@ -240,6 +267,12 @@ class Prepared:
         """How many indices select each slice: a NumPy array of int64, which is read-only.
 
         Its shape is that of data without the axes of a slice.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("gather", shape=(3,), indices=[2, 0, 2]).counts
+        array([1, 0, 2])
         """
         if self._counts is None:
             counts = self.scatter(np.zeros(self._plan.leading, np.int64), 1, reduction="add")
@@ -408,7 +441,11 @@ class Prepared:
 
     def _as_indices(self, backend: Backend, op: Operator, kind: int, like: Any) -> Any:
         """The indices of a kind as an array of a library."""
-        indices = self._tuples() if kind == ND else self._indices
+        indices = self._indices
+        if kind == ND:
+            indices = self._converted.get(ND)
+            if indices is None:
+                indices = self._converted[ND] = tuples(self._indices, self._plan.sizes)
         if backend.takes_numpy_indices:
             return indices
         key = kind, backend.name, str(backend.device(like))
@@ -418,17 +455,6 @@ class Prepared:
                 found = backend.as_argument(op, "indices", indices, like)
             if not backend.is_unknown(found):
                 self._converted[key] = found
-        return found
-
-    def _tuples(self) -> Array:
-        """The indices as tuples; -1 for those that are out of bounds."""
-        found: Array | None = self._converted.get(ND)
-        if found is None:
-            sizes, indices = self._plan.sizes, self._indices
-            found = np.empty((*indices.shape, len(sizes)), indices.dtype)
-            found[...] = np.stack(np.unravel_index(np.maximum(indices, 0), sizes), axis=-1) if found.size else 0
-            found[indices < 0] = -1
-            self._converted[ND] = found
         return found
 
     def _order(self, backend: Backend, data: Any, *, scatters: bool) -> None:
@@ -442,9 +468,6 @@ class Prepared:
             self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
 
 
-# Details of `prepare`
-
-
 def _shape(value: Any) -> Shape:
     try:
         sizes = tuple([n.__index__() for n in value])
@@ -455,37 +478,10 @@ def _shape(value: Any) -> Shape:
     return sizes
 
 
-def _outer(plan: Plan) -> Shape:
-    """The sizes of the axes before the first indexed one, as the indices have them: 1 for those that they lack."""
-    if plan.kind == ELEMENTS:
-        return plan.data[: plan.axis]
-    return plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
-
-
-def _resolved(plan: Plan, indices: Array) -> Array:
-    """The number of the slice that each index or tuple selects, among those of its batch; -1 for none."""
-    outer, sizes = _outer(plan), plan.sizes
-    inner = plan.data[plan.axis + 1 :] if plan.kind == ELEMENTS else ()
-    counted = plans.gather(plan.operator, outer + sizes + inner, indices.shape, plan.axis, plan.batch_dims, plan.mode)
-    # In this array the offset of an element is the number: only the indexed axes have strides.
-    strides = (0,) * len(outer) + kernels.row_ids(sizes).strides + (0,) * len(inner)
-    numbers = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), counted.data, strides)
-    shape = indices.shape[:-1] if plan.kind == ND else indices.shape
-    result = np.empty(shape, np.int32 if math.prod(sizes) <= np.iinfo(np.int32).max else np.int64)
-    flat = result.reshape(-1)
-    buffer = np.empty(min(_BLOCK, flat.size), np.int64)
-    for start in range(0, flat.size, _BLOCK):
-        found = buffer[: flat.size - start]
-        status = kernels.resolve(counted, numbers, indices, start, found)
-        kernels.check(status, indices, counted._replace(data=plan.data))
-        flat[start : start + _BLOCK] = found
-    return result
-
-
 def _restored(
     indices: Array, name: str, wraps: bool, shape: Shape, depth: int, axis: int, batch_dims: int, mode: str
 ) -> Prepared:
     """The object that `Prepared.__reduce__` describes."""
     op = plans.without_negatives(_OPERATORS[name].own(name), wraps)
     given = (*indices.shape, depth) if op.kind == ND else indices.shape
-    return Prepared(indices, plans.gather(op, shape, given, axis, batch_dims, mode))
+    return Prepared._of(indices, plans.gather(op, shape, given, axis, batch_dims, mode))

@@ -28,6 +28,7 @@ cdef enum:
     MAX_COUNTS = 1 << 22        # 4 bytes of scratch memory each
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
     MAX_BATCH = 64              # rows that are written at a time
+    UPDATES_PER_ROW = 2         # in place
     AHEAD_BYTES = 10 << 10      # of updates that are prefetched: rows in any order need many outstanding misses
     ASKING = 1 << 10            # updates or rows between two questions for signals
 
@@ -68,7 +69,9 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     cdef int d
     if job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped:
         return False
-    if job.data == NULL and (job.order == NULL or job.conversion.pair or not forced):
+    # If the result holds data already, other strategies visit only the rows that have updates.
+    if job.data == NULL and (job.conversion.pair or (not forced and (
+            job.walk.n < UPDATES_PER_ROW * job.n_rows or (job.n_threads == 1 and job.row_bytes <= CACHE_LINE)))):
         return False
     # A small result is worth it if the updates are large: several threads read them sooner than one.
     if not forced and (job.row_bytes < MIN_ROW or (job.out_bytes < MIN_ROWS_BYTES and (

@@ -4,7 +4,7 @@
 #     resolve_row_ids, order_updates    group them
 #     write_rows                        each row is written from data and its updates
 #                                       (with accumulate_dtype, by write_widened: wide_rows.pxd)
-# For prepared indices the updates are grouped already (orders.pyx), and the result may hold data from the beginning.
+# For prepared indices the updates are grouped already (orders.pyx). In place, only rows with updates are written.
 # If the updates are larger than the result, write_owned may replace write_rows: each thread applies the updates of its
 # rows in update order, so that updates are read sequentially.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it

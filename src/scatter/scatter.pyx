@@ -9,12 +9,12 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                 axis): a thread copies one such unit of data and applies its updates while the unit is in the cache
     COLUMN_TILES  (columns.pxd) *_elements along an axis with a long stride: columns of data are packed into a tile that
                 fits L2, and updated there
-    ROWS        (rows.pxd) rows of a cache line or more, into a new result. In rounds of a bounded number of updates:
+    ROWS        (rows.pxd) rows of a cache line or more. In rounds of a bounded number of updates:
                     resolve_row_ids  each tuple becomes the row id of its destination
                     order_updates    each thread owns a range of rows and groups their updates, in order, by histogram
                                      and prefix sum; for ASSIGN it keeps the last update of each row
-                    write_rows       each row is written once from data and its updates, with non-temporal stores for
-                                     large results
+                    write_rows       each row is written once, from data and its updates, with non-temporal stores for
+                                     large results; in place, only rows with updates
     ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its piece of each row
     RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations: every thread resolves
                 all tuples and applies those of its range of rows

@@ -6,7 +6,7 @@ from common.strategies cimport (
 )
 from common.threads cimport n_tasks_for
 from scatter.columns cimport Columns
-from scatter.grouping cimport Rows, describe_rows
+from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport Job
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
@@ -41,7 +41,6 @@ cdef extern from *:
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
     SMALLEST_ORDERED = 1 << 16  # bytes of a result
-    UPDATES_PER_ROW = 2         # in place
     ROWS_PER_UPDATE = 8         # with more, marks are in a hash table, which SERIAL has
     # Bytes of a result from which a partition is faster on one thread: half of L3, within these limits.
     MIN_PARTITION_BYTES = 1 << 23

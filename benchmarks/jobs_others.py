@@ -38,6 +38,11 @@ def by_ours(torch, source, target, nodes):
     return lambda x: gs.scatter(torch.zeros_like(x), target, gs.gather(x, source), reduction="add")
 
 
+def by_prepared(torch, source, target, nodes):
+    take, put = gs.prepare("gather", (nodes,), source), gs.prepare("scatter", (nodes,), target)
+    return lambda x: put.scatter(torch.zeros_like(x), take.gather(x), reduction="add")
+
+
 def by_index_add(torch, source, target, nodes):
     return lambda x: torch.zeros_like(x).index_add_(0, target, x.index_select(0, source))
 
@@ -115,7 +120,7 @@ def messages(rng, less, fixed, gradient):
 
     bags = "PyTorch, embedding_bag" if fixed else "PyTorch, embedding_bag after a sort by SciPy"
     calls = {
-        OURS: timed(by_ours),
+        OURS: timed(by_prepared if fixed else by_ours),
         "PyTorch, index_add_": timed(by_index_add),
         "PyTorch, scatter_add_": timed(by_scatter_add),
         bags: timed(both_ways(by_bags) if gradient else by_bags),

@@ -8,7 +8,7 @@ from constants import FUNCTIONS, GATHER_MODES, SCATTER_MODES
 from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
 from gatherscatter.reductions import REDUCTIONS, wider_dtypes
 
-from fuzz import indexing, large, mutations
+from fuzz import indexing, large, mutations, prepared
 from fuzz.elements import INDEX, ITEMS, NUMBERS, OWNING, draw_type
 from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, References, View, overlaps_itself, place, place_references
 
@@ -32,6 +32,7 @@ class Call:
         self.team, self.limit, self.strategy = 0, None, "auto"
         self.errors = ()  # what an argument that breaks a rule is refused with
         self.is_large = False
+        self.is_prepared = False
 
     def begin(self, random):
         """Which function, and whether it scatters."""
@@ -74,6 +75,8 @@ class Call:
         given += ["out=out"] if "out" in self.arguments else []
         family = "scatter" if self.scatters else "gather"
         called = indexing.source(self) if self.is_at else f"gs.{self.function}({', '.join(given)})"
+        if self.is_prepared:
+            called = prepared.source(self, given)
         return (
             PREAMBLE
             + ("import ml_dtypes\n" if any("ml_dtypes" in dtype for dtype in dtypes) else "")
@@ -100,6 +103,7 @@ def draw(seed, number, max_team=TEAMS[-1]):
         if random.random() < 0.05 and not call.is_at:
             mutations.mutate(call, random)
     _draw_threads(call, random, max_team)
+    call.is_prepared = not (call.errors or call.is_at) and random.random() < 0.2
     return call
 
 

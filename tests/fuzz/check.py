@@ -9,7 +9,7 @@ import numpy as np
 from gatherscatter import reference
 from gatherscatter.backends import kernels
 
-from fuzz import indexing, vectorized
+from fuzz import indexing, prepared, vectorized
 
 
 class Difference(Exception):
@@ -35,6 +35,8 @@ def run(call):
             with kernels.forced(call.team, **{"scatter" if call.scatters else "gather": call.strategy}):
                 if call.is_at:
                     result = indexing.run(gs.at, call, given, options)
+                elif call.is_prepared:
+                    result = prepared.run(call, given, options)
                 else:
                     result = getattr(gs, call.function)(*arguments, **options)
     except Exception as raised:

@@ -70,6 +70,7 @@ def test_every_dtype_takes_the_kernels(dtype, given):
         assert (result == data[: len(result)]).all()
 
 
+@pytest.mark.slow
 def test_results_outlive_the_call():
     data = np.random.default_rng(0).random(3 << 20, np.float32)
     order = np.random.default_rng(1).permutation(len(data))

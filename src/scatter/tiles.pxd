@@ -25,6 +25,13 @@ cdef enum:
     WIDE_SUMS_BYTES = 12 << 20  # at most, of accumulators of a wider dtype
     CACHED_BYTES = 1 << 22      # of destinations that fit one core's caches without a partition
 
+    GROUP_SAMPLE = 1 << 12      # tuples; more if there are more than GROUP_TUPLES times as many
+    GROUP_TUPLES = 1 << 10
+
+cdef struct Sample:
+    double tuples               # for which one stands
+    uint32_t count[MAX_TILES + 1]
+
 cdef struct Partition:
     const Job* job
     int64_t low                 # the lowest offset that a tuple can have
@@ -48,10 +55,13 @@ cdef struct Partition:
     char* sums                  # accumulators of a tile for each thread; NULL: in the result itself
     int widening                # log2 of how many times wider an accumulator is than an element
     Py_ssize_t sums_bytes       # of a tile's accumulators
-    # Wider accumulators can't be in the result. So with several rounds, these are for one group of tiles after another.
+    int wide_shift              # log2 of its bytes
+    bint is_short               # records have 2 bytes for the number of an element in the tile
+    # Wider accumulators can't be in the result, so they are of whole tiles. If there is no memory for all records, the
+    # tiles are taken in groups, for each of which all tuples are resolved, in one round.
     Py_ssize_t first_tile       # of the group
     Py_ssize_t stop_tile
-    bint sums_by_tile           # accumulators of the group's tiles; else one tile for each thread
+    bint is_single              # a group of one tile whose records need several rounds
     bint is_first               # round
     bint is_last                # round
 
@@ -69,6 +79,7 @@ cdef inline void describe_partition(Partition* partition, const Job* job) noexce
     cdef Py_ssize_t limit
     partition.job = job
     partition.widening = 0
+    partition.is_short = False
     while job.conversion.pair and job.conversion.narrow_bytes << partition.widening < job.conversion.wide_bytes:
         partition.widening += 1
     tile_shift = TILE_SHIFT - partition.widening
@@ -101,6 +112,13 @@ cdef inline bint can_partition_wide(Partition* partition) noexcept nogil:
     # A tile's last row may end in the next tile.
     partition.sums_bytes = ((1 << partition.shift) + job.row_bytes << partition.widening) + CACHE_LINE
     partition.sums_bytes &= -<Py_ssize_t>CACHE_LINE
+    partition.wide_shift = 0
+    while 1 << partition.wide_shift < job.conversion.wide_bytes:
+        partition.wide_shift += 1
+    if job.step.by_value and partition.payload_bytes in (2, 4) and partition.shift + partition.widening <= (
+            partition.wide_shift + 16):
+        partition.is_short = True
+        partition.record_bytes = <Py_ssize_t>sizeof(uint16_t) + partition.payload_bytes
     return wide_row_bytes(job) <= BUFFER_BYTES and partition.sums_bytes <= WIDE_SUMS_BYTES
 
 
@@ -154,3 +172,39 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t most, Py_ssi
     partition.chunk_bytes = ((per_round // partition.n_chunks + 1) // per_segment
                              + 2 * (partition.n_tiles + 1)) * partition.segment_bytes
     return per_round
+
+
+cdef inline void take_sample(const Partition* partition, Sample* sample) noexcept nogil:
+    """Estimate the number of updates of each tile."""
+    cdef const Job* job = partition.job
+    cdef Cursor cursor
+    cdef Py_ssize_t i, n, size = min(max(<Py_ssize_t>GROUP_SAMPLE, job.walk.n // GROUP_TUPLES), job.walk.n)
+    cdef int64_t offset
+    memset(sample.count, 0, sizeof(sample.count))
+    sample.tuples = <double>job.walk.n / size
+    for i in range(size):
+        seek(&job.walk, <Py_ssize_t>(i * sample.tuples), &cursor)
+        resolve_block(&job.tuples, &job.walk, &cursor, 1, False, &offset, &n)
+        if n == 1 and offset != SKIPPED:
+            sample.count[(offset - partition.low) >> partition.shift] += 1
+
+
+cdef inline Py_ssize_t end_of_group(const Partition* partition, Sample* sample) noexcept nogil:
+    """Where the group that begins at first_tile should end, so that the groups that are left get as many records."""
+    cdef Py_ssize_t per_segment = (partition.segment_bytes - <Py_ssize_t>sizeof(char*)) // partition.record_bytes
+    cdef Py_ssize_t n_segments = partition.n_chunks * (partition.chunk_bytes // partition.segment_bytes)
+    cdef Py_ssize_t tile, n_tiles = partition.n_tiles - partition.first_tile, left = 0, count = 0
+    cdef double most, n_groups = 1
+    for tile in range(partition.first_tile, partition.n_tiles):
+        left += sample.count[tile]
+    # The first and the last segment of a bucket are partly empty.
+    while n_groups < n_tiles:
+        most = 0.98 * per_segment * max(n_segments - partition.n_chunks * (n_tiles / n_groups + 1), n_segments / 4.0)
+        if left * sample.tuples <= most * n_groups:
+            break
+        n_groups += 1
+    tile = partition.first_tile
+    while tile < partition.n_tiles and (count + sample.count[tile]) * n_groups <= left:
+        count += sample.count[tile]
+        tile += 1
+    return max(tile, partition.first_tile + 1) if n_groups > 1 else partition.n_tiles

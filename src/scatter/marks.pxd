@@ -126,10 +126,15 @@ cdef inline int64_t offset_of(uint64_t key) noexcept nogil:
     return <int64_t>(key ^ <uint64_t>1 << 63)
 
 
+cdef inline Py_ssize_t first_slot(const Marks* marks, int64_t offset) noexcept nogil:
+    """Where the search for the slot of an offset begins."""
+    return <Py_ssize_t>(key_of(offset) * <uint64_t>0x9e3779b97f4a7c15 >> marks.hash_shift)
+
+
 cdef inline Py_ssize_t slot_of(const Marks* marks, int64_t offset) noexcept nogil:
     """The slot of an offset, which is inserted if it is new."""
     cdef uint64_t key = key_of(offset)
-    cdef Py_ssize_t slot = <Py_ssize_t>(key * <uint64_t>0x9e3779b97f4a7c15 >> marks.hash_shift)
+    cdef Py_ssize_t slot = first_slot(marks, offset)
     while marks.keys[slot] != key:
         if marks.keys[slot] == 0:
             marks.keys[slot] = key

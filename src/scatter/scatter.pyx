@@ -57,13 +57,14 @@ from common.small_calls cimport (
     overlap, overlaps_indices, repeated, same_dtype, type_code_of, usable_out, width_of, write_element,
 )
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, ScatterStrategy,
+    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport chunk_start, remember_choice, team_size
 from common.walk cimport OTHER, is_linear
 from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
+from scatter.blocks cimport cut_locally, free_blocks
 from scatter.columns cimport describe_columns, run_columns
 from scatter.conversions cimport pair_of
 from scatter.grouping cimport Rows, describe_rows
@@ -256,12 +257,15 @@ cdef Py_ssize_t run_wide(Wide* wide, Job* job, Descriptions* descriptions) noexc
     elif is_for_wide_rows(job, &descriptions.rows):
         done = run_rows(&descriptions.rows, &status)
         strategy = ROWS if done else strategy
+    elif strategy == WINDOWS and forced_strategy == AUTO and cut_locally(wide, job, &status):
+        done = status != OK
     elif is_for_wide_tiles(job, &descriptions.partition):
         job.marks = wide.marks
         done = run_partition(&descriptions.partition, job, &status)
         strategy = PARTITION if done else strategy
     if not done:
         status = run_windows(wide, job)
+    free_blocks(wide)
     if last != strategy:
         last = strategy
     return status

@@ -2,12 +2,12 @@
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, NO_MEMORY, OK, SKIP
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, prefetch_l1, prefetch_stream
+from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_l1, prefetch_stream, prefetch_write
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.scratch cimport allocate_scratch
 from common.threads cimport MAX_TASKS
@@ -16,10 +16,12 @@ from scatter.accumulate cimport elements_of_data
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport narrow_items, widen_data, widen_items
 from scatter.job cimport Job, begin_writing, copy_data
-from scatter.marks cimport SINK_BYTES, Marks, mark_block, slot_of, start_sinks
+from scatter.marks cimport SINK_BYTES, Marks, first_slot, mark_block, slot_of, start_sinks
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
-from scatter.widen cimport BUFFER_BYTES, apply_wide_rows, narrow_row, widen_row
+from scatter.widen cimport (
+    BUFFER_BYTES, add_floats, adds_floats, apply_wide_rows, narrow_row, pick_floats, store_items, widen_row,
+)
 from scatter.windows cimport SLOT_BYTES, Wide
 
 cdef enum:
@@ -63,8 +65,8 @@ cdef inline void convert_window(Window* window, bint stores) noexcept nogil:
         if is_interrupted(job.interrupts, m if wide.is_flat else window.n_items):
             return
         if wide.is_flat and stores:
-            narrow_items(&job.conversion, window.table + i * job.conversion.wide_bytes, m, window.signals,
-                         job.out + (start + i) * width, width)
+            store_items(job, window.table + i * job.conversion.wide_bytes, m, window.signals,
+                        job.out + (start + i) * width)
         elif wide.is_flat:
             widen_data(&job.conversion, data + (start + i) * width, m, window.table + i * job.conversion.wide_bytes,
                        &window.signals)
@@ -79,12 +81,51 @@ cdef inline void convert_window(Window* window, bint stores) noexcept nogil:
         i += m
 
 
+cdef inline void load_found(const Window* window, Py_ssize_t first) noexcept nogil:
+    """Load the rows from number `first` on of a table that has only those with updates."""
+    cdef const Wide* wide = window.wide
+    cdef const Job* job = wide.job
+    cdef const char* data = elements_of_data(job)
+    cdef char items[BLOCK * MAX_WORD_BYTES]
+    cdef Py_ssize_t i, width = job.conversion.narrow_bytes
+    cdef Cursor cursor
+    if wide.is_flat and wide.n_items == 1:
+        for i in range(first, window.n_rows):
+            memcpy(items + (i - first) * width, data + window.row_ids[i] * width, width)
+        widen_items(&job.conversion, items, width, window.n_rows - first, True, window.table + first * wide.pitch)
+        return
+    for i in range(first, window.n_rows):
+        seek(&wide.leading, window.row_ids[i], &cursor)
+        widen_row(job, DATA, data + cursor.offset[DATA], window.first_item, window.n_items, True,
+                  window.table + i * wide.pitch)
+
+
+cdef inline void store_elements(const Window* window) noexcept nogil:
+    """store_found for elements of a contiguous result."""
+    cdef const Job* job = window.wide.job
+    cdef char items[BLOCK * MAX_WORD_BYTES]
+    cdef Py_ssize_t i = 0, j, m, width = job.conversion.narrow_bytes
+    while i < window.n_rows:
+        m = min(<Py_ssize_t>BLOCK, window.n_rows - i)
+        if is_interrupted(job.interrupts, m):
+            return
+        for j in range(i, i + m):
+            prefetch_write(job.out + window.row_ids[j] * width)
+        narrow_items(&job.conversion, window.table + i * window.wide.pitch, m, True, items, width)
+        for j in range(m):
+            memcpy(job.out + window.row_ids[i + j] * width, items + j * width, width)
+        i += m
+
+
 cdef inline void store_found(const Window* window) noexcept nogil:
     """Store the rows of a table that has only those with updates."""
     cdef const Wide* wide = window.wide
     cdef const Job* job = wide.job
     cdef Py_ssize_t i
     cdef Cursor cursor
+    if wide.is_flat and wide.n_items == 1:
+        store_elements(window)
+        return
     for i in range(window.n_rows):
         if is_interrupted(job.interrupts, window.n_items):
             return
@@ -99,21 +140,23 @@ cdef inline void find_rows(Window* window, int64_t* offsets, Py_ssize_t n) noexc
     """Replace offsets in the result by those in the table. A row that is new there is loaded."""
     cdef const Wide* wide = window.wide
     cdef const Job* job = wide.job
+    cdef const char* data = elements_of_data(job)
     cdef uint32_t* numbers = <uint32_t*>window.slots.table
-    cdef Py_ssize_t i, slot
-    cdef Cursor cursor
+    cdef Py_ssize_t i, slot, first = window.n_rows
+    for i in range(n):
+        if offsets[i] != SKIPPED:
+            prefetch_l1(window.slots.keys + first_slot(&window.slots, offsets[i]))
+            prefetch_l1(data + offsets[i] // wide.pitch * job.row_bytes)  # a hint: right if the result is contiguous
     for i in range(n):
         if offsets[i] == SKIPPED:
             continue
         slot = slot_of(&window.slots, offsets[i])
         if numbers[slot] == 0:
             window.row_ids[window.n_rows] = offsets[i] // wide.pitch
-            seek(&wide.leading, window.row_ids[window.n_rows], &cursor)
-            widen_row(job, DATA, elements_of_data(job) + cursor.offset[DATA], window.first_item, window.n_items,
-                      True, window.table + window.n_rows * wide.pitch)
             window.n_rows += 1
             numbers[slot] = <uint32_t>window.n_rows
         offsets[i] = (<int64_t>numbers[slot] - 1) * wide.pitch
+    load_found(window, first)
 
 
 cdef inline void select_rows(const Window* window, int64_t* offsets, Py_ssize_t n) noexcept nogil:
@@ -206,6 +249,65 @@ cdef inline void apply_window(Window* window, Py_ssize_t start, Py_ssize_t stop,
             n_picked = 0
 
 
+cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+    """apply_window for sums of float32 in float64."""
+    cdef const Wide* wide = window.wide
+    cdef const Job* job = wide.job
+    cdef int64_t buffers[2][BLOCK]
+    cdef char picked[2][BLOCK * 4]
+    cdef int64_t* offsets = NULL
+    cdef int64_t* next_offsets
+    cdef const char* updates = NULL
+    cdef const char* next_updates
+    cdef Cursor cursor
+    cdef Py_ssize_t update_step = wide.walk.stride[wide.walk.n_dims - 1][OTHER]
+    cdef bint selects = (wide.window_tuples == 0 and wide.n_windows > 1) or wide.tuples.mode == SKIP
+    cdef bint prefetches = wide.tuples.prefetches and 0 < update_step <= CACHE_LINE
+    cdef uint64_t low = <uint64_t>(window.first_row * wide.pitch)
+    cdef uint64_t size = <uint64_t>(window.n_rows * wide.pitch)
+    cdef char* to = <char*>(<size_t>window.table - <size_t>(window.first_row * wide.pitch))
+    cdef Py_ssize_t n = 0, n_next, n_resolved = 0
+    cdef Py_ssize_t[2] steps
+    cdef int turn = 0
+    steps[0] = steps[1] = update_step
+    status[0] = OK
+    seek(&wide.walk, start, &cursor)
+    # Software pipeline: a block is resolved before the previous one is applied.
+    while True:
+        n_next = 0
+        next_offsets = buffers[turn]
+        next_updates = job.updates + cursor.offset[OTHER]
+        if start < stop:
+            resolve_block(&wide.tuples, &wide.walk, &cursor, min(job.block, stop - start), not wide.updates_are_linear,
+                          next_offsets, &n_resolved)
+            if n_resolved < 0:
+                status[0] = start * wide.tuples.k - 1 - n_resolved
+                return
+            if is_interrupted(job.interrupts, n_resolved * job.tuple_work):
+                status[0] = INTERRUPTED
+                return
+            start += n_resolved
+            n_next = n_resolved
+            if prefetches:
+                prefetch_stream(next_updates, n_resolved * update_step)
+            if selects:
+                pick_floats(low, size, next_offsets, next_updates, update_step, n_resolved, picked[turn], &n_next)
+                if n_next < n_resolved:
+                    next_updates = picked[turn]
+                steps[turn] = sizeof(float) if n_next < n_resolved else update_step
+            if window.marks.width:
+                mark_block(&window.marks, &window.step, False, to, next_offsets, NULL, NULL, 0, n_next, NULL)
+        elif updates == NULL:
+            return
+        if updates != NULL:
+            add_floats(to, offsets, updates, steps[1 - turn], n)
+        updates = next_updates if n_resolved else NULL
+        n_resolved = 0
+        offsets = next_offsets
+        n = n_next
+        turn = 1 - turn
+
+
 cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Window* window) noexcept nogil:
     """Describe a task's window and its table, in the memory of a thread."""
     cdef char* memory = wide.memory + thread * wide.memory_bytes
@@ -239,6 +341,27 @@ cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Win
         memset(memory, 0, wide.n_slots * SLOT_BYTES)
 
 
+cdef inline void apply_any(Window* window, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+    if window.wide.n_slots == 0 and adds_floats(window.wide.job, &window.marks):
+        add_window(window, start, stop, status)
+    else:
+        apply_window(window, start, stop, status)
+
+
+cdef inline void apply_blocks(Window* window, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
+    """Apply the listed blocks of tuples, adjacent ones together."""
+    cdef const Wide* wide = window.wide
+    cdef Py_ssize_t i = wide.last_block[task - 1] if task else 0
+    cdef Py_ssize_t first, end
+    while i < wide.last_block[task] and status[0] == OK:
+        first = wide.blocks[i]
+        end = first
+        while i < wide.last_block[task] and wide.blocks[i] == end:
+            end += 1
+            i += 1
+        apply_any(window, first * wide.block_tuples, min(end * wide.block_tuples, wide.walk.n), status)
+
+
 cdef inline void run_window(const Wide* wide, Py_ssize_t task, int thread, Py_ssize_t* status) noexcept nogil:
     cdef const Job* job = wide.job
     cdef Window window
@@ -252,7 +375,10 @@ cdef inline void run_window(const Wide* wide, Py_ssize_t task, int thread, Py_ss
         stop = min(start + wide.window_tuples, wide.walk.n)
     if not wide.n_slots:
         convert_window(&window, False)
-    apply_window(&window, start, stop, status)
+    if wide.blocks != NULL:
+        apply_blocks(&window, task, status)
+    else:
+        apply_any(&window, start, stop, status)
     if status[0] != OK:
         return
     if job.divides:
@@ -309,7 +435,7 @@ cdef inline Py_ssize_t run_windows(Wide* wide, Job* job) noexcept:
     if wide.memory == NULL:
         return NO_MEMORY
     wide.memory = <char*><size_t>aligned(<Py_ssize_t>wide.memory)
-    result = begin_writing(job, job.checks_first or n_tasks == 0)
+    result = begin_writing(job, (job.checks_first or n_tasks == 0) and wide.blocks == NULL)
     if result == OK and wide.n_slots:
         copy_data(job)
     if result == OK:

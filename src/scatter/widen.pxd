@@ -1,9 +1,11 @@
 # Conversions of rows and tiles between a dtype and that of wider accumulators (conversions.pxd).
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
 
 from common.codes cimport ADD
-from common.items cimport CACHE_LINE, prefetch_row
+from common.items cimport CACHE_LINE, cloned_void, inline_void, prefetch_row
 from common.resolve cimport BLOCK
+from common.stream cimport stream_fence, stream_rows
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport (
@@ -18,6 +20,7 @@ cdef enum:
     BUFFER_BYTES = 1 << 13      # of widened updates: L1 holds them and their rows
     BATCH_BYTES = 1 << 10       # of widened rows
     AHEAD = 4                   # batches, for the prefetch
+    STORE_BYTES = 1 << 12
     PREFETCHED = 1 << 10        # bytes of a row; the hardware prefetches the rest of a long one
 
 
@@ -73,12 +76,31 @@ cdef inline void load_tile(const Job* job, const char* data, Py_ssize_t n_rows, 
     widen_data(&job.conversion, data, n_rows * row_items(job), sums, signals)
 
 
+cdef inline void store_items(const Job* job, const char* sums, Py_ssize_t n_items, bint signals,
+                             char* out) noexcept nogil:
+    """Round adjacent accumulators into adjacent items of the result; by way of L1 if it is larger than the caches."""
+    cdef char items[STORE_BYTES]
+    cdef Py_ssize_t width = job.conversion.narrow_bytes, m
+    cdef int64_t zero = 0
+    if not job.streams:
+        narrow_items(&job.conversion, sums, n_items, signals, out, width)
+        return
+    while n_items > 0:
+        m = min(n_items, STORE_BYTES // width)
+        narrow_items(&job.conversion, sums, m, signals, items, width)
+        stream_rows(out, 0, items, &zero, 1, m * width)
+        sums += m * job.conversion.wide_bytes
+        out += m * width
+        n_items -= m
+    stream_fence()
+
+
 cdef inline void store_tile(const Job* job, const Marks* marks, char* sums, Py_ssize_t n_rows, bint signals,
                             char* out) noexcept nogil:
     """marks: theirs begin the table."""
     if job.divides:
         divide_rows(&job.wide_step, marks, job.include_self, sums, wide_row_bytes(job), n_rows)
-    narrow_items(&job.conversion, sums, n_rows * row_items(job), signals, out, job.conversion.narrow_bytes)
+    store_items(job, sums, n_rows * row_items(job), signals, out)
 
 
 cdef inline void apply_wide_rows(const Job* job, const Step* step, const Marks* marks, char* to,
@@ -123,6 +145,51 @@ cdef inline void apply_wide_rows(const Job* job, const Step* step, const Marks* 
             mark_block(marks, step, False, to, offsets + i, buffer, NULL, pitch, m, sinks)
         apply_rows(step, to, offsets + i, buffer, NULL, pitch, m)
         i += m
+
+
+cdef inline bint adds_floats(const Job* job, const Marks* marks) noexcept nogil:
+    """Whether add_floats can apply the updates: the most common case, in one loop."""
+    return (job.conversion.pair == F32_F64 and job.step.by_value and job.step.reduction == ADD
+            and not (marks.width and marks.assigns))
+
+
+cdef inline cloned_void pick_floats(uint64_t low, uint64_t size, int64_t* offsets, const char* updates,
+                                    Py_ssize_t update_step, Py_ssize_t n, char* picked,
+                                    Py_ssize_t* n_picked) noexcept nogil:
+    """Keep the offsets from low to low + size, and copy their updates of float32 to `picked`, unless all are kept."""
+    cdef Py_ssize_t i, m = 0
+    cdef int64_t offset
+    cdef float update
+    for i in range(n):
+        m += <uint64_t>offsets[i] - low < size
+    n_picked[0] = m
+    if m == 0 or m == n:
+        return
+    m = 0
+    for i in range(n):  # without a branch, which would be mispredicted
+        offset = offsets[i]
+        memcpy(&update, updates + i * update_step, sizeof(float))
+        offsets[m] = offset
+        memcpy(picked + m * <Py_ssize_t>sizeof(float), &update, sizeof(float))
+        m += <uint64_t>offset - low < size
+
+
+cdef inline inline_void add_adjacent(char* sums, const int64_t* offsets, const char* updates, Py_ssize_t update_step,
+                                     Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef float update
+    for i in range(n):
+        memcpy(&update, updates + i * update_step, sizeof(float))
+        (<double*>(sums + offsets[i]))[0] += update
+
+
+cdef inline cloned_void add_floats(char* sums, const int64_t* offsets, const char* updates, Py_ssize_t update_step,
+                                   Py_ssize_t n) noexcept nogil:
+    """Add elements of float32 to sums of float64. No offset is SKIPPED."""
+    if update_step == sizeof(float):  # a constant
+        add_adjacent(sums, offsets, updates, sizeof(float), n)
+    else:
+        add_adjacent(sums, offsets, updates, update_step, n)
 
 
 cdef inline void apply_wide_block(const Job* job, const Marks* marks, char* sums, int64_t* offsets,

@@ -13,7 +13,7 @@
 #
 # Two other ways need no such table: ROWS, for rows of a cache line or more of a new result, widens some rows at a time
 # (wide_rows.pxd), and PARTITION, for many updates of a large result, has tiles of accumulators (partition.pxd).
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 cimport numpy as cnp
 
 from common.codes cimport NO_MEMORY, OK, Kind, Mode, TypeCode
@@ -53,6 +53,13 @@ cdef struct Wide:
     Py_ssize_t n_windows
     Py_ssize_t table_rows       # the most rows of a table
     Py_ssize_t n_slots          # SERIAL: of the hash table
+    # WINDOWS by blocks of tuples (blocks.pxd), if `blocks` is not NULL
+    Py_ssize_t block_tuples
+    Py_ssize_t n_blocks
+    int32_t* first_window       # of each block
+    int32_t* last_window        # less than the first one: its tuples are skipped
+    Py_ssize_t* last_block      # where each window's end in `blocks`, which is where those of the next one begin
+    int32_t* blocks
     bint updates_are_linear
     bint rows_are_adjacent      # short rows of updates that are widened a block at a time
     bint is_flat                # data and the result are one run of items
@@ -166,6 +173,9 @@ cdef inline ScatterStrategy choose_cut(Wide* wide, const Units* units, int force
     cdef int n_threads = wide.job.n_threads
     wide.window_tuples = 0
     wide.n_slots = 0
+    wide.first_window = NULL
+    wide.last_block = NULL
+    wide.blocks = NULL
     if forced == ROW_PIECES:
         piece = max(<Py_ssize_t>1, min(piece, wide.n_items // n_threads))
     set_pitch(wide, piece)

@@ -282,10 +282,10 @@ def test_memory_is_bounded(strategy, shape, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["add", "mean"])
-def test_partition_in_rounds(reduction):
-    """More updates than one round has records for: the tiles are taken in groups, each with all rounds."""
+def test_partition_in_groups_of_tiles(reduction):
+    """More updates than there is memory for records: the tiles are taken in groups."""
     rng = np.random.default_rng(0)
-    data, updates = numbers(rng, 12_000_000, np.dtype("f4")), numbers(rng, 6_500_000, np.dtype("f4"))
+    data, updates = numbers(rng, 12_000_000, np.dtype("f4")), numbers(rng, 11_000_000, np.dtype("f4"))
     indices = rng.integers(0, 11_000_000, len(updates))
     options = {"reduction": reduction, "include_self": False}
     expected = expected_of("axis", data, indices, updates, np.dtype("f8"), **options)
@@ -307,6 +307,81 @@ def test_partition_in_rounds(reduction):
         status, _ = run("axis", data, indices, updates, np.dtype("f8"), data, **options)
     assert status == len(indices) - 1
     assert not data.any()
+
+
+@pytest.mark.parametrize(("n_threads", "most"), [(1, 200_000), (3, 200_000), (2, 9)])
+def test_partition_of_more_updates_than_records(n_threads, most):
+    """The tiles are taken in groups. A tile that alone has too many updates takes several rounds."""
+    rng = np.random.default_rng(most)
+    data, updates = numbers(rng, 200_000, np.dtype("F")), np.resize(numbers(rng, 9973, np.dtype("F")), 5_200_000)
+    indices = np.resize(rng.integers(0, most, 500_009), len(updates))
+    options = {"reduction": "add", "include_self": True, "mode": "raise"}
+    expected = expected_of("axis", data, indices, updates, np.dtype("D"), **options)
+    out = data.copy()
+    with kernels.forced(n_threads, scatter="partition"):
+        status, _ = run("axis", out, indices, updates, np.dtype("D"), out, **options)
+        assert (status, ran()) == (Status.OK, "partition")
+        assert_same_bits(out, expected)
+        indices[-1] = len(data)
+        status, _ = run("axis", out, indices, updates, np.dtype("D"), out, **options)
+    assert status == len(indices) - 1
+    assert_same_bits(out, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", [("f4", "f8"), ("f2", "f4"), ("i4", "i8"), ("i1", "i8")], ids=str)
+@pytest.mark.parametrize("reduction", ["add", "mean"])
+def test_partition_of_too_many_updates_of_one_tile(pair, reduction):
+    narrow, wide = map(np.dtype, pair)
+    rng = np.random.default_rng(0)
+    data, updates = numbers(rng, 300_000, narrow), np.resize(numbers(rng, 9973, narrow), 15_000_000)
+    spread = np.resize(rng.integers(0, len(data), 500_009), len(updates))
+    options = {"reduction": reduction, "include_self": False, "mode": "drop"}
+    for indices in (np.where(np.arange(len(updates)) % 8, 100_000, spread), np.sort(spread) * 2, spread):
+        expected = expected_of("axis", data, indices, updates, wide, **options)
+        for n_threads in (1, 3):
+            with kernels.forced(n_threads, scatter="partition"):
+                status, result = run("axis", data, indices, updates, wide, **options)
+            assert (status, ran()) == (Status.OK, "partition")
+            assert_same_bits(result, expected)
+
+
+@pytest.mark.parametrize("order", ["sorted", "descending", "nearly", "in runs", "in part"])
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_windows_of_neighbours(order, n_columns):
+    """A window resolves only the blocks of tuples that have destinations in it."""
+    rng = np.random.default_rng(n_columns)
+    n, n_rows = 70_000, 150_000
+    indices = np.sort(rng.integers(0, n_rows, n))
+    if order == "descending":
+        indices = indices[::-1]
+    elif order == "nearly":
+        indices = np.clip(indices + rng.integers(-2000, 2000, n), 0, n_rows - 1)
+    elif order == "in runs":  # of which two are out of bounds
+        indices = indices.reshape(7, -1)[rng.permutation(7)].ravel() + np.repeat(
+            [0, 0, n_rows, 0, 0, n_rows, 0], n // 7
+        )
+    elif order == "in part":
+        indices[: n // 5] = rng.integers(0, n_rows, n // 5)
+    narrow, wide = np.dtype("f4"), np.dtype("f8")
+    data, updates = numbers(rng, (n_rows, n_columns), narrow), numbers(rng, (n, n_columns), narrow)
+    for reduction, include_self, in_place in (("add", True, False), ("mean", True, True), ("mul", False, True)):
+        options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
+        expected = expected_of("axis", data, indices, updates, wide, **options)
+        for n_threads in (1, 2, 5):
+            out = data.copy() if in_place else None
+            with kernels.forced(n_threads):
+                status, result = run("axis", data if out is None else out, indices, updates, wide, out, **options)
+            assert status == Status.OK
+            assert n_threads == 1 or ran() == "windows"
+            assert_same_bits(result, expected)
+    indices = indices % n_rows
+    indices[-1] = -n_rows - 1
+    out = data.copy()
+    with kernels.forced(2):
+        status, _ = run("axis", out, indices, updates, wide, out, mode="raise")
+    assert status == n - 1
+    assert_same_bits(out, data)
 
 
 def ran():

@@ -93,6 +93,13 @@ def sums(rng, less):
         cases = {
             f"{n / 1e6:g} M elements into {size / 1e6:g} M": ((size,), rng.integers(0, size, n), (n,)),
             f"{n / 1e6:g} M elements into 1000": ((1000,), rng.integers(0, 1000, n), (n,)),
+            f"{size / 1e6:g} M elements into {size / 1e6:g} M": ((size,), rng.integers(0, size, size), (size,)),
+            f"{n / 1e6:g} M elements into {size / 1e6:g} M, sorted": ((size,), np.sort(rng.integers(0, size, n)), (n,)),
+            f"{size / 16e6:g} M elements into {size / 16e6:g} M": (
+                (size // 16,),
+                rng.integers(0, size // 16, size // 16),
+                (size // 16,),
+            ),
             "400 k rows of 64 into 20 k": ((20_000, 64), rng.integers(0, 20_000, 400_000 // less**2), (-1, 64)),
         }
         for what, (shape, indices, places) in cases.items():

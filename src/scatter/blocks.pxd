@@ -21,6 +21,7 @@ from scatter.windows cimport Wide, cut_windows
 
 cdef enum:
     LOCAL_BYTES = 1 << 18       # of a window: L2 holds it
+    MIN_LOCAL_BYTES = 1 << 20   # of all windows
     MIN_LOCAL_TUPLES = 1 << 16
     BLOCK_TUPLES = 1 << 10      # of a listed block; more if there are more than MAX_BLOCKS
     MAX_BLOCKS = 1 << 18
@@ -117,6 +118,7 @@ cdef inline bint try_cut(Wide* wide, const Job* job, Py_ssize_t* status) noexcep
     cdef Py_ssize_t found[MAX_TASKS]
     cdef Py_ssize_t chunk, n_chunks = job.n_threads
     cut_windows(wide, min(LOCAL_BYTES // wide.pitch, (wide.n_rows + 4 * n_chunks - 1) // (4 * n_chunks)))
+    wide.n_threads = job.n_threads
     wide.block_tuples = max(<Py_ssize_t>BLOCK_TUPLES, wide.walk.n // MAX_BLOCKS // BLOCK * BLOCK + BLOCK)
     wide.n_blocks = (wide.walk.n + wide.block_tuples - 1) // wide.block_tuples
     wide.first_window = <int32_t*>malloc(2 * wide.n_blocks * sizeof(int32_t))
@@ -141,6 +143,7 @@ cdef inline bint cut_locally(Wide* wide, const Job* job, Py_ssize_t* status) noe
     cdef Wide cut = wide[0]
     # One thread gains if otherwise there would be several tables.
     if (wide.n_pieces != 1 or wide.pitch > LOCAL_BYTES or wide.walk.n < MIN_LOCAL_TUPLES
+            or wide.n_rows * wide.pitch < MIN_LOCAL_BYTES
             or (job.n_threads == 1 and wide.n_rows * wide.pitch <= SCRATCH_BYTES) or not is_local(wide)):
         return False
     if not try_cut(&cut, job, status):

@@ -249,13 +249,21 @@ cdef extern from *:
         switch (pair) { GS_PAIRS(GS_WIDEN_ROWS_CASE) }
     }
     /* Widen and add rows in one loop, for the most common pair. */
-    static GS_ALWAYS_INLINE void gs_add_rows(char *sums, const int64_t *offsets, const char *narrow,
-                                             const int64_t *narrow_offsets, ptrdiff_t n, ptrdiff_t n_items) {
+    static GS_ALWAYS_INLINE void gs_add_rows_of(char *sums, const int64_t *offsets, const char *narrow,
+                                                const int64_t *narrow_offsets, ptrdiff_t n, ptrdiff_t n_items) {
         for (ptrdiff_t row = 0; row < n; row++) {
             gs_unaligned_double *to = (gs_unaligned_double *)(sums + offsets[row]);
             const gs_unaligned_float *from = (const gs_unaligned_float *)(narrow + narrow_offsets[row]);
             GS_INDEPENDENT
             for (ptrdiff_t i = 0; i < n_items; i++) to[i] += from[i];
+        }
+    }
+    #define GS_ADD_ROWS_CASE(k) case k: gs_add_rows_of(sums, offsets, narrow, narrow_offsets, n, k); break;
+    static GS_ALWAYS_INLINE void gs_add_rows(char *sums, const int64_t *offsets, const char *narrow,
+                                             const int64_t *narrow_offsets, ptrdiff_t n, ptrdiff_t n_items) {
+        switch (n_items) {  /* constants: without the prologue of a loop, which GCC would not vectorise either */
+            GS_ADD_ROWS_CASE(2) GS_ADD_ROWS_CASE(3) GS_ADD_ROWS_CASE(4)
+            default: gs_add_rows_of(sums, offsets, narrow, narrow_offsets, n, n_items);
         }
     }
     /* Widen the rows rows[:n] of `narrow`, and add them to a row of sums, or multiply it by them, in this order. While

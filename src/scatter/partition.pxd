@@ -7,6 +7,9 @@
 #
 # A bucket is a linked list of segments, so there is no need to count its records first, and each index is read once.
 #
+# Accumulators of a wider dtype (accumulate_dtype) are those of one tile for each thread, so a tile has all its records
+# at once. If there is no memory for all records, the tiles are taken in groups, and each group resolves all tuples.
+#
 #     bucket ──> │ record │ record │ … │ link │ ──> │ record │ … │ link │
 #                 <────── segment_bytes ──────>
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it

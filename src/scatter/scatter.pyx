@@ -32,7 +32,8 @@ For include_self=False and for means, marks (marks.pxd) record which destination
 With accumulate_dtype, destinations are accumulated in a wider dtype and rounded once (conversions.pxd, widen.pxd): in
 PARTITION's tiles, some rows at a time in ROWS (wide_rows.pxd), or in bounded tables (windows.pxd, wide.pxd):
 
-    WINDOWS     a table for each range of rows: each thread resolves all tuples and applies those of its rows
+    WINDOWS     a table for each range of rows: each thread resolves all tuples and applies those of its rows; or, if
+                neighbouring tuples have neighbouring destinations, only the blocks of tuples that it needs (blocks.pxd)
 
 Means are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
@@ -80,7 +81,7 @@ from scatter.ranges cimport run_ranges
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.strategy cimport (
-    MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, is_for_order, worth_of,
+    MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, is_for_order, wide_worth_of,
 )
 from scatter.tiles cimport Partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport describe_units, run_units
@@ -242,7 +243,7 @@ cdef bint is_for_wide_tiles(Job* job, Partition* partition) noexcept:
         return False
     if forced_strategy != AUTO:
         return forced_strategy == PARTITION
-    return (job.walk.n >= MIN_PARTITION and partition.reach << partition.widening >= worth_of(job)
+    return (job.walk.n >= MIN_PARTITION and partition.reach << partition.widening >= wide_worth_of(job)
             and (job.n_rows * wide_row_bytes(job) > SCRATCH_BYTES or (job.step.by_value and is_scattered(partition))))
 
 

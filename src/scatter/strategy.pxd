@@ -107,6 +107,11 @@ cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
     return worth if job.n_threads < 2 else worth // 8
 
 
+cdef inline Py_ssize_t wide_worth_of(const Job* job) noexcept nogil:
+    """The same for bytes of wider accumulators, whose alternative has to convert a whole table on one thread."""
+    return worth_of(job) // 4 * 3 if job.n_threads == 2 else worth_of(job)
+
+
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
     """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition

@@ -145,7 +145,8 @@ cdef inline bint is_scattered(const Partition* partition) noexcept nogil:
         n_distinct += count[tile] == 0
         count[tile] += 1
         most = max(most, <Py_ssize_t>count[tile])
-    return 4 * most < n_seen and 2 * n_neighbours < n_seen and n_distinct << partition.shift > CACHED_BYTES
+    n_distinct <<= partition.shift + partition.widening
+    return 4 * most < n_seen and 2 * n_neighbours < n_seen and n_distinct > CACHED_BYTES
 
 
 cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t most, Py_ssize_t marks_bytes) noexcept nogil:

@@ -7,25 +7,27 @@ cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, NO_MEMORY, OK, SKIP
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_l1, prefetch_stream, prefetch_write
+from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_l1, prefetch_row, prefetch_stream, prefetch_write
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.scratch cimport allocate_scratch
 from common.threads cimport MAX_TASKS
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.accumulate cimport elements_of_data
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.conversions cimport narrow_items, widen_data, widen_items
+from scatter.conversions cimport add_float_rows, narrow_items, widen_data, widen_items
 from scatter.job cimport Job, begin_writing, copy_data
 from scatter.marks cimport SINK_BYTES, Marks, first_slot, mark_block, slot_of, start_sinks
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
 from scatter.widen cimport (
-    BUFFER_BYTES, add_floats, adds_floats, apply_wide_rows, narrow_row, pick_floats, store_items, widen_row,
+    BUFFER_BYTES, add_floats, adds_floats, apply_wide_rows, narrow_row, pick_floats, pick_rows, store_items, widen_row,
 )
 from scatter.windows cimport SLOT_BYTES, Wide
 
 cdef enum:
     LOAD_ITEMS = 1 << 16        # that are converted between two questions for signals
+    ADDED_ROW = 1 << 10         # bytes of a row of sums, in add_window
+    ROWS_AHEAD_BYTES = 1 << 14  # of rows of sums that are prefetched
     PICKED = 4 * BLOCK          # rows of updates
     MIN_SCRATCH = 1 << 20       # bytes that are not from malloc: in huge pages, and without page faults in every call
 
@@ -250,11 +252,12 @@ cdef inline void apply_window(Window* window, Py_ssize_t start, Py_ssize_t stop,
 
 
 cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
-    """apply_window for sums of float32 in float64."""
+    """apply_window for sums of float32 in float64 (adds_floats)."""
     cdef const Wide* wide = window.wide
     cdef const Job* job = wide.job
     cdef int64_t buffers[2][BLOCK]
-    cdef char picked[2][BLOCK * 4]
+    cdef int64_t update_offsets[2][BLOCK]  # of rows
+    cdef char picked[2][BLOCK * 4]  # elements
     cdef int64_t* offsets = NULL
     cdef int64_t* next_offsets
     cdef const char* updates = NULL
@@ -266,7 +269,8 @@ cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, P
     cdef uint64_t low = <uint64_t>(window.first_row * wide.pitch)
     cdef uint64_t size = <uint64_t>(window.n_rows * wide.pitch)
     cdef char* to = <char*>(<size_t>window.table - <size_t>(window.first_row * wide.pitch))
-    cdef Py_ssize_t n = 0, n_next, n_resolved = 0
+    cdef Py_ssize_t n = 0, n_next, n_resolved = 0, i
+    cdef Py_ssize_t most = min(job.block, max(ROWS_AHEAD_BYTES // wide.pitch, <Py_ssize_t>1))
     cdef Py_ssize_t[2] steps
     cdef int turn = 0
     steps[0] = steps[1] = update_step
@@ -278,7 +282,7 @@ cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, P
         next_offsets = buffers[turn]
         next_updates = job.updates + cursor.offset[OTHER]
         if start < stop:
-            resolve_block(&wide.tuples, &wide.walk, &cursor, min(job.block, stop - start), not wide.updates_are_linear,
+            resolve_block(&wide.tuples, &wide.walk, &cursor, min(most, stop - start), not wide.updates_are_linear,
                           next_offsets, &n_resolved)
             if n_resolved < 0:
                 status[0] = start * wide.tuples.k - 1 - n_resolved
@@ -290,7 +294,14 @@ cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, P
             n_next = n_resolved
             if prefetches:
                 prefetch_stream(next_updates, n_resolved * update_step)
-            if selects:
+            if window.n_items > 1:
+                for i in range(n_resolved):
+                    update_offsets[turn][i] = i * update_step
+                if selects:
+                    pick_rows(low, size, next_offsets, update_offsets[turn], n_resolved, &n_next)
+                for i in range(n_next):
+                    prefetch_row(to + next_offsets[i], wide.pitch)
+            elif selects:
                 pick_floats(low, size, next_offsets, next_updates, update_step, n_resolved, picked[turn], &n_next)
                 if n_next < n_resolved:
                     next_updates = picked[turn]
@@ -299,7 +310,9 @@ cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, P
                 mark_block(&window.marks, &window.step, False, to, next_offsets, NULL, NULL, 0, n_next, NULL)
         elif updates == NULL:
             return
-        if updates != NULL:
+        if updates != NULL and window.n_items > 1:
+            add_float_rows(to, offsets, updates, update_offsets[1 - turn], n, window.n_items)
+        elif updates != NULL:
             add_floats(to, offsets, updates, steps[1 - turn], n)
         updates = next_updates if n_resolved else NULL
         n_resolved = 0
@@ -342,7 +355,9 @@ cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Win
 
 
 cdef inline void apply_any(Window* window, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
-    if window.wide.n_slots == 0 and adds_floats(window.wide.job, &window.marks):
+    cdef const Wide* wide = window.wide
+    if (wide.n_slots == 0 and wide.n_pieces == 1 and wide.pitch <= ADDED_ROW
+            and adds_floats(wide.job, &window.marks)):
         add_window(window, start, stop, status)
     else:
         apply_window(window, start, stop, status)

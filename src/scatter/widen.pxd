@@ -148,9 +148,10 @@ cdef inline void apply_wide_rows(const Job* job, const Step* step, const Marks* 
 
 
 cdef inline bint adds_floats(const Job* job, const Marks* marks) noexcept nogil:
-    """Whether add_floats can apply the updates: the most common case, in one loop."""
-    return (job.conversion.pair == F32_F64 and job.step.by_value and job.step.reduction == ADD
-            and not (marks.width and marks.assigns))
+    """Whether updates are widened and added in one loop (add_floats, add_float_rows): the most common case."""
+    return (job.conversion.pair == F32_F64 and job.step.reduction == ADD and not (marks.width and marks.assigns)
+            and (job.step.by_value or (job.step.row.outer.n == 1 and not job.step.swapped
+                                       and job.step.row.inner_other == sizeof(float))))
 
 
 cdef inline cloned_void pick_floats(uint64_t low, uint64_t size, int64_t* offsets, const char* updates,
@@ -172,6 +173,19 @@ cdef inline cloned_void pick_floats(uint64_t low, uint64_t size, int64_t* offset
         offsets[m] = offset
         memcpy(picked + m * <Py_ssize_t>sizeof(float), &update, sizeof(float))
         m += <uint64_t>offset - low < size
+
+
+cdef inline cloned_void pick_rows(uint64_t low, uint64_t size, int64_t* offsets, int64_t* update_offsets,
+                                  Py_ssize_t n, Py_ssize_t* n_picked) noexcept nogil:
+    """Keep the offsets from low to low + size, and the offsets of their updates."""
+    cdef Py_ssize_t i, m = 0
+    cdef int64_t offset
+    for i in range(n):
+        offset = offsets[i]
+        offsets[m] = offset
+        update_offsets[m] = update_offsets[i]
+        m += <uint64_t>offset - low < size
+    n_picked[0] = m
 
 
 cdef inline inline_void add_adjacent(char* sums, const int64_t* offsets, const char* updates, Py_ssize_t update_step,

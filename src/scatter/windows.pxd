@@ -7,7 +7,7 @@
 # run other tasks. There are four ways to cut a result:
 #
 #     UNITS       a window is some units (units.pxd): it takes only their tuples
-#     WINDOWS     a range of rows
+#     WINDOWS     a range of rows; for neighbouring tuples, cut anew in blocks.pxd
 #     ROW_PIECES  the same for a piece of each row
 #     SERIAL      few updates of a large or strided result: the table has only the rows with updates, found by hashing
 #

@@ -26,6 +26,7 @@ cdef enum:
     BLOCK_TUPLES = 1 << 10      # of a listed block; more if there are more than MAX_BLOCKS
     MAX_BLOCKS = 1 << 18
     SAMPLE = 256                # pairs of tuples
+    FEW = 32                    # of these, after which the sampling may end
 
 
 cdef inline bint is_local(const Wide* wide) noexcept nogil:
@@ -38,6 +39,8 @@ cdef inline bint is_local(const Wide* wide) noexcept nogil:
         resolve_block(&wide.tuples, &wide.walk, &cursor, 2, False, pair, &n)
         if n == 2 and pair[0] != SKIPPED and pair[1] != SKIPPED:
             n_neighbours += -LOCAL_BYTES // 4 < pair[1] - pair[0] < LOCAL_BYTES // 4
+        if i == FEW and 2 * n_neighbours < FEW:
+            return False
     return 4 * n_neighbours > 3 * SAMPLE
 
 

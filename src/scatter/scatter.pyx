@@ -50,7 +50,7 @@ from common.codes cimport (
 )
 from common.describe cimport describe, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
-from common.items cimport CACHE_LINE, MAX_WORD_BYTES
+from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
 from common.rows cimport describe_row
 from common.small_calls cimport (
@@ -81,7 +81,7 @@ from scatter.ranges cimport run_ranges
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.strategy cimport (
-    MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, is_for_order, wide_worth_of,
+    MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
 )
 from scatter.tiles cimport Partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport describe_units, run_units
@@ -233,7 +233,7 @@ cdef bint is_for_wide_rows(Job* job, Rows* rows) noexcept:
         return forced_strategy == ROWS and describe_rows(rows, job, True)
     if is_for_order(job):
         return describe_rows(rows, job, True)
-    return (job.n_threads > 1 or job.row_bytes > CACHE_LINE) and describe_rows(rows, job, False)
+    return prefers_wide_rows(job) and describe_rows(rows, job, False)
 
 
 cdef bint is_for_wide_tiles(Job* job, Partition* partition) noexcept:

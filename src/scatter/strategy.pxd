@@ -7,12 +7,13 @@ from common.strategies cimport (
 from common.threads cimport n_tasks_for
 from scatter.columns cimport Columns
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
-from scatter.job cimport Job
+from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.tiles cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.units cimport Units
+from scatter.widen cimport wide_row_bytes
 
 cdef extern from *:
     """
@@ -42,6 +43,10 @@ cdef enum:
     MIN_PARTITION = 1 << 16     # updates
     SMALLEST_ORDERED = 1 << 16  # bytes of a result
     ROWS_PER_UPDATE = 8         # with more, marks are in a hash table, which SERIAL has
+    # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates. Each thread
+    # resolves all tuples.
+    WINDOWS_BYTES = 1 << 22
+    WINDOWS_THREADS = 4
     # Bytes of a result from which a partition is faster on one thread: half of L3, within these limits.
     MIN_PARTITION_BYTES = 1 << 23
     MAX_PARTITION_BYTES = 3 << 23
@@ -110,6 +115,15 @@ cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
 cdef inline Py_ssize_t wide_worth_of(const Job* job) noexcept nogil:
     """The same for bytes of wider accumulators, whose alternative has to convert a whole table on one thread."""
     return worth_of(job) // 4 * 3 if job.n_threads == 2 else worth_of(job)
+
+
+cdef inline bint prefers_wide_rows(const Job* job) noexcept nogil:
+    """Whether ROWS is faster than the other strategies for wider accumulators, if the rows are long enough for it."""
+    cdef Py_ssize_t table_bytes = job.n_rows * wide_row_bytes(job)
+    if job.row_bytes <= CACHE_LINE and (job.n_threads == 1 or (
+            job.n_threads <= WINDOWS_THREADS and table_bytes <= WINDOWS_BYTES)):
+        return False  # WINDOWS
+    return job.row_bytes > 2 * CACHE_LINE or job.walk.n > job.n_rows or table_bytes <= SCRATCH_BYTES  # else PARTITION
 
 
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:

@@ -10,6 +10,7 @@ from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_l1, prefetch_row, prefetch_stream, prefetch_write
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.scratch cimport allocate_scratch
+from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.accumulate cimport elements_of_data
@@ -26,8 +27,7 @@ from scatter.windows cimport SLOT_BYTES, Wide
 
 cdef enum:
     LOAD_ITEMS = 1 << 16        # that are converted between two questions for signals
-    ADDED_ROW = 1 << 10         # bytes of a row of sums, in add_window
-    ROWS_AHEAD_BYTES = 1 << 14  # of rows of sums that are prefetched
+    ADDED_ROW = 2 * CACHE_LINE  # bytes of a row of sums, in add_window; updates have half, and are one stream
     PICKED = 4 * BLOCK          # rows of updates
     MIN_SCRATCH = 1 << 20       # bytes that are not from malloc: in huge pages, and without page faults in every call
 
@@ -81,6 +81,7 @@ cdef inline void convert_window(Window* window, bint stores) noexcept nogil:
                           window.table + i * wide.pitch)
             advance(&wide.leading, 1, &cursor)
         i += m
+    stream_fence()
 
 
 cdef inline void load_found(const Window* window, Py_ssize_t first) noexcept nogil:
@@ -270,7 +271,6 @@ cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, P
     cdef uint64_t size = <uint64_t>(window.n_rows * wide.pitch)
     cdef char* to = <char*>(<size_t>window.table - <size_t>(window.first_row * wide.pitch))
     cdef Py_ssize_t n = 0, n_next, n_resolved = 0, i
-    cdef Py_ssize_t most = min(job.block, max(ROWS_AHEAD_BYTES // wide.pitch, <Py_ssize_t>1))
     cdef Py_ssize_t[2] steps
     cdef int turn = 0
     steps[0] = steps[1] = update_step
@@ -282,7 +282,7 @@ cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, P
         next_offsets = buffers[turn]
         next_updates = job.updates + cursor.offset[OTHER]
         if start < stop:
-            resolve_block(&wide.tuples, &wide.walk, &cursor, min(most, stop - start), not wide.updates_are_linear,
+            resolve_block(&wide.tuples, &wide.walk, &cursor, min(job.block, stop - start), not wide.updates_are_linear,
                           next_offsets, &n_resolved)
             if n_resolved < 0:
                 status[0] = start * wide.tuples.k - 1 - n_resolved

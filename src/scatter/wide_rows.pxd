@@ -7,14 +7,14 @@ from libc.string cimport memset
 from common.codes cimport ADD, MUL
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, inline_void, prefetch_row, prefetch_stream
-from common.stream cimport stream_rows
+from common.stream cimport stream_fence
 from scatter.apply cimport apply_rows
 from scatter.conversions cimport (
-    C64_C128, F16_F32, F32_F64, combine_floats, narrow_items, widen_data, widen_items, widen_native_rows,
+    C64_C128, F16_F32, F32_F64, combine_floats, widen_data, widen_items, widen_native_rows,
 )
 from scatter.grouping cimport AHEAD_BYTES, ASKING, MAX_BATCH, Rows, finish_rows
 from scatter.job cimport Job
-from scatter.widen cimport BUFFER_BYTES
+from scatter.widen cimport BUFFER_BYTES, store_items
 
 cdef enum:
     TABLE_BYTES = 1 << 13   # of widened rows: one of MAX_COMBINED_ROW bytes at least
@@ -87,17 +87,14 @@ cdef inline void write_widened(const Rows* rows, Py_ssize_t row, Py_ssize_t stop
     cdef char memory[TABLE_BYTES + BUFFER_BYTES + CACHE_LINE]
     cdef char* sums = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
     cdef char* buffer = sums + TABLE_BYTES
-    cdef int64_t offsets[MAX_BATCH]
     cdef Py_ssize_t n_items = job.wide_step.row.n_inner
     cdef Py_ssize_t pitch = n_items * job.conversion.wide_bytes
     cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, TABLE_BYTES // pitch), <Py_ssize_t>MAX_BATCH)
     cdef Py_ssize_t first = rows.end[row - 1] if row else 0
-    cdef Py_ssize_t n, i
+    cdef Py_ssize_t n
     cdef bint signals
     cdef const char* data
     cdef char* out
-    for i in range(batch):
-        offsets[i] = i * job.row_bytes
     while row < stop:
         n = min(batch, stop - row)
         if is_interrupted(job.interrupts, n * job.row_bytes >> 3):
@@ -110,9 +107,7 @@ cdef inline void write_widened(const Rows* rows, Py_ssize_t row, Py_ssize_t stop
         combine_widened(rows, sums, buffer, row, n, first)
         if rows.marks.width:
             finish_rows(rows, &job.wide_step, sums, pitch, row, n)
-        narrow_items(&job.conversion, sums, n * n_items, signals, buffer if rows.streams else out,
-                     job.conversion.narrow_bytes)
-        if rows.streams:
-            stream_rows(out, job.row_bytes, buffer, offsets, n, job.row_bytes)
+        store_items(job, sums, n * n_items, signals, out)
         row += n
         first = rows.end[row - 1]
+    stream_fence()

@@ -78,7 +78,10 @@ cdef inline void load_tile(const Job* job, const char* data, Py_ssize_t n_rows, 
 
 cdef inline void store_items(const Job* job, const char* sums, Py_ssize_t n_items, bint signals,
                              char* out) noexcept nogil:
-    """Round adjacent accumulators into adjacent items of the result; by way of L1 if it is larger than the caches."""
+    """Round adjacent accumulators into adjacent items of the result; by way of L1 if it is larger than the caches.
+
+    The caller calls stream_fence after the last items.
+    """
     cdef char items[STORE_BYTES]
     cdef Py_ssize_t width = job.conversion.narrow_bytes, m
     cdef int64_t zero = 0
@@ -92,7 +95,6 @@ cdef inline void store_items(const Job* job, const char* sums, Py_ssize_t n_item
         sums += m * job.conversion.wide_bytes
         out += m * width
         n_items -= m
-    stream_fence()
 
 
 cdef inline void store_tile(const Job* job, const Marks* marks, char* sums, Py_ssize_t n_rows, bint signals,
@@ -101,6 +103,7 @@ cdef inline void store_tile(const Job* job, const Marks* marks, char* sums, Py_s
     if job.divides:
         divide_rows(&job.wide_step, marks, job.include_self, sums, wide_row_bytes(job), n_rows)
     store_items(job, sums, n_rows * row_items(job), signals, out)
+    stream_fence()
 
 
 cdef inline void apply_wide_rows(const Job* job, const Step* step, const Marks* marks, char* to,

@@ -3,6 +3,9 @@
 #     find_bounds   each thread resolves a chunk of the tuples, and stores the first and last window of each block
 #     list_blocks   lists each window's blocks, in order
 #
+# For a new result guess_bounds replaces find_bounds: it supposes that the tuples are sorted, and looks at the first one
+# of each block. The windows count the updates that they apply; if these are not all, they begin anew, without a guess.
+#
 # A task (wide.pxd) then resolves the blocks of its window only, and the window's table fits L2.
 from cpython.mem cimport (  # so that tracemalloc sees it
     PyMem_RawCalloc as calloc, PyMem_RawFree as free, PyMem_RawMalloc as malloc,
@@ -10,14 +13,15 @@ from cpython.mem cimport (  # so that tracemalloc sees it
 from cython.parallel cimport prange
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint64_t
 
-from common.codes cimport INTERRUPTED, OK
+from common.codes cimport INTERRUPTED, OK, SKIP
 from common.interrupts cimport is_interrupted
 from common.items cimport cloned_void
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport Cursor, seek
 from scatter.job cimport SCRATCH_BYTES, Job
-from scatter.windows cimport Wide, cut_windows
+from scatter.wide cimport MISSED, run_windows
+from scatter.windows cimport Wide, adds_in_windows, cut_windows
 
 cdef enum:
     LOCAL_BYTES = 1 << 18       # of a window: L2 holds it
@@ -88,6 +92,25 @@ cdef inline void find_bounds(const Wide* wide, Py_ssize_t chunk, Py_ssize_t n_ch
         block += 1
 
 
+cdef inline bint guess_bounds(Wide* wide) noexcept nogil:
+    """False: an index is out of bounds."""
+    cdef Cursor cursor
+    cdef Py_ssize_t block, n
+    cdef int64_t offset
+    cdef int32_t window, before = 0
+    for block in range(wide.n_blocks + 1):
+        seek(&wide.walk, min(block * wide.block_tuples, wide.walk.n - 1), &cursor)
+        resolve_block(&wide.tuples, &wide.walk, &cursor, 1, False, &offset, &n)
+        if n != 1:
+            return False
+        window = <int32_t>(offset // (wide.window_rows * wide.pitch))
+        if block:
+            wide.first_window[block - 1] = min(before, window)
+            wide.last_window[block - 1] = max(before, window)
+        before = window
+    return True
+
+
 cdef inline bint list_blocks(Wide* wide) noexcept nogil:
     """False: windows need many blocks, or there is no memory."""
     cdef Py_ssize_t block, window, n = 0
@@ -117,9 +140,18 @@ cdef inline void free_blocks(Wide* wide) noexcept nogil:
     free(wide.blocks)
 
 
-cdef inline bint try_cut(Wide* wide, const Job* job, Py_ssize_t* status) noexcept:
+cdef inline bint cut_locally(Wide* wide, const Job* job, bint guesses, Py_ssize_t* status) noexcept:
+    """Cut the result into windows that list their blocks of tuples. False: that is slower.
+
+    guesses: suppose that the tuples are sorted. status: of resolving all tuples. The caller calls free_blocks.
+    """
     cdef Py_ssize_t found[MAX_TASKS]
     cdef Py_ssize_t chunk, n_chunks = job.n_threads
+    # One thread gains if otherwise there would be several tables.
+    if (wide.n_pieces != 1 or wide.pitch > LOCAL_BYTES or wide.walk.n < MIN_LOCAL_TUPLES
+            or wide.n_rows * wide.pitch < MIN_LOCAL_BYTES
+            or (job.n_threads == 1 and wide.n_rows * wide.pitch <= SCRATCH_BYTES) or not is_local(wide)):
+        return False
     cut_windows(wide, min(LOCAL_BYTES // wide.pitch, (wide.n_rows + 4 * n_chunks - 1) // (4 * n_chunks)))
     wide.n_threads = job.n_threads
     wide.block_tuples = max(<Py_ssize_t>BLOCK_TUPLES, wide.walk.n // MAX_BLOCKS // BLOCK * BLOCK + BLOCK)
@@ -128,6 +160,11 @@ cdef inline bint try_cut(Wide* wide, const Job* job, Py_ssize_t* status) noexcep
     if wide.first_window == NULL or wide.n_windows > 1 << 30:
         return False
     wide.last_window = wide.first_window + wide.n_blocks
+    # With data as it was, the call can begin anew. Skipped tuples would not be counted.
+    wide.is_guess = (guesses and job.data != NULL and not job.checks_first and wide.tuples.mode != SKIP
+                     and adds_in_windows(wide))
+    if wide.is_guess:
+        return guess_bounds(wide) and list_blocks(wide)
     if n_chunks == 1:
         with nogil:
             find_bounds(wide, 0, 1, &found[0])
@@ -138,19 +175,17 @@ cdef inline bint try_cut(Wide* wide, const Job* job, Py_ssize_t* status) noexcep
     return status[0] != OK or list_blocks(wide)
 
 
-cdef inline bint cut_locally(Wide* wide, const Job* job, Py_ssize_t* status) noexcept:
-    """Cut the result into windows that list their blocks of tuples. False: that is slower, and `wide` is as it was.
-
-    status: of resolving all tuples. The caller calls free_blocks later.
-    """
-    cdef Wide cut = wide[0]
-    # One thread gains if otherwise there would be several tables.
-    if (wide.n_pieces != 1 or wide.pitch > LOCAL_BYTES or wide.walk.n < MIN_LOCAL_TUPLES
-            or wide.n_rows * wide.pitch < MIN_LOCAL_BYTES
-            or (job.n_threads == 1 and wide.n_rows * wide.pitch <= SCRATCH_BYTES) or not is_local(wide)):
-        return False
-    if not try_cut(&cut, job, status):
+cdef inline bint run_locally(const Wide* wide, Job* job, Py_ssize_t* status) noexcept:
+    """Run windows that list their blocks of tuples. False: that is slower, and nothing was written."""
+    cdef Wide cut
+    cdef bint done = False, guesses
+    for guesses in range(1, -1, -1):
+        cut = wide[0]
+        status[0] = OK
+        done = cut_locally(&cut, job, guesses, status)
+        if done and status[0] == OK:
+            status[0] = run_windows(&cut, job)
         free_blocks(&cut)
-        return False
-    wide[0] = cut
-    return True
+        if status[0] != MISSED:
+            return done
+    return done

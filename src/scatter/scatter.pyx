@@ -65,7 +65,7 @@ from common.threads cimport chunk_start, remember_choice, team_size
 from common.walk cimport OTHER, is_linear
 from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
-from scatter.blocks cimport cut_locally, free_blocks
+from scatter.blocks cimport run_locally
 from scatter.columns cimport describe_columns, run_columns
 from scatter.conversions cimport pair_of
 from scatter.grouping cimport Rows, describe_rows
@@ -258,15 +258,14 @@ cdef Py_ssize_t run_wide(Wide* wide, Job* job, Descriptions* descriptions) noexc
     elif is_for_wide_rows(job, &descriptions.rows):
         done = run_rows(&descriptions.rows, &status)
         strategy = ROWS if done else strategy
-    elif strategy == WINDOWS and forced_strategy == AUTO and cut_locally(wide, job, &status):
-        done = status != OK
+    elif strategy == WINDOWS and forced_strategy == AUTO and run_locally(wide, job, &status):
+        done = True
     elif is_for_wide_tiles(job, &descriptions.partition):
         job.marks = wide.marks
         done = run_partition(&descriptions.partition, job, &status)
         strategy = PARTITION if done else strategy
     if not done:
         status = run_windows(wide, job)
-    free_blocks(wide)
     if last != strategy:
         last = strategy
     return status

@@ -21,13 +21,13 @@ from scatter.marks cimport SINK_BYTES, Marks, first_slot, mark_block, slot_of, s
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
 from scatter.widen cimport (
-    BUFFER_BYTES, add_floats, adds_floats, apply_wide_rows, narrow_row, pick_floats, pick_rows, store_items, widen_row,
+    BUFFER_BYTES, add_floats, apply_wide_rows, narrow_row, pick_floats, pick_rows, store_items, widen_row,
 )
-from scatter.windows cimport SLOT_BYTES, Wide
+from scatter.windows cimport SLOT_BYTES, Wide, adds_in_windows
 
 cdef enum:
     LOAD_ITEMS = 1 << 16        # that are converted between two questions for signals
-    ADDED_ROW = 2 * CACHE_LINE  # bytes of a row of sums, in add_window; updates have half, and are one stream
+    MISSED = -65                # a status: updates were not applied, as blocks were guessed
     PICKED = 4 * BLOCK          # rows of updates
     MIN_SCRATCH = 1 << 20       # bytes that are not from malloc: in huge pages, and without page faults in every call
 
@@ -40,6 +40,7 @@ cdef struct Window:
     Step step
     Marks marks
     char* table
+    Py_ssize_t n_applied        # updates, in add_window
     bint signals                # data may have a signalling NaN
     int64_t* row_ids            # SERIAL: of the table's rows
     Marks slots                 # SERIAL: a hash table of the numbers of the table's rows, counted from 1
@@ -306,6 +307,7 @@ cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, P
                 if n_next < n_resolved:
                     next_updates = picked[turn]
                 steps[turn] = sizeof(float) if n_next < n_resolved else update_step
+            window.n_applied += n_next
             if window.marks.width:
                 mark_block(&window.marks, &window.step, False, to, next_offsets, NULL, NULL, 0, n_next, NULL)
         elif updates == NULL:
@@ -332,6 +334,7 @@ cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Win
     window.step = wide.step
     window.step.row.n_inner = window.n_items
     window.table = memory
+    window.n_applied = 0
     window.signals = False
     memory += aligned(wide.table_rows * wide.pitch)
     window.marks = wide.marks
@@ -356,8 +359,7 @@ cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Win
 
 cdef inline void apply_any(Window* window, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
     cdef const Wide* wide = window.wide
-    if (wide.n_slots == 0 and wide.n_pieces == 1 and wide.pitch <= ADDED_ROW
-            and adds_floats(wide.job, &window.marks)):
+    if adds_in_windows(wide):
         add_window(window, start, stop, status)
     else:
         apply_window(window, start, stop, status)
@@ -394,6 +396,7 @@ cdef inline void run_window(const Wide* wide, Py_ssize_t task, int thread, Py_ss
         apply_blocks(&window, task, status)
     else:
         apply_any(&window, start, stop, status)
+    wide.n_applied[thread] += window.n_applied
     if status[0] != OK:
         return
     if job.divides:
@@ -414,10 +417,11 @@ cdef inline void run_task(const Wide* wide, Py_ssize_t task, int thread, Py_ssiz
 
 cdef inline Py_ssize_t run_tasks(const Wide* wide, Py_ssize_t n_tasks, int n_threads) noexcept:
     cdef Py_ssize_t status[MAX_TASKS]
-    cdef Py_ssize_t task, bad = OK
+    cdef Py_ssize_t task, bad = OK, n_applied = 0
     cdef int thread
     for thread in range(n_threads):
         status[thread] = OK
+        wide.n_applied[thread] = 0
     if n_threads == 1:
         with nogil:
             for task in range(n_tasks):
@@ -428,11 +432,13 @@ cdef inline Py_ssize_t run_tasks(const Wide* wide, Py_ssize_t n_tasks, int n_thr
     for thread in range(n_threads):
         if status[thread] != OK and (bad == OK or status[thread] < bad):
             bad = status[thread]
-    return bad
+        n_applied += wide.n_applied[thread]
+    return MISSED if bad == OK and wide.is_guess and n_applied != wide.walk.n else bad
 
 
 cdef inline Py_ssize_t run_windows(Wide* wide, Job* job) noexcept:
-    """Run all tasks. Returns OK, NO_MEMORY or the position of the first bad index."""
+    """Run all tasks. Returns OK, NO_MEMORY, MISSED or the position of the first bad index."""
+    cdef Py_ssize_t n_applied[MAX_TASKS]
     cdef Py_ssize_t n_tasks = wide.n_windows * wide.n_pieces
     cdef Py_ssize_t result
     cdef cnp.ndarray scratch
@@ -441,6 +447,7 @@ cdef inline Py_ssize_t run_windows(Wide* wide, Job* job) noexcept:
     wide.memory_bytes = aligned(wide.table_rows * wide.pitch) + aligned(wide.table_rows * wide.marks.width)
     if wide.n_slots:
         wide.memory_bytes += aligned(wide.table_rows * sizeof(int64_t)) + aligned(wide.n_slots * SLOT_BYTES)
+    wide.n_applied = n_applied
     if n_threads * wide.memory_bytes < MIN_SCRATCH:
         memory = <char*>malloc(n_threads * wide.memory_bytes + CACHE_LINE)
         wide.memory = memory

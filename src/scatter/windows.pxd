@@ -28,11 +28,12 @@ from scatter.job cimport SCRATCH_BYTES, Job, row_items
 from scatter.marks cimport Marks, describe_marks
 from scatter.reductions cimport Step
 from scatter.units cimport Units
-from scatter.widen cimport BUFFER_BYTES
+from scatter.widen cimport BUFFER_BYTES, adds_floats
 
 cdef enum:
     UNITS_BYTES = 1 << 17       # of a window of units: L2 holds it
     SPARSE = 8                  # rows per update from which the table has only the rows with updates
+    ADDED_ROW = 2 * CACHE_LINE  # bytes of a row of sums, in add_window; updates have half, and are one stream
     SLOT_BYTES = 12             # of a hash table: a key, and the number of a table's row
 
 cdef struct Wide:
@@ -60,6 +61,8 @@ cdef struct Wide:
     int32_t* last_window        # less than the first one: its tuples are skipped
     Py_ssize_t* last_block      # where each window's end in `blocks`, which is where those of the next one begin
     int32_t* blocks
+    bint is_guess               # the list is right if the tuples are sorted: n_applied tells whether it was
+    Py_ssize_t* n_applied       # updates, by thread
     bint updates_are_linear
     bint rows_are_adjacent      # short rows of updates that are widened a block at a time
     bint is_flat                # data and the result are one run of items
@@ -140,6 +143,12 @@ cdef inline void set_pitch(Wide* wide, Py_ssize_t piece_items) noexcept nogil:
         and (wide.n_items == 1 or wide.walk.stride[wide.walk.n_dims - 1][OTHER] == wide.n_items * width))
 
 
+cdef inline bint adds_in_windows(const Wide* wide) noexcept nogil:
+    """Whether add_window can apply the updates."""
+    return (wide.n_slots == 0 and wide.n_pieces == 1 and wide.pitch <= ADDED_ROW
+            and adds_floats(wide.job, &wide.marks))
+
+
 cdef inline Py_ssize_t cut_windows(Wide* wide, Py_ssize_t n_rows) noexcept nogil:
     wide.window_rows = max(<Py_ssize_t>1, min(n_rows, wide.n_rows))
     wide.n_windows = (wide.n_rows + wide.window_rows - 1) // wide.window_rows
@@ -176,6 +185,7 @@ cdef inline ScatterStrategy choose_cut(Wide* wide, const Units* units, int force
     wide.first_window = NULL
     wide.last_block = NULL
     wide.blocks = NULL
+    wide.is_guess = False
     if forced == ROW_PIECES:
         piece = max(<Py_ssize_t>1, min(piece, wide.n_items // n_threads))
     set_pitch(wide, piece)

@@ -4,7 +4,7 @@
 Except in PRIVATE, threads own destinations, not updates, so that each destination gets its updates in order.
 choose_strategy (strategy.pxd) selects a strategy, and run runs it:
 
-    SERIAL      (job.pxd: apply_tuples) one thread: for little work, few destinations, or if memory is short
+    SERIAL      (serial.pxd) one thread: for little work, few destinations, or if memory is short
     UNITS       (units.pxd) the leading axes of the result are those of the tuples (batches, *_elements along a later
                 axis): a thread copies one such unit of data and applies its updates while the unit is in the cache
     COLUMN_TILES  (columns.pxd) *_elements along an axis with a long stride: columns of data are packed into a tile that
@@ -38,15 +38,13 @@ PARTITION's tiles, some rows at a time in ROWS (wide_rows.pxd), or in bounded ta
 Means are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
-from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cpython.object cimport PyObject
-from cython.parallel cimport prange
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, AXIS, BOOL, INCONSISTENT, MUL, NO_MEMORY, NONE, OK, UINT64, Kind, Mode, ReductionCode, TypeCode,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, INCONSISTENT, MUL, NONE, OK, UINT64, Kind, Mode, ReductionCode, TypeCode,
 )
 from common.describe cimport describe, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
@@ -61,27 +59,24 @@ from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport chunk_start, remember_choice, team_size
+from common.threads cimport remember_choice, team_size
 from common.walk cimport OTHER, is_linear
-from scatter.accumulate cimport finish_all, needs_scratch, start_all
 from scatter.apply cimport finish_step
 from scatter.blocks cimport run_locally
 from scatter.columns cimport describe_columns, run_columns
 from scatter.conversions cimport pair_of
 from scatter.grouping cimport Rows, describe_rows
-from scatter.job cimport (
-    N_TYPES, SCRATCH_BYTES, Job, Reduction, apply_tuples, begin_writing, copy_data, count_tuples, divide_means,
-    row_items,
-)
-from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, describe_marks, free_marks
+from scatter.job cimport N_TYPES, SCRATCH_BYTES, Job, Reduction, begin_writing, copy_data, row_items
+from scatter.marks cimport describe_marks
 from scatter.order cimport Order, describe_order
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.ranges cimport run_ranges
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
+from scatter.serial cimport run_serial
 from scatter.strategy cimport (
-    MIN_PARTITION, ROWS_PER_UPDATE, Descriptions, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
+    MIN_PARTITION, Descriptions, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
 )
 from scatter.tiles cimport Partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport describe_units, run_units
@@ -132,72 +127,6 @@ def register(str name not None, int code, int step, types, associative, bint ide
         memcpy(reduction.identity[<int>type_code], <const char*><bytes>identity, len(identity))
         reduction.has_identity |= <unsigned int>1 << <int>type_code
     code_of_name[name] = code
-
-
-cdef Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums) noexcept:
-    """Apply all updates on one thread; on more threads, the others count them meanwhile."""
-    cdef Py_ssize_t status = OK
-    cdef Marks more = marks[0]
-    cdef int task, n_tasks = job.n_threads
-    start_all(job, sums, job.n_threads)
-    if n_tasks == 1:
-        with nogil:
-            apply_tuples(job, &job.step, marks, sums, job.updates, 0, job.walk.n, &status)
-    else:
-        for task in prange(n_tasks, num_threads=n_tasks, schedule="static", nogil=True):
-            run_part(job, marks, sums, task, n_tasks - 1, &status)
-        for task in range(1, n_tasks - 1):
-            more.table = marks.table + task * job.n_rows * marks.width
-            add_marks(marks, &more, job.n_rows)
-    if status == OK:
-        finish_all(job, marks, sums, job.n_threads)
-    return status
-
-
-cdef void run_part(const Job* job, const Marks* marks, char* sums, int task, int n_tables,
-                   Py_ssize_t* status) noexcept nogil:
-    """Task 0 applies all updates; the others count a chunk of them in a table of their own."""
-    cdef Marks some = marks[0]
-    if task == 0:
-        apply_tuples(job, &job.step, NULL, sums, job.updates, 0, job.walk.n, status)
-        return
-    some.table += (task - 1) * job.n_rows * marks.width
-    count_tuples(job, &some, chunk_start(job.walk.n, n_tables, task - 1), chunk_start(job.walk.n, n_tables, task))
-
-
-cdef Py_ssize_t run_serial(Job* job) noexcept:
-    cdef Py_ssize_t status = OK
-    cdef Marks marks = job.marks
-    cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // ROWS_PER_UPDATE
-    cdef bint accumulates = job.accumulates and by_row and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)
-    cdef char* scratch = NULL
-    cdef Py_ssize_t n_tables = 1
-    if marks.width:
-        marks.assigns = not job.include_self and not accumulates
-        if accumulates:
-            # All threads but one count updates, each in a table of its own.
-            n_tables = min(<Py_ssize_t>job.n_threads - 1, SCRATCH_BYTES // max(job.n_rows * marks.width, <Py_ssize_t>1))
-            job.n_threads = <int>n_tables + 1
-            n_tables = max(n_tables, <Py_ssize_t>1)
-            if needs_scratch(job):
-                scratch = <char*>malloc(max(job.out_bytes, <Py_ssize_t>1))
-        if ((accumulates and needs_scratch(job) and scratch == NULL)
-                or (by_row and not allocate_marks(&marks, n_tables * job.n_rows))
-                or (not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
-            free(scratch)
-            return NO_MEMORY
-    status = begin_writing(job, job.checks_first)
-    if status == OK and accumulates:
-        status = run_accumulated(job, &marks, scratch if scratch != NULL else job.out)
-    elif status == OK:
-        copy_data(job)
-        with nogil:
-            apply_tuples(job, &job.step, &marks, job.out, job.updates, 0, job.walk.n, &status)
-        if status == OK:
-            divide_means(job, &marks)
-    free_marks(&marks)
-    free(scratch)
-    return status
 
 
 cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strategy) noexcept:

@@ -1,0 +1,79 @@
+# SERIAL: one thread applies all updates to a copy of data. It is for little work and few destinations, and for every job
+# that the other strategies cannot run, also if memory is short.
+#
+# Where elements are accumulated from the identity (accumulate.pxd), the other threads count the updates meanwhile.
+from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cython.parallel cimport prange
+
+from common.codes cimport NO_MEMORY, OK
+from common.threads cimport chunk_start
+from scatter.accumulate cimport finish_all, needs_scratch, start_all
+from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, divide_means
+from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks
+from scatter.strategy cimport ROWS_PER_UPDATE
+
+
+cdef inline void run_part(const Job* job, const Marks* marks, char* sums, int task, int n_tables,
+                          Py_ssize_t* status) noexcept nogil:
+    """Task 0 applies all updates; the others count a chunk of them in a table of their own."""
+    cdef Marks some = marks[0]
+    if task == 0:
+        apply_tuples(job, &job.step, NULL, sums, job.updates, 0, job.walk.n, status)
+        return
+    some.table += (task - 1) * job.n_rows * marks.width
+    count_tuples(job, &some, chunk_start(job.walk.n, n_tables, task - 1), chunk_start(job.walk.n, n_tables, task))
+
+
+cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums) noexcept:
+    """Apply all updates on one thread; on more threads, the others count them meanwhile."""
+    cdef Py_ssize_t status = OK
+    cdef Marks more = marks[0]
+    cdef int task, n_tasks = job.n_threads
+    start_all(job, sums, job.n_threads)
+    if n_tasks == 1:
+        with nogil:
+            apply_tuples(job, &job.step, marks, sums, job.updates, 0, job.walk.n, &status)
+    else:
+        for task in prange(n_tasks, num_threads=n_tasks, schedule="static", nogil=True):
+            run_part(job, marks, sums, task, n_tasks - 1, &status)
+        for task in range(1, n_tasks - 1):
+            more.table = marks.table + task * job.n_rows * marks.width
+            add_marks(marks, &more, job.n_rows)
+    if status == OK:
+        finish_all(job, marks, sums, job.n_threads)
+    return status
+
+
+cdef inline Py_ssize_t run_serial(Job* job) noexcept:
+    cdef Py_ssize_t status = OK
+    cdef Marks marks = job.marks
+    cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // ROWS_PER_UPDATE
+    cdef bint accumulates = job.accumulates and by_row and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)
+    cdef char* scratch = NULL
+    cdef Py_ssize_t n_tables = 1
+    if marks.width:
+        marks.assigns = not job.include_self and not accumulates
+        if accumulates:
+            # All threads but one count updates, each in a table of its own.
+            n_tables = min(<Py_ssize_t>job.n_threads - 1, SCRATCH_BYTES // max(job.n_rows * marks.width, <Py_ssize_t>1))
+            job.n_threads = <int>n_tables + 1
+            n_tables = max(n_tables, <Py_ssize_t>1)
+            if needs_scratch(job):
+                scratch = <char*>malloc(max(job.out_bytes, <Py_ssize_t>1))
+        if ((accumulates and needs_scratch(job) and scratch == NULL)
+                or (by_row and not allocate_marks(&marks, n_tables * job.n_rows))
+                or (not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
+            free(scratch)
+            return NO_MEMORY
+    status = begin_writing(job, job.checks_first)
+    if status == OK and accumulates:
+        status = run_accumulated(job, &marks, scratch if scratch != NULL else job.out)
+    elif status == OK:
+        copy_data(job)
+        with nogil:
+            apply_tuples(job, &job.step, &marks, job.out, job.updates, 0, job.walk.n, &status)
+        if status == OK:
+            divide_means(job, &marks)
+    free_marks(&marks)
+    free(scratch)
+    return status

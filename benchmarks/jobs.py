@@ -43,6 +43,7 @@ NOTES = {
     "centroids": "gatherscatter adds in order on one thread, because 64 rows are too few to divide among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
+    "top-k": "both write the same bytes: equal within the noise of the measurement",
     "small-gather": "call overhead: the alternative is a C method, `gs.gather` a Python function",
     "messages": FUSED,
     "messages-gradient": FUSED,

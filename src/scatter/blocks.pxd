@@ -147,12 +147,13 @@ cdef inline bint cut_locally(Wide* wide, const Job* job, bint guesses, Py_ssize_
     """
     cdef Py_ssize_t found[MAX_TASKS]
     cdef Py_ssize_t chunk, n_chunks = job.n_threads
+    cdef Py_ssize_t most = min(<Py_ssize_t>LOCAL_BYTES, SCRATCH_BYTES // n_chunks)  # bytes of a window: one per thread
     # One thread gains if otherwise there would be several tables.
-    if (wide.n_pieces != 1 or wide.pitch > LOCAL_BYTES or wide.walk.n < MIN_LOCAL_TUPLES
+    if (wide.n_pieces != 1 or wide.pitch > most or wide.walk.n < MIN_LOCAL_TUPLES
             or wide.n_rows * wide.pitch < MIN_LOCAL_BYTES
             or (job.n_threads == 1 and wide.n_rows * wide.pitch <= SCRATCH_BYTES) or not is_local(wide)):
         return False
-    cut_windows(wide, min(LOCAL_BYTES // wide.pitch, (wide.n_rows + 4 * n_chunks - 1) // (4 * n_chunks)))
+    cut_windows(wide, min(most // wide.pitch, (wide.n_rows + 4 * n_chunks - 1) // (4 * n_chunks)))
     wide.n_threads = job.n_threads
     wide.block_tuples = max(<Py_ssize_t>BLOCK_TUPLES, wide.walk.n // MAX_BLOCKS // BLOCK * BLOCK + BLOCK)
     wide.n_blocks = (wide.walk.n + wide.block_tuples - 1) // wide.block_tuples

@@ -23,6 +23,7 @@ from scatter.reductions cimport Step
 cdef enum:
     MIN_ROW = CACHE_LINE
     MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
+    MAX_WIDE_ROW = 1 << 13      # bytes, with accumulate_dtype
     MIN_ROWS_BYTES = 1 << 22    # of a result, or of the updates
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
     MAX_COUNTS = 1 << 22        # 4 bytes of scratch memory each
@@ -77,7 +78,8 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     if not forced and (job.row_bytes < MIN_ROW or (job.out_bytes < MIN_ROWS_BYTES and (
             job.n_threads == 1 or job.walk.n < MIN_ROWS_BYTES // job.row_bytes))):
         return False
-    if job.conversion.pair and job.order == NULL and job.walk.n > updates_of_a_round(job):
+    if job.conversion.pair and (row.n_inner * job.conversion.wide_bytes > MAX_WIDE_ROW
+                                or (job.order == NULL and job.walk.n > updates_of_a_round(job))):
         return False
     if job.step.reduction == ASSIGN:
         if row.n_inner != 1 or row.item_bytes != job.row_bytes:

@@ -8,10 +8,18 @@ cdef struct Order:
     const uint32_t* updates     # sorted by row, and by number within a row
 
 
-cdef inline bint describe_order(cnp.ndarray memory, Py_ssize_t n_rows, Py_ssize_t n_updates, Order* order) noexcept:
-    """False: there is no order, or one of other sizes. memory: as in orders.pyx; the caller keeps it."""
-    if memory is None or cnp.PyArray_NBYTES(memory) != (n_rows + n_updates) * <Py_ssize_t>sizeof(uint32_t):
-        return False
-    order.end = <const uint32_t*>cnp.PyArray_DATA(memory)
+cdef inline cnp.ndarray find_order(dict orders, cnp.ndarray indices, Py_ssize_t n_rows, Py_ssize_t n_updates,
+                                   Order* order) noexcept:
+    """Describe the order of indices for so many rows. Returns its memory, which the caller keeps; None: no order."""
+    try:
+        entry = orders.get(<size_t>cnp.PyArray_DATA(indices))
+        if entry is None:
+            return None
+        alive, memory, rows, n = entry
+        if alive() is None or rows != n_rows or n != n_updates:
+            return None
+    except MemoryError:
+        return None
+    order.end = <const uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>memory)
     order.updates = order.end + n_rows
-    return True
+    return memory

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport ASSIGN, OK
+from common.codes cimport ASSIGN, INTERRUPTED, OK
 from common.interrupts cimport block_of, is_interrupted
 from common.items cimport CACHE_LINE, inline_void, prefetch_l1, prefetch_row, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED
@@ -281,7 +281,7 @@ cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
     else:
         for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
             order_updates(rows, chunk)
-    return OK
+    return INTERRUPTED if rows.job.interrupts.stopped else OK
 
 
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:

@@ -68,7 +68,7 @@ from scatter.conversions cimport pair_of
 from scatter.grouping cimport Rows, describe_rows
 from scatter.job cimport N_TYPES, SCRATCH_BYTES, Job, Reduction, begin_writing, copy_data, row_items
 from scatter.marks cimport describe_marks
-from scatter.order cimport Order, describe_order
+from scatter.order cimport Order, find_order
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.ranges cimport run_ranges
@@ -231,7 +231,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef Interrupts interrupts
     cdef Descriptions descriptions
     cdef Order order
-    cdef object memory = orders.get(<size_t>cnp.PyArray_DATA(indices)) if orders and kind == AXIS else None
+    cdef cnp.ndarray memory = None  # of the order
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status
     cdef double work_ns
@@ -276,7 +276,9 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.n_rows = job.out_bytes // job.row_bytes if job.row_bytes else 0
     if not job.is_contiguous:
         job.row_bytes = 0
-    job.order = &order if describe_order(memory, job.n_rows, job.walk.n, &order) else NULL
+    if orders and kind == AXIS:
+        memory = find_order(orders, indices, job.n_rows, job.walk.n, &order)
+    job.order = &order if memory is not None else NULL
     job.include_self = include_self or job.step.reduction == ASSIGN
     job.divides = job.reduction.divides and job.step.reduction != ASSIGN
     describe_marks(&job.marks, not job.include_self, job.divides, job.walk.n, job.row_bytes)

@@ -110,7 +110,7 @@ cdef inline bint can_partition_wide(Partition* partition) noexcept nogil:
     if not job.is_contiguous or job.step.swapped or job.step.row.outer.n != 1 or partition.shift >= 32:
         return False
     # A tile's last row may end in the next tile.
-    partition.sums_bytes = ((1 << partition.shift) + job.row_bytes << partition.widening) + CACHE_LINE
+    partition.sums_bytes = ((<Py_ssize_t>1 << partition.shift) + job.row_bytes << partition.widening) + CACHE_LINE
     partition.sums_bytes &= -<Py_ssize_t>CACHE_LINE
     partition.wide_shift = 0
     while 1 << partition.wide_shift < job.conversion.wide_bytes:

@@ -12,12 +12,12 @@ from scatter.apply cimport apply_rows
 from scatter.conversions cimport (
     C64_C128, F16_F32, F32_F64, combine_floats, widen_data, widen_items, widen_native_rows,
 )
-from scatter.grouping cimport AHEAD_BYTES, ASKING, MAX_BATCH, Rows, finish_rows
+from scatter.grouping cimport AHEAD_BYTES, ASKING, MAX_BATCH, MAX_WIDE_ROW, Rows, finish_rows
 from scatter.job cimport Job
 from scatter.widen cimport BUFFER_BYTES, store_items
 
 cdef enum:
-    TABLE_BYTES = 1 << 13   # of widened rows: one of MAX_COMBINED_ROW bytes at least
+    TABLE_BYTES = MAX_WIDE_ROW  # of widened rows: one at least
     BATCH = 4               # rows of updates that are widened at a time
 
 

@@ -422,3 +422,41 @@ def test_rows_of_a_large_result(options):
     assert (status, ran()) == (Status.OK, "rows")
     options = {"reduction": "add"} | options
     assert_same_bits(result, expected_of("axis", data, indices, updates, np.dtype("f8"), **options))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wide"), [("f2", "f4"), ("f2", "f8"), ("f4", "f8"), ("i1", "i2"), ("i1", "i8"), ("u2", "u8")]
+)
+@pytest.mark.parametrize("n_items", [1023, 1025, 1500, 2047, 4000])
+def test_long_rows(dtype, wide, n_items):
+    """An accumulator may be eight times as wide as an item."""
+    rng = np.random.default_rng(0)
+    n_rows, n = 40, 100
+    data, updates = (rng.integers(0, 9, (m, n_items)).astype(dtype) for m in (n_rows, n))
+    indices = rng.integers(0, n_rows, n)
+    expected = gs.scatter(data.astype(wide), indices, updates.astype(wide), reduction="mean").astype(dtype)
+    for strategy, n_threads in itertools.product(STRATEGIES, (1, 2)):
+        with kernels.forced(n_threads, scatter=strategy):
+            result = gs.scatter(data, indices, updates, reduction="mean", accumulate_dtype=wide)
+        assert_same_bits(result, expected)
+
+
+@pytest.mark.slow
+def test_memory_of_windows_of_sorted_tuples():
+    """Each of 500 threads has a window, all of them together at most 31 MiB."""
+    rng = np.random.default_rng(0)
+    data = np.zeros(1 << 24, "f4")
+    indices = np.sort(rng.integers(0, data.size, 1 << 20)).astype("i4")
+    updates = np.ones(indices.size, "f4")
+    for out in (None, np.zeros_like(data)):
+        before = 0 if out is not None else data.nbytes
+        tracemalloc.start()
+        try:
+            with kernels.forced(500):
+                source = data if out is None else out
+                result = gs.scatter(source, indices, updates, reduction="add", accumulate_dtype="f8", out=out)
+            most = tracemalloc.get_traced_memory()[1] - before
+        finally:
+            tracemalloc.stop()
+        assert most < 40 << 20
+        assert_same_bits(result, np.bincount(indices, minlength=data.size).astype("f4"))

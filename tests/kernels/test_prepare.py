@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import gatherscatter as gs
@@ -208,6 +209,55 @@ def test_an_order_is_deleted_with_its_indices():
     del prepared
     gc.collect()
     assert len(orders.known) == before
+
+
+def test_the_order_of_a_deleted_array_is_never_used():
+    """Not even if nothing removed it, and another array lies at its address."""
+    rng = np.random.default_rng(0)
+    data, updates, rows = np.zeros((2000, 16)), rng.random((5000, 16)), rng.integers(0, 2000, 5000).astype(np.int32)
+    prepared = gs.prepare("scatter", data.shape, rows)
+    expected = prepared.scatter(data, updates, reduction="add")
+    ((address, (_, memory, *sizes)),) = orders.known.items()
+    assert address != rows.ctypes.data
+    other = rng.permutation(rows)
+    for alive, uses in ((lambda: None, False), (lambda: other, True)):
+        orders.known[other.ctypes.data] = (alive, memory, *sizes)
+        try:
+            found = gs.scatter(data, other, updates, reduction="add")
+        finally:
+            del orders.known[other.ctypes.data]
+        assert (found == expected).all() == uses
+    orders.known[other.ctypes.data] = (lambda: other, memory, sizes[1], sizes[0])  # sizes of another call
+    try:
+        found = gs.scatter(data, other, updates, reduction="add")
+        assert_same_bits(found, gs.scatter(data, other.copy(), updates, reduction="add"))
+    finally:
+        del orders.known[other.ctypes.data]
+
+
+def test_unpickled_indices_are_copied():
+    """A buffer of pickle's protocol 5 may be written to later."""
+    buffers = []
+    prepared = gs.prepare("scatter", (2000, 16), np.arange(5000) % 2000)
+    message = pickle.dumps(prepared, protocol=5, buffer_callback=buffers.append)
+    memory = [bytearray(buffer.raw()) for buffer in buffers]
+    again = pickle.loads(message, buffers=memory)
+    for buffer in memory:
+        buffer[:] = bytes(len(buffer))
+    assert_same_bits(again.scatter(np.zeros((2000, 16)), 1.0, reduction="add").sum(axis=1), 16.0 * prepared.counts)
+    assert len(memory) == 1
+
+
+def test_an_order_without_memory_is_done_without(monkeypatch):
+    def group(*_):
+        raise MemoryError
+
+    prepared = gs.prepare("scatter", (2000, 16), np.arange(5000) % 2000)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["gatherscatter.prepared.prepare"], "group", group)
+        result = prepared.scatter(np.zeros((2000, 16)), 1.0, reduction="add")
+    assert_same_bits(result[:, 0], prepared.counts.astype(float))
+    assert prepared.nbytes == 4 * 5000
 
 
 def test_many_threads_may_make_the_order():

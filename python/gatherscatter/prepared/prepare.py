@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, NamedTuple
 
@@ -204,6 +205,7 @@ class Prepared:
             and plan.kind != ELEMENTS
             and indices.dtype == np.int32
             and 0 < self._n_slices <= _MOST_ROWS_PER_INDEX * indices.size
+            and indices.size < np.iinfo(np.uint32).max
         )
         return self
 
@@ -465,7 +467,8 @@ class Prepared:
             and backend.uses_orders(data, scatters)
             and math.prod(data.shape[len(self._leading) :]) * data.dtype.itemsize >= _SHORTEST_ROW
         ):
-            self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
+            with contextlib.suppress(MemoryError):  # the call is possible without it
+                self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
 
 
 def _shape(value: Any) -> Shape:
@@ -484,4 +487,6 @@ def _restored(
     """The object that `Prepared.__reduce__` describes."""
     op = plans.without_negatives(_OPERATORS[name].own(name), wraps)
     given = (*indices.shape, depth) if op.kind == ND else indices.shape
+    if not indices.flags.owndata:  # the memory may change, as that of a buffer of pickle's protocol 5
+        indices = indices.copy()
     return Prepared._of(indices, plans.gather(op, shape, given, axis, batch_dims, mode))

@@ -9,7 +9,7 @@ cdef struct Order:
 
 
 cdef inline cnp.ndarray find_order(dict orders, cnp.ndarray indices, Py_ssize_t n_rows, Py_ssize_t n_updates,
-                                   Order* order) noexcept:
+                                   Order* order):
     """Describe the order of indices for so many rows. Returns its memory, which the caller keeps; None: no order."""
     try:
         entry = orders.get(<size_t>cnp.PyArray_DATA(indices))

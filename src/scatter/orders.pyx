@@ -26,7 +26,7 @@ cdef int forced_threads = 0
 known = {}
 
 
-def forget(address, dead):
+def _forget(address, dead):
     """The callback of a weak reference: delete the order, unless another array has the address now."""
     entry = known.get(address)
     if entry is not None and entry[0] is dead:
@@ -69,7 +69,7 @@ def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
     for owner in prange(team, num_threads=team, schedule="static", nogil=True):
         order_updates(&grouping, owner)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
-    known[address] = ref(rows, partial(forget, address)), memory, n_rows, n
+    known[address] = ref(rows, partial(_forget, address)), memory, n_rows, n
     return cnp.PyArray_NBYTES(memory)
 
 

@@ -84,7 +84,7 @@ from scatter.wide cimport run_windows
 from scatter.widen cimport wide_row_bytes
 from scatter.windows cimport Wide, choose_cut, describe_accumulators, describe_wide
 
-from gatherscatter._kernels.orders import known as known_orders
+from gatherscatter._kernels.orders import known as _known_orders
 
 cnp.import_array()
 
@@ -97,7 +97,7 @@ cdef enum:
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
-cdef dict orders = known_orders
+cdef dict orders = _known_orders
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
 cdef int last = AUTO

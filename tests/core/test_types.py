@@ -60,8 +60,11 @@ def test_stubs_fit_the_modules(tmp_path):
         sys.executable,
         "-m",
         "mypy.stubtest",
-        *(f"gatherscatter._kernels.{name}" for name in ("codes", "gather", "memory", "scatter", "threads")),
-        *(f"gatherscatter.{name}" for name in ("gathers", "onnx.functions", "openvino", "scatters", "tensorflow")),
+        *(f"gatherscatter._kernels.{name}" for name in ("codes", "gather", "memory", "orders", "scatter", "threads")),
+        *(
+            f"gatherscatter.{name}"
+            for name in ("gathers", "onnx.functions", "openvino", "prepared.prepare", "scatters", "tensorflow")
+        ),
     ]
     run = subprocess.run(
         [*command, "--allowlist", str(allowed), "--ignore-unused-allowlist"],

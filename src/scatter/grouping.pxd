@@ -30,6 +30,8 @@ cdef enum:
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
     MAX_BATCH = 64              # rows that are written at a time
     UPDATES_PER_ROW = 2         # in place
+    # Bytes of a result. In a small one, most updates of a batch would be of one row, and wait for each other.
+    SMALLEST_ORDERED = 1 << 16
     AHEAD_BYTES = 10 << 10      # of updates that are prefetched: rows in any order need many outstanding misses
     ASKING = 1 << 10            # updates or rows between two questions for signals
 

@@ -22,8 +22,9 @@ from common.stream cimport stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error
 from scatter.apply cimport combine_rows_block
 from scatter.grouping cimport (
-    AHEAD_BYTES, ASKING, MAX_BATCH, MAX_COMBINED_ROW, OWNED, Rows, add_counts, counts_chunks, finish_rows, first_row_of,
-    order_chunk, order_updates, resolve_row_ids, select_owned, tuple_bytes, updates_of_a_round,
+    AHEAD_BYTES, ASKING, MAX_BATCH, MAX_COMBINED_ROW, OWNED, SMALLEST_ORDERED, Rows, add_counts, counts_chunks,
+    finish_rows, first_row_of, order_chunk, order_updates, resolve_row_ids, select_owned, tuple_bytes,
+    updates_of_a_round,
 )
 from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, divide_steps
 from scatter.marks cimport Marks, allocate_marks, count_of, free_marks, note_firsts
@@ -33,11 +34,9 @@ from scatter.wide_rows cimport write_widened
 cdef enum:
     BATCH = 4                   # updates that are combined in one call; others are prefetched between the calls
     PREFETCH_DISTANCE = 1 << 11  # in bytes of rows, in update order
-    # Bytes of a row for which two threads are faster row by row than in update order; and of a result: in a small one,
-    # most updates of a batch would be of one row, and wait for each other.
+    # Bytes of a row for which two threads are faster row by row than in update order.
     SHORTEST_ORDERED = 2 * 64
     LONGEST_ORDERED = 8 * 64
-    SMALLEST_ORDERED = 1 << 16
 
 
 cdef inline void copy_rows(const Rows* rows, char* out, const char* source, const int64_t* offsets, Py_ssize_t n,

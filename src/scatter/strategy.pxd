@@ -6,7 +6,7 @@ from common.strategies cimport (
 )
 from common.threads cimport n_tasks_for
 from scatter.columns cimport Columns
-from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
+from scatter.grouping cimport SMALLEST_ORDERED, UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
@@ -41,7 +41,6 @@ cdef extern from *:
 
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
-    SMALLEST_ORDERED = 1 << 16  # bytes of a result
     ROWS_PER_UPDATE = 8         # with more, marks are in a hash table, which SERIAL has
     # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates. Each thread
     # resolves all tuples.

@@ -29,7 +29,7 @@ from gatherscatter.operators import (
     SCATTER_ELEMENTS,
     SCATTER_ND,
     Operator,
-)  # fmt: skip
+)
 from gatherscatter.plan import Plan, Shape
 from gatherscatter.prepared.resolve import numbers, tuples
 

@@ -63,6 +63,7 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     for argument, array, value in zip(arguments, arrays, arguments.values(), strict=True):
         if argument == "indices" and isinstance(value, values.TYPES):
             _check_index_list(op, value, array, arguments.get("data"))
+    # The keys of `known` do not name the arguments: a list as updates must not be taken for known indices.
     is_call = "indices" in arguments or not isinstance(arguments.get("updates"), values.TYPES)
     if is_call and all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
         _remember(tuple(map(type, arrays)), backend)

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-known: dict[int, NDArray[np.uint32]]
+known: dict[int, tuple[Callable[[], Any], NDArray[np.uint32], int, int]]
 
 def group(
     rows: NDArray[np.int32],

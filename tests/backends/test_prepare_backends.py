@@ -122,7 +122,7 @@ class TestPyTorch:
         assert torch.equal(turned, data)
 
     @pytest.mark.slow
-    @pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
+    @pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated")
     @pytest.mark.filterwarnings("ignore:.*autograd.function.Function.* should not be instantiated:DeprecationWarning")
     @pytest.mark.parametrize("suffix", CALLS)
     def test_compile_and_transforms(self, suffix):

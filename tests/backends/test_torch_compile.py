@@ -16,7 +16,7 @@ from torch_cases import GEOMETRIES, distinct, each_device, geometry, updates_for
 
 # What PyTorch says of its own doings in torch.compile.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated"),
     pytest.mark.filterwarnings("ignore:.*autograd.function.Function.* should not be instantiated:DeprecationWarning"),
 ]
 
@@ -217,7 +217,7 @@ def test_export():
     assert program.module()(table, rows).equal(table[rows])
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated")
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 def test_traces_keep_the_call():
     from torch.fx.experimental.proxy_tensor import make_fx

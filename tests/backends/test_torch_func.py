@@ -9,7 +9,7 @@ from torch_cases import GEOMETRIES, distinct, each_device, geometry
 
 # What PyTorch says of its own doings in forward mode.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated"),
     pytest.mark.filterwarnings("ignore:.*autograd.function.Function.* should not be instantiated:DeprecationWarning"),
 ]
 
@@ -190,6 +190,7 @@ def test_transforms_compile(reduction, transform):
     torch.testing.assert_close(torch.compile(run, fullgraph=True, backend="aot_eager")(), run())
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")  # of opcheck
 @pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 def test_the_dispatcher_finds_the_operators_well_formed(reduction):
     """PyTorch's own check of operators: schema, gradients, fake tensors and traces."""

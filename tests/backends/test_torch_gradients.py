@@ -13,7 +13,7 @@ from torch_cases import GEOMETRIES, distinct, each_device, geometry, updates_for
 
 # What PyTorch says of its own doings in forward mode.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated"),
     pytest.mark.filterwarnings("ignore:.*autograd.function.Function.* should not be instantiated:DeprecationWarning"),
 ]
 

@@ -45,7 +45,7 @@ def test_numbers_that_are_refused(n, kind, message):
 
 # What threadpoolctl does: it calls omp_set_num_threads of the OpenMP library that the process has loaded.
 LOWERED = """
-import ctypes, os
+import ctypes, os, time
 import numpy as np
 import gatherscatter as gs
 
@@ -55,6 +55,7 @@ omp = ctypes.CDLL(library)
 
 def n_threads():  # the threads of a team stay
     gs.gather(data, indices)
+    time.sleep(0.1)  # in which those that leave the team end
     return gs.get_num_threads(), len(os.listdir("/proc/self/task"))
 
 data, indices = np.arange(1_000_000.0), np.arange(4_000_000) % 1_000_000

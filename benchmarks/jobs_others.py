@@ -35,12 +35,13 @@ def cache_torch(rng, less):
 
 
 def by_ours(torch, source, target, nodes):
-    return lambda x: gs.scatter(torch.zeros_like(x), target, gs.gather(x, source), reduction="add")
+    return lambda x: gs.gather_scatter(torch.zeros_like(x), target, x, source, reduction="add")
 
 
 def by_prepared(torch, source, target, nodes):
     take, put = gs.prepare("gather", (nodes,), source), gs.prepare("scatter", (nodes,), target)
-    return lambda x: put.scatter(torch.zeros_like(x), take.gather(x), reduction="add")
+    zeros = torch.zeros((nodes, 32))
+    return lambda x: gs.gather_scatter(zeros, put, x, take, reduction="add")
 
 
 def by_index_add(torch, source, target, nodes):

@@ -9,8 +9,8 @@ same library::
     gs.gather_nd(data, indices)
     gs.scatter_nd(data, indices, updates, reduction="add")
 
-``gs.at(x)[index]`` gathers and scatters with any NumPy index. ``gs.prepare`` checks and orders indices once, for many
-gathers and scatters. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow``
+``gs.gather_scatter`` gathers and scatters in one pass. ``gs.at(x)[index]`` gathers and scatters with any NumPy index.
+``gs.prepare`` checks and orders indices once, for many calls. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow``
 provide the operators with the names and versions of those systems.
 
 ``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.use_deterministic_algorithms`` makes float sums on
@@ -22,6 +22,7 @@ from gatherscatter import onnx, openvino, tensorflow
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
 from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
+from gatherscatter.fused import gather_scatter
 from gatherscatter.gathers import gather, gather_elements, gather_nd
 from gatherscatter.indexing import at
 from gatherscatter.memory import empty_cache, get_cache_limit, set_cache_limit
@@ -38,6 +39,7 @@ __all__ = [
     "gather",
     "gather_elements",
     "gather_nd",
+    "gather_scatter",
     "get_cache_limit",
     "get_num_threads",
     "onnx",

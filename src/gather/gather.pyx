@@ -14,13 +14,17 @@ choose_strategy (strategy.pxd) selects one of three strategies, and run runs it.
 Page faults in the new memory of a large result cost more than the copy, so common/memory.pyx keeps freed memory for
 it. Kernels return a Status or the position of the first bad index; Python raises the errors.
 """
-from libc.stdint cimport INT32_MAX, int64_t, uint8_t
+from cython.parallel cimport prange
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
+from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
-from common.codes cimport ARRAYS, INCONSISTENT, OK, REFERENCES, SKIP, Kind, Mode
+from common.codes cimport ARRAYS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, Kind, Mode
 from common.describe cimport describe, release
-from common.interrupts cimport Interrupts, arm, disarm, raise_if_interrupted, set_main_thread, with_interrupts
+from common.interrupts cimport (
+    Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
+)
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
@@ -30,7 +34,7 @@ from common.small_calls cimport (
 )
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport MAX_TASKS, remember_choice, team_size
+from common.threads cimport MAX_TASKS, chunk_start, first_error, remember_choice, team_size
 from common.walk cimport OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport run_blocks
 from gather.columns cimport Columns, run_columns
@@ -231,6 +235,67 @@ def resolve(int kind, cnp.ndarray row_ids not None, indices not None, int axis, 
                 found[i] = -1
         done += n
     release(&tuples)
+    return status
+
+
+cdef void number_chunk(const Tuples* tuples, const Walk* walk, Interrupts* interrupts, void* numbers, bint is_wide,
+                       Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
+    """Write the numbers of the slices that tuples start to stop select."""
+    cdef int64_t found[BLOCK]
+    cdef Cursor cursor
+    cdef Py_ssize_t n, i
+    status[0] = OK
+    seek(walk, start, &cursor)
+    while start < stop:
+        resolve_block(tuples, walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, found, &n)
+        if n < 0:
+            status[0] = start * tuples.k - 1 - n
+            return
+        if is_interrupted(interrupts, n * tuples.k):
+            status[0] = INTERRUPTED
+            return
+        for i in range(n):
+            if found[i] == SKIPPED:
+                found[i] = -1
+        if is_wide:
+            memcpy(<int64_t*>numbers + start, found, n * sizeof(int64_t))
+        else:
+            for i in range(n):
+                (<int32_t*>numbers)[start + i] = <int32_t>found[i]
+        start += n
+
+
+def resolve_all(int kind, cnp.ndarray row_ids not None, indices not None, int axis, int batch_dims, int mode,
+                bint wrap_negative, cnp.ndarray rows not None, int n_threads):
+    """Resolve all tuples, on any number of threads: see `resolve`. rows: int32 or int64, contiguous, one per tuple."""
+    cdef Tuples tuples
+    cdef Walk walk
+    cdef Interrupts interrupts
+    cdef Py_ssize_t results[MAX_TASKS]
+    cdef void* numbers = cnp.PyArray_DATA(rows)
+    cdef bint is_wide = cnp.PyArray_ITEMSIZE(rows) == sizeof(int64_t)
+    cdef int row_axis, other_axis, n_threads_used
+    cdef Py_ssize_t chunk, n, status
+    cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
+    cdef cnp.ndarray first = get_array(arrays, 0) if kind == ARRAYS else indices
+
+    status = describe(<Kind>kind, row_ids, first, arrays, None, axis, batch_dims, <Mode>mode, wrap_negative, &tuples,
+                      &walk, &row_axis, &other_axis)
+    if status != OK:
+        return status
+    n = walk.n
+    if (n != cnp.PyArray_SIZE(rows) or not cnp.PyArray_ISCARRAY(rows) or rows.descr.kind != c'i'
+            or (not is_wide and cnp.PyArray_ITEMSIZE(rows) != sizeof(int32_t))):
+        release(&tuples)
+        return <Py_ssize_t>INCONSISTENT
+    arm(&interrupts)
+    n_threads_used = team_size(n_threads, forced_threads, <double>n * tuples.k)
+    for chunk in prange(n_threads_used, num_threads=n_threads_used, schedule="static", nogil=True):
+        number_chunk(&tuples, &walk, &interrupts, numbers, is_wide, chunk_start(n, n_threads_used, chunk),
+                     chunk_start(n, n_threads_used, chunk + 1), &results[chunk])
+    status = with_interrupts(&interrupts, first_error(results, n_threads_used))
+    release(&tuples)
+    raise_if_interrupted(status)
     return status
 
 

@@ -40,6 +40,8 @@ cdef struct Rows:
     Tuples tuples
     Walk walk                   # with row ids in the place of byte offsets in data
     Py_ssize_t n_rows
+    const char* updates         # of the round
+    const int32_t* update_rows  # of the round: see Job
     Py_ssize_t update_step
     Py_ssize_t start            # of the round's tuples
     Py_ssize_t n
@@ -48,10 +50,11 @@ cdef struct Rows:
     # CSR row pointers into order: the end of each row's updates, which is the begin of the next row's.
     # For ASSIGN: the number of the last update, counted from 1; 0: none.
     uint32_t* end
-    uint32_t* order             # updates of the round, sorted by row
+    uint32_t* order             # updates of the round, sorted by row, by their rows in rows.updates
     uint32_t* counts            # order_chunk's histograms; NULL: order_updates
     Marks marks                 # by row id
     Py_ssize_t n_tasks
+    int numbers                 # for sum_rows
     bint in_update_order        # updates are applied in update order, not row by row
     bint fresh                  # in the first round: rows of out are not written yet
     bint is_last                # round
@@ -100,7 +103,7 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     find_trivial(&rows.tuples)
     for d in range(job.walk.n_dims):
         rows.walk.stride[d][DATA] //= job.row_bytes
-    rows.update_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
+    rows.update_step = job.row_bytes if job.update_rows != NULL else job.walk.stride[job.walk.n_dims - 1][OTHER]
     rows.streams = job.streams and job.data != NULL and job.row_bytes >= STREAM_ROW
     return True
 
@@ -151,6 +154,11 @@ cdef inline Py_ssize_t select_owned(const Rows* rows, Py_ssize_t block, uint32_t
     return n
 
 
+cdef inline uint32_t number_of(const Rows* rows, uint32_t update) noexcept nogil:
+    """The row of rows.updates that is an update of the round."""
+    return <uint32_t>rows.update_rows[update] if rows.update_rows != NULL else update
+
+
 cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogil:
     """Group the updates of the owner's rows."""
     cdef uint32_t low = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner)
@@ -166,7 +174,7 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
             return
         for i in range(select_owned(rows, block, low, width, owned, owned_rows, &below)):
             if rows.job.step.reduction == ASSIGN:
-                end[owned_rows[i]] = owned[i] + 1  # the last writer wins
+                end[owned_rows[i]] = number_of(rows, owned[i]) + 1  # the last writer wins
             else:
                 end[owned_rows[i]] += 1  # histogram
     if rows.job.step.reduction == ASSIGN:
@@ -182,7 +190,7 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
         if is_interrupted(rows.job.interrupts, OWNED):
             return
         for i in range(select_owned(rows, block, low, width, owned, owned_rows, &below)):
-            rows.order[end[owned_rows[i]]] = owned[i]
+            rows.order[end[owned_rows[i]]] = number_of(rows, owned[i])
             end[owned_rows[i]] += 1
 
 
@@ -210,7 +218,7 @@ cdef inline void order_chunk(const Rows* rows, Py_ssize_t chunk) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(chunk_start(rows.n, rows.n_chunks, chunk), chunk_start(rows.n, rows.n_chunks, chunk + 1)):
         if rows.row[i] >= 0:
-            rows.order[place[rows.row[i]]] = <uint32_t>i
+            rows.order[place[rows.row[i]]] = number_of(rows, <uint32_t>i)
             place[rows.row[i]] += 1
 
 

@@ -5,7 +5,7 @@
 # changes nothing if it fails.
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
@@ -54,6 +54,7 @@ cdef struct Job:
     PyObject* out_array
     char* out
     const char* updates
+    const int32_t* update_rows  # update t is this row of `updates`; NULL: `updates` has one row for each tuple
     bint is_contiguous          # the result; always if data is not NULL
     Py_ssize_t out_bytes        # of a contiguous result
     Py_ssize_t row_bytes        # of a row of a contiguous result; 0 if rows are empty

@@ -19,7 +19,7 @@ from common.items cimport CACHE_LINE, inline_void, prefetch_l1, prefetch_row, pr
 from common.resolve cimport BLOCK, SKIPPED
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence, stream_rows
-from common.threads cimport MAX_TASKS, first_error
+from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.apply cimport combine_rows_block
 from scatter.grouping cimport (
     AHEAD_BYTES, ASKING, MAX_BATCH, MAX_COMBINED_ROW, OWNED, SMALLEST_ORDERED, Rows, add_counts, counts_chunks,
@@ -29,6 +29,7 @@ from scatter.grouping cimport (
 from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, divide_steps
 from scatter.marks cimport Marks, allocate_marks, count_of, free_marks, note_firsts
 from scatter.order cimport Order
+from scatter.sums cimport numbers_of, sum_rows
 from scatter.wide_rows cimport write_widened
 
 cdef enum:
@@ -37,6 +38,8 @@ cdef enum:
     # Bytes of a row for which two threads are faster row by row than in update order.
     SHORTEST_ORDERED = 2 * 64
     LONGEST_ORDERED = 8 * 64
+    SUM_AHEAD = 1 << 11         # bytes of updates that sum_rows prefetches
+    MAX_SUMMED = 1 << 14        # updates of some rows, between two questions for signals
 
 
 cdef inline void copy_rows(const Rows* rows, char* out, const char* source, const int64_t* offsets, Py_ssize_t n,
@@ -62,7 +65,7 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     """Write rows, each from its last update or from data."""
     cdef const Job* job = rows.job
     cdef int64_t offsets[BLOCK]
-    cdef const char* updates = job.updates + rows.start * rows.update_step
+    cdef const char* updates = rows.updates
     cdef int64_t shift = <int64_t>(<size_t>updates - <size_t>job.data)
     cdef Py_ssize_t n, i
     cdef uint32_t last
@@ -117,6 +120,20 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
         first += n
 
 
+cdef inline bint can_sum(const Rows* rows, Py_ssize_t n_updates) noexcept nogil:
+    """Whether sum_rows is for the updates of some rows. It does not ask for signals."""
+    return (rows.numbers != 0 and n_updates <= MAX_SUMMED
+            and (not rows.marks.width or not rows.marks.assigns or rows.start == 0))
+
+
+cdef inline void sum_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t row, Py_ssize_t first,
+                             Py_ssize_t n) noexcept nogil:
+    """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
+    cdef Py_ssize_t row_bytes = rows.job.row_bytes
+    sum_rows(rows.numbers, to, source, rows.updates, rows.update_step, rows.order, rows.end + row, first, n, rows.n,
+             row_bytes, SUM_AHEAD // row_bytes, rows.marks.width and rows.marks.assigns)
+
+
 cdef inline void stream_combined(const Rows* rows, char* scratch, const char* updates, Py_ssize_t row, Py_ssize_t first,
                                  Py_ssize_t n) noexcept nogil:
     """Write n rows by non-temporal stores: from data, or from scratch if they have updates."""
@@ -125,13 +142,18 @@ cdef inline void stream_combined(const Rows* rows, char* scratch, const char* up
     cdef int64_t offsets[MAX_BATCH]
     cdef Py_ssize_t i
     cdef Py_ssize_t end = first
+    cdef bint sums = can_sum(rows, rows.end[row + n - 1] - first)
     for i in range(n):
         offsets[i] = i * job.row_bytes
         if rows.end[row + i] > end or rows.marks.width:
-            memcpy(scratch + offsets[i], data + offsets[i], job.row_bytes)
+            if sums:
+                sum_ordered(rows, scratch + offsets[i], data + offsets[i], row + i, end, 1)
+            else:
+                memcpy(scratch + offsets[i], data + offsets[i], job.row_bytes)
             offsets[i] += <int64_t>(<size_t>scratch - <size_t>data)
         end = rows.end[row + i]
-    combine_ordered(rows, scratch, updates, row, first, end)
+    if not sums:
+        combine_ordered(rows, scratch, updates, row, first, end)
     if rows.marks.width:
         finish_rows(rows, &job.step, scratch, job.row_bytes, row, n)
     stream_rows(job.out + row * job.row_bytes, job.row_bytes, data, offsets, n, job.row_bytes)
@@ -150,7 +172,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef const Job* job = rows.job
     cdef char scratch_memory[MAX_COMBINED_ROW + CACHE_LINE]
     cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
-    cdef const char* updates = job.updates + rows.start * rows.update_step
+    cdef const char* updates = rows.updates
     cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, MAX_COMBINED_ROW // job.row_bytes), <Py_ssize_t>MAX_BATCH)
     cdef Py_ssize_t first = rows.end[row - 1] if row else 0
     cdef Py_ssize_t last, n, n_bytes
@@ -169,11 +191,15 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
             stream_combined(rows, scratch, updates, row, first, n)
         else:
             out = job.out + row * job.row_bytes
-            if rows.fresh:
-                memcpy(out, data, n_bytes)
-            else:
+            if not rows.fresh:
+                data = out
                 prefetch_updated(rows, row + n, min(row + 2 * n, stop))
-            combine_ordered(rows, out, updates, row, first, last)
+            if can_sum(rows, last - first):
+                sum_ordered(rows, out, data, row, first, n)
+            else:
+                if rows.fresh:
+                    memcpy(out, data, n_bytes)
+                combine_ordered(rows, out, updates, row, first, last)
             if rows.marks.width:
                 finish_rows(rows, &job.step, out, job.row_bytes, row, n)
         first = last
@@ -203,7 +229,7 @@ cdef inline inline_void prefetch_lines(const char* row, Py_ssize_t row_bytes) no
 cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t width) noexcept nogil:
     """Combine the rows low to low + width with their updates in this round, in update order."""
     cdef const Job* job = rows.job
-    cdef const char* updates = job.updates + rows.start * rows.update_step
+    cdef const char* updates = rows.updates
     cdef uint32_t owned[OWNED]
     cdef uint32_t owned_rows[OWNED]
     cdef uint32_t below = 0
@@ -256,7 +282,7 @@ cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
 
 cdef inline bint is_in_update_order(const Rows* rows, Py_ssize_t n_tuples) noexcept nogil:
     cdef const Job* job = rows.job
-    if job.step.reduction == ASSIGN or job.conversion.pair or job.order != NULL:
+    if job.step.reduction == ASSIGN or job.conversion.pair or job.order != NULL or job.update_rows != NULL:
         return False
     if n_tuples * job.row_bytes <= job.out_bytes:
         return False
@@ -283,22 +309,35 @@ cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
     return INTERRUPTED if rows.job.interrupts.stopped else OK
 
 
+cdef inline void translate_chunk(const Rows* rows, const uint32_t* order, Py_ssize_t chunk) noexcept nogil:
+    """Write the order of prepared indices, by the rows that the updates have in `updates`."""
+    cdef Py_ssize_t i
+    for i in range(chunk_start(rows.n, rows.n_chunks, chunk), chunk_start(rows.n, rows.n_chunks, chunk + 1)):
+        rows.order[i] = <uint32_t>rows.update_rows[order[i]]
+
+
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     """False: there is no scratch memory, and nothing was written."""
     cdef int n_threads = rows.job.n_threads, n_writers
     cdef const Order* order = rows.job.order
     cdef Py_ssize_t n_tuples = rows.walk.n
     cdef Py_ssize_t per_round = n_tuples if order != NULL else min(n_tuples, updates_of_a_round(rows.job))
+    cdef bint translates = order != NULL and rows.job.update_rows != NULL
     cdef Py_ssize_t task
     cdef cnp.ndarray lists = None
+    cdef Py_ssize_t list_bytes = 0
     if order == NULL:
-        lists = allocate_scratch(rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job))
+        list_bytes = rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job)
+    elif translates:
+        list_bytes = n_tuples * sizeof(uint32_t)
+    if list_bytes:
+        lists = allocate_scratch(list_bytes)
     rows.marks = rows.job.marks
-    if (order == NULL and lists is None) or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
+    if (list_bytes and lists is None) or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
         return False
     if order != NULL:
         rows.end = <uint32_t*>order.end
-        rows.order = <uint32_t*>order.updates
+        rows.order = <uint32_t*>order.updates if not translates else <uint32_t*>cnp.PyArray_DATA(lists)
     else:
         rows.end = <uint32_t*>cnp.PyArray_DATA(lists)
         rows.row = <int32_t*>(rows.end + rows.n_rows)
@@ -312,14 +351,24 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     if order == NULL and counts_chunks(rows, per_round):
         rows.counts = <uint32_t*>malloc((rows.n_rows + 1) * n_threads * sizeof(uint32_t))
     rows.fresh = rows.job.data != NULL
+    rows.update_rows = NULL
+    rows.numbers = numbers_of(&rows.job.step)
     rows.start = 0
     if rows.job.checks_first and per_round < n_tuples:  # else the first pass checks all tuples
         bad[0] = check_tuples(rows.job)
     while bad[0] == OK and rows.start < n_tuples:
         rows.n = min(per_round, n_tuples - rows.start)
         rows.is_last = rows.start + rows.n == n_tuples
+        rows.updates = rows.job.updates
+        if rows.job.update_rows != NULL:
+            rows.update_rows = rows.job.update_rows + rows.start
+        else:
+            rows.updates += rows.start * rows.update_step
         if order == NULL:
             bad[0] = group_updates(rows, n_threads)
+        elif translates:
+            for task in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+                translate_chunk(rows, order.updates, task)
         if bad[0] == OK and rows.start == 0:
             bad[0] = begin_writing(rows.job, False)
         if bad[0] != OK or rows.job.interrupts.stopped:

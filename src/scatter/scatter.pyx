@@ -39,12 +39,13 @@ Means are divided (means.pxd) by the thread that owns the destinations, where po
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
 from cpython.object cimport PyObject
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, AXIS, BOOL, INCONSISTENT, MUL, NONE, OK, UINT64, Kind, Mode, ReductionCode, TypeCode,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, INCONSISTENT, MUL, NONE, OK, UINT64, UNSUITED, Kind, Mode, ReductionCode, TypeCode,
 )
 from common.describe cimport describe, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
@@ -76,7 +77,7 @@ from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.serial cimport run_serial
 from scatter.strategy cimport (
-    MIN_PARTITION, Descriptions, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
+    MIN_PARTITION, Descriptions, can_mark_rows, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
 )
 from scatter.tiles cimport Partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport describe_units, run_units
@@ -221,11 +222,27 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
                                         and pair_of(type_code, accumulate) != 0)))
 
 
+cdef bint is_source(cnp.ndarray source, cnp.ndarray update_rows, int kind, cnp.ndarray indices, cnp.ndarray out,
+                    int axis, int accumulate) noexcept:
+    """Whether rows of source can be the updates: see scatter."""
+    cdef int d
+    if (source is None or kind != AXIS or axis != 0 or accumulate != NONE or not cnp.PyArray_IS_C_CONTIGUOUS(source)
+            or cnp.PyArray_NDIM(source) != cnp.PyArray_NDIM(out)
+            or cnp.PyArray_ITEMSIZE(source) != cnp.PyArray_ITEMSIZE(out)
+            or cnp.PyArray_TYPE(update_rows) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(update_rows)
+            or cnp.PyArray_SIZE(update_rows) != cnp.PyArray_SIZE(indices)):
+        return False
+    for d in range(1, cnp.PyArray_NDIM(out)):
+        if cnp.PyArray_DIM(source, d) != cnp.PyArray_DIM(out, d):
+            return False
+    return True
+
+
 cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,
                              cnp.ndarray out, int axis, int batch_dims, Mode mode, bint wrap_negative,
                              ReductionCode code, TypeCode type_code, TypeCode accumulate, bint include_self,
-                             bint checks_first, int n_threads) noexcept:
-    """arrays: as in describe."""
+                             bint checks_first, int n_threads, cnp.ndarray source, cnp.ndarray update_rows) noexcept:
+    """arrays: as in describe. source, update_rows: as in scatter."""
     cdef Job job
     cdef Wide wide
     cdef Interrupts interrupts
@@ -243,7 +260,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.reduction = &reductions[<int>code]
     job.out = cnp.PyArray_BYTES(out)
     job.out_bytes = cnp.PyArray_NBYTES(out)
-    job.updates = cnp.PyArray_BYTES(updates)
+    job.updates = cnp.PyArray_BYTES(updates if source is None else source)
+    job.update_rows = <const int32_t*>cnp.PyArray_DATA(update_rows) if update_rows is not None else NULL
     job.is_contiguous = cnp.PyArray_IS_C_CONTIGUOUS(out)
     job.data = NULL
     job.strided = NULL
@@ -295,8 +313,16 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     if job.data != NULL:
         work_ns += <double>job.out_bytes / 8
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
-    describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
     job.conversion.pair = 0
+    if update_rows is not None:
+        status = UNSUITED
+        if can_mark_rows(&job, AUTO) and describe_rows(&descriptions.rows, &job, True):
+            status = OK
+            if not run_rows(&descriptions.rows, &status):
+                status = UNSUITED
+        release(&job.tuples)
+        return with_interrupts(&interrupts, status)
+    describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
     if accumulate != NONE and job.step.row.item_bytes:
         describe_accumulators(&job, accumulate, width_of(accumulate))
         status = describe_wide(&wide, &job, kind, indices, arrays, updates, out, axis, batch_dims, mode, wrap_negative,
@@ -323,13 +349,17 @@ cdef inline int number_bytes(cnp.ndarray array) noexcept:
 
 def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates not None,
             cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int reduction,
-            int type_code, int accumulate, bint include_self, bint checks_first, int n_threads):
+            int type_code, int accumulate, bint include_self, bint checks_first, int n_threads,
+            cnp.ndarray source=None, cnp.ndarray update_rows=None):
     """Copy data to out, apply the updates, and return a status. The shapes must be those of a valid plan.
 
     data: None if out holds it already. indices: for ARRAYS, a tuple of arrays. reduction: a registered ReductionCode.
     type_code: of the dtype; ignored for ASSIGN. accumulate: of a wider dtype, in which the reduction is computed; NONE:
     in the dtype itself. checks_first: if the call fails, nothing is written; otherwise out may be partly written then.
     out must not overlap itself or another array.
+
+    update_rows: update t is row update_rows[t] of source, which nobody writes to meanwhile; updates, of which only the
+    shape and the dtype count, repeats one element. For kind AXIS and axis 0. UNSUITED: the updates have to be gathered.
     """
     cdef Py_ssize_t status
     cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
@@ -337,11 +367,13 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
     if not is_consistent(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <ReductionCode>reduction,
                          <TypeCode>type_code, <TypeCode>accumulate):
         return <Py_ssize_t>INCONSISTENT
+    if update_rows is not None and not is_source(source, update_rows, kind, first, out, axis, accumulate):
+        return <Py_ssize_t>UNSUITED
     if BOOL < type_code <= UINT64 and not reductions[reduction].divides:
         accumulate = NONE  # modulo a power of 2, the bits that remain are the same
     status = scatter_into(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
                           <ReductionCode>reduction, <TypeCode>type_code, <TypeCode>accumulate, include_self,
-                          checks_first, n_threads)
+                          checks_first, n_threads, source, update_rows)
     raise_if_interrupted(status)
     return status
 
@@ -406,7 +438,7 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
         return None
     status = scatter_into(<Kind>kind, None if result is source else source, first, arrays, update, result, call.axis,
                           call.batch_dims, <Mode>mode_code, wrap_negative, <ReductionCode>code, <TypeCode>type_code,
-                          NONE, include_self, out is not None, n_threads)
+                          NONE, include_self, out is not None, n_threads, None, None)
     raise_if_interrupted(status)
     return result if status == OK else None
 

@@ -19,6 +19,7 @@ class Status(IntEnum):
     NO_MEMORY = -4
     INTERRUPTED = -5
     INCONSISTENT = -6
+    UNSUITED = -7
 
 class ReductionCode(IntEnum):
     ASSIGN = 0

@@ -40,6 +40,17 @@ def resolve(
     start: int,
     rows: NDArray[np.int64],
 ) -> int: ...
+def resolve_all(
+    kind: int,
+    row_ids: NDArray[Any],
+    indices: NDArray[Any] | tuple[NDArray[Any], ...],
+    axis: int,
+    batch_dims: int,
+    mode: int,
+    wrap_negative: bool,
+    rows: NDArray[Any],
+    n_threads: int,
+) -> int: ...
 def true_elements(mask: NDArray[np.bool], empty: Callable[..., NDArray[Any]], n_threads: int) -> NDArray[Any]: ...
 def force(strategy: int, n_threads: int) -> None: ...
 def main_thread_is(ident: int) -> None: ...

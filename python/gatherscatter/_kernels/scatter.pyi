@@ -1,5 +1,6 @@
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 def register(
@@ -28,6 +29,8 @@ def scatter(
     include_self: bool,
     checks_first: bool,
     n_threads: int,
+    source: NDArray[Any] | None = None,
+    update_rows: NDArray[np.int32] | None = None,
 ) -> int: ...
 def try_scatter(
     kind: int,

@@ -131,6 +131,16 @@ class Backend:
         """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
+    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
+        """Whether `gather_scatter` may be able to run a call. Its arrays are of this library."""
+        return False
+
+    def gather_scatter(
+        self, data: Any, indices: Any, source: Any, source_indices: Any, to: Plan, of: Plan, out: Any
+    ) -> Any:
+        """A gather along axis 0, and the scatter of its result along axis 0; None if it takes two steps."""
+        return None
+
     def takes_arrays(self, *arrays: Any) -> bool:
         """Whether `gather` and `scatter` of these arrays take indices of kind ARRAYS. Others are stacked to tuples."""
         return False

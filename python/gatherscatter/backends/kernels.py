@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterStrategy, Status, TypeCode
+from gatherscatter.operators import AXIS, ELEMENTS, ND
 from gatherscatter.plan import Plan, Shape, explain, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
 
@@ -21,7 +24,7 @@ Array = NDArray[Any]
 Indices = Array | tuple[Array, ...]  # a tuple for ARRAYS
 
 OK, REFERENCES, NO_MEMORY = int(Status.OK), int(Status.REFERENCES), int(Status.NO_MEMORY)
-INCONSISTENT = int(Status.INCONSISTENT)
+INCONSISTENT, UNSUITED = int(Status.INCONSISTENT), int(Status.UNSUITED)
 SKIP = int(Mode.SKIP)
 MODES = {
     "raise": int(Mode.RAISE),
@@ -82,6 +85,19 @@ def scatter(
     )  # fmt: skip
 
 
+def gather_scatter(
+    plan: Plan, data: Array | None, indices: Array, source: Array, rows: Array, out: Array, checks_first: bool
+) -> int:
+    """As `scatter`, of the updates source[rows], which are not stored. UNSUITED: they have to be."""
+    if not plan.n_tuples:
+        return UNSUITED
+    return _scatter.scatter(
+        plan.kind, data, indices, np.broadcast_to(source[0], plan.shape), out, plan.axis, plan.batch_dims,
+        MODES[plan.mode], plan.wrap_negative_indices, int(REDUCTIONS[plan.reduction].code),
+        TYPE_CODES.get(out.dtype.name, 0), 0, plan.include_self, checks_first, threads.limit, source, rows,
+    )  # fmt: skip
+
+
 def row_ids(shape: Shape) -> Array:
     """An array in which the byte offset of each element is the row-major number of its position.
 
@@ -101,6 +117,47 @@ def resolve(plan: Plan, ids: Array, indices: Indices, start: int, rows: NDArray[
     return _gather.resolve(
         plan.kind, ids, indices, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, start, rows
     )
+
+
+# Indices that are numbers of slices already, and never written to: by their address and the number of slices.
+_numbered: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
+
+
+def keep_numbers(numbers: Array, n_slices: int) -> None:
+    """Remember that an array holds numbers of so many slices. Nobody writes to it as long as it exists."""
+    _numbered[numbers.ctypes.data, n_slices] = numbers
+
+
+def numbers(plan: Plan, indices: Array) -> Array:
+    """The number of the slice that each index or tuple selects, among those of its batch; -1 for none.
+
+    Of the smallest dtype that holds them.
+    """
+    known = _numbered.get((indices.ctypes.data, math.prod(plan.sizes))) if _numbered else None
+    if known is not None and known.dtype == indices.dtype and known.size == indices.size and plan.kind == AXIS:
+        return known
+    outer, sizes = _outer(plan), plan.sizes
+    inner = plan.data[plan.axis + 1 :] if plan.kind == ELEMENTS else ()
+    # In this array the offset of an element is the number: only the indexed axes have strides.
+    strides = (0,) * len(outer) + row_ids(sizes).strides + (0,) * len(inner)
+    ids = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), outer + sizes + inner, strides)
+    shape = indices.shape[:-1] if plan.kind == ND else indices.shape
+    result = np.empty(shape, np.int32 if math.prod(sizes) <= np.iinfo(np.int32).max else np.int64)
+    status = _gather.resolve_all(
+        plan.kind, ids, indices, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, result,
+        threads.limit,
+    )  # fmt: skip
+    # Of the axes that the indices lack, the kernel has seen one position.
+    seen = outer + indices.shape[plan.batch_dims :] if plan.kind == AXIS else plan.tuples
+    check(status, indices, plan._replace(tuples=seen))
+    return result
+
+
+def _outer(plan: Plan) -> Shape:
+    """The sizes of the axes before the first indexed one, as the indices have them: 1 for those that they lack."""
+    if plan.kind == ELEMENTS:
+        return plan.data[: plan.axis]
+    return plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
 
 
 def resolved(plan: Plan, indices: Indices) -> Iterator[tuple[int, NDArray[np.int64]]]:

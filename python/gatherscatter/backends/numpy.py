@@ -110,6 +110,34 @@ class NumPyBackend(Backend):
         _scatter(target, None if in_place else data, indices, updates, plan, checks_first=True)
         return out
 
+    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
+        return bool(source.flags.c_contiguous and not data.dtype.hasobject)
+
+    def gather_scatter(
+        self, data: Any, indices: Any, source: Any, source_indices: Any, to: Plan, of: Plan, out: Any
+    ) -> Any:
+        self.check_reduction(to, data)
+        for array in (indices, source_indices):
+            if array.dtype.kind not in "iu":
+                return None
+        target = None if out is None else self._checked_out(to, out, data, data.shape)
+        if target is not None and (
+            _may_overlap_itself(target)
+            or (not _is_same(target, data) and _overlap(target, data))
+            or any(_overlap(target, array) for array in (indices, source, source_indices))
+        ):
+            return None
+        rows = kernels.numbers(of, source_indices)
+        result = memory.empty(data.shape, data.dtype) if target is None else target
+        kept = target is not None and _is_same(target, data)
+        status = kernels.gather_scatter(
+            to, None if kept else data, indices, source, rows, result, checks_first=target is not None
+        )
+        if status == kernels.UNSUITED:
+            return None
+        kernels.check(status, indices, to)
+        return result if out is None else out
+
     def uses_orders(self, data: Any, scatters: bool) -> bool:
         return scatters
 

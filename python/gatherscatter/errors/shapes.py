@@ -1,7 +1,7 @@
 """Messages about shapes, and about indices that are out of bounds."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gatherscatter.errors.text import n_axes, shown
 from gatherscatter.operators import Operator
@@ -61,6 +61,23 @@ def prepared_shape(
         f"{op.name}: {op.data} has shape {tuple(found)}, but the indices were prepared for shape {tuple(shape)}; "
         f"pass {rule}, or call prepare for this shape"
     )
+
+
+def unlike_indices(op: Operator, to: Sequence[object], of: Sequence[object]) -> ValueError:
+    return ValueError(
+        f"{op.name}: indices has shape {tuple(to)} and source_indices has shape {tuple(of)}; they are pairs, so pass "
+        "arrays of one shape"
+    )
+
+
+def prepared_pair(op: Operator, prepared: Sequence[bool], given: Mapping[str, object]) -> Exception:
+    """For one array of indices that is prepared and one that is not, or for options that belong to `prepare`."""
+    if not all(prepared):
+        yes, no = ("indices", "source_indices") if prepared[0] else ("source_indices", "indices")
+        return TypeError(f"{op.name}: {yes} is prepared, and {no} is not; call prepare for both, or for none")
+    defaults = {"axis": 0, "mode": "raise", "wrap_negative_indices": True}
+    options = " and ".join(f"{name}={value!r}" for name, value in given.items() if value != defaults[name])
+    return ValueError(f"{op.name}: {options} cannot be passed with prepared indices; pass them to prepare")
 
 
 def shape_rule(op: Operator, rule: str) -> ValueError:

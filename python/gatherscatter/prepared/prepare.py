@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,41 +15,18 @@ from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.orders import group
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter._typing import IntLike
+from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.errors.hints import MISSING, unexpected
-from gatherscatter.operators import (
-    AXIS,
-    ELEMENTS,
-    GATHER,
-    GATHER_ELEMENTS,
-    GATHER_ND,
-    ND,
-    SCATTER,
-    SCATTER_ELEMENTS,
-    SCATTER_ND,
-    Operator,
-)
+from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape
-from gatherscatter.prepared.resolve import numbers, tuples
+from gatherscatter.prepared.resolve import OPERATORS, RESOLVED, sizes_of, tuples
 
 __all__ = ["Prepared", "prepare"]
 
 Array = NDArray[Any]
 
-
-class _Pair(NamedTuple):
-    """The gather and the scatter with the same indices."""
-
-    gather: Operator
-    scatter: Operator
-
-    def own(self, name: str) -> Operator:
-        return self.gather if self.gather.name == name else self.scatter
-
-
-_PAIRS = _Pair(GATHER, SCATTER), _Pair(GATHER_ND, SCATTER_ND), _Pair(GATHER_ELEMENTS, SCATTER_ELEMENTS)
-_OPERATORS = {op.name: pair for pair in _PAIRS for op in pair}
 
 # For messages about `operator` and `shape`.
 _PREPARE = Operator("prepare", AXIS, scatters=False)
@@ -60,15 +37,6 @@ _SKIPPING = ("fill", "drop")
 # An order is of use for rows of as many bytes and up to as many rows for each index.
 _SHORTEST_ROW = 64
 _MOST_ROWS_PER_INDEX = 8
-
-
-# The operators for resolved indices, among which a negative one is out of bounds.
-_RESOLVED = {
-    (op.name, kind): op.replace(kind=kind, wrap_negative_indices=False, strict=None)
-    for pair in _PAIRS
-    for op in pair
-    for kind in (ND, AXIS, ELEMENTS)
-}
 
 
 def prepare(
@@ -143,8 +111,8 @@ def prepare(
     >>> edges.counts
     array([2, 0, 1])
     """
-    name = plans.word(_PREPARE, "operator", operator, tuple(_OPERATORS))
-    op = _OPERATORS[name].own(name)
+    name = plans.word(_PREPARE, "operator", operator, tuple(OPERATORS))
+    op = OPERATORS[name].own(name)
     given = {"axis": axis, "batch_dims": batch_dims}
     lacks = {ND: "axis", ELEMENTS: "batch_dims"}.get(op.kind, "")
     if given.get(lacks) is not None:
@@ -153,14 +121,14 @@ def prepare(
     first, batch = (0 if value is None else plans.integer(op, option, value) for option, value in given.items())
     op = plans.without_negatives(op, wrap_negative_indices)
     mode = plans.string(op, "mode", mode)
-    sizes = _shape(shape)
+    sizes = sizes_of(_PREPARE, shape)
     backend, (indices,) = dispatch.route(op, {"indices": indices})
     array = None if backend.is_unknown(indices) else backend.as_numpy(indices)
     if array is None:
         raise errors.unknown_indices(op, backend.unknown_name)
     dispatch.check_index_dtype(op, array, array)
     plan = plans.gather(op, sizes, array.shape, first, batch, mode)
-    return Prepared._of(numbers(plan, array), plan)
+    return Prepared._of(kernels.numbers(plan, array), plan)
 
 
 class Prepared:
@@ -207,6 +175,8 @@ class Prepared:
             and 0 < self._n_slices <= _MOST_ROWS_PER_INDEX * indices.size
             and indices.size < np.iinfo(np.uint32).max
         )
+        if plan.mode not in _SKIPPING:
+            kernels.keep_numbers(indices, self._n_slices)
         return self
 
     def __repr__(self) -> str:
@@ -327,14 +297,14 @@ class Prepared:
             )
             if result is not None:
                 return result
-        op = _OPERATORS[plan.operator.name].gather
+        op = OPERATORS[plan.operator.name].gather
         backend, (data,) = core.arrays(op, data=data)
         self._check_shape(op, data)
         self._order(backend, data, scatters=False)
         kind, (table,) = self._views(backend, data)
         indices = self._as_indices(backend, op, kind, data)
         return core.gather_on(
-            backend, _RESOLVED[op.name, kind], table, indices, plan.axis, plan.batch_dims, mode, fill_value, out
+            backend, RESOLVED[op.name, kind], table, indices, plan.axis, plan.batch_dims, mode, fill_value, out
         )
 
     def scatter(
@@ -391,7 +361,7 @@ class Prepared:
             )  # fmt: skip
             if result is not None:
                 return out if out is not None else result if plan.kind != ND else result.reshape(data.shape)
-        op = _OPERATORS[plan.operator.name].scatter
+        op = OPERATORS[plan.operator.name].scatter
         backend, (data, updates) = core.arrays(op, data=data, updates=updates)
         self._check_shape(op, data)
         self._order(backend, data, scatters=True)
@@ -402,7 +372,7 @@ class Prepared:
             backend.check_out(plan._replace(operator=op), out, data, tuple(data.shape))
             kind, (table, target) = self._views(backend, data, data if out is data else backend.plain(out))
         result = core.scatter_on(
-            backend, _RESOLVED[op.name, kind], table, self._as_indices(backend, op, kind, data), updates, plan.axis,
+            backend, RESOLVED[op.name, kind], table, self._as_indices(backend, op, kind, data), updates, plan.axis,
             plan.batch_dims, reduction, include_self, mode, accumulate_dtype, target,
         )  # fmt: skip
         if out is not None:
@@ -471,21 +441,28 @@ class Prepared:
                 self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
 
 
-def _shape(value: Any) -> Shape:
-    try:
-        sizes = tuple([n.__index__() for n in value])
-    except (AttributeError, TypeError):
-        raise errors.not_sizes(_PREPARE, value) from None
-    if min(sizes, default=0) < 0:
-        raise errors.not_sizes(_PREPARE, value)
-    return sizes
+# For gather_scatter
+
+
+def positions_of(prepared: Prepared) -> Shape:
+    """The shape of the positions, each of which has one index or tuple."""
+    return prepared._indices.shape
+
+
+def rows_of(prepared: Prepared, backend: Backend, op: Operator, data: Any) -> Any:
+    """The indices along axis 0 as an array of a library; None if they are not of this kind."""
+    prepared._check_shape(op, data)
+    if prepared._kind != AXIS or len(prepared._leading) != 1 or prepared._modes[0] == "fill":
+        return None
+    prepared._order(backend, data, scatters=op.scatters)
+    return prepared._as_indices(backend, op, AXIS, data)
 
 
 def _restored(
     indices: Array, name: str, wraps: bool, shape: Shape, depth: int, axis: int, batch_dims: int, mode: str
 ) -> Prepared:
     """The object that `Prepared.__reduce__` describes."""
-    op = plans.without_negatives(_OPERATORS[name].own(name), wraps)
+    op = plans.without_negatives(OPERATORS[name].own(name), wraps)
     given = (*indices.shape, depth) if op.kind == ND else indices.shape
     if not indices.flags.owndata:  # the memory may change, as that of a buffer of pickle's protocol 5
         indices = indices.copy()

@@ -1,49 +1,61 @@
-"""Indices as the numbers of the slices that they select, in the smallest dtype that holds them, and as tuples."""
+"""What `prepare` is made of: its operators, the sizes of its `shape`, and tuples from numbers of slices."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import plan as plans
-from gatherscatter.backends import kernels
-from gatherscatter.operators import ELEMENTS, ND
-from gatherscatter.plan import Plan, Shape
+from gatherscatter import errors
+from gatherscatter.operators import (
+    AXIS,
+    ELEMENTS,
+    GATHER,
+    GATHER_ELEMENTS,
+    GATHER_ND,
+    ND,
+    SCATTER,
+    SCATTER_ELEMENTS,
+    SCATTER_ND,
+    Operator,
+)
+from gatherscatter.plan import Shape
 
 Array = NDArray[Any]
 
-# The number of indices that are resolved at a time.
-_BLOCK = 1 << 18
+
+class Pair(NamedTuple):
+    """The gather and the scatter with the same indices."""
+
+    gather: Operator
+    scatter: Operator
+
+    def own(self, name: str) -> Operator:
+        return self.gather if self.gather.name == name else self.scatter
 
 
-def _outer(plan: Plan) -> Shape:
-    """The sizes of the axes before the first indexed one, as the indices have them: 1 for those that they lack."""
-    if plan.kind == ELEMENTS:
-        return plan.data[: plan.axis]
-    return plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
+PAIRS = Pair(GATHER, SCATTER), Pair(GATHER_ND, SCATTER_ND), Pair(GATHER_ELEMENTS, SCATTER_ELEMENTS)
+OPERATORS = {op.name: pair for pair in PAIRS for op in pair}
+
+# The operators for resolved indices, among which a negative one is out of bounds.
+RESOLVED = {
+    (op.name, kind): op.replace(kind=kind, wrap_negative_indices=False, strict=None)
+    for pair in PAIRS
+    for op in pair
+    for kind in (ND, AXIS, ELEMENTS)
+}
 
 
-def numbers(plan: Plan, indices: Array) -> Array:
-    """The number of the slice that each index or tuple selects, among those of its batch; -1 for none."""
-    outer, sizes = _outer(plan), plan.sizes
-    inner = plan.data[plan.axis + 1 :] if plan.kind == ELEMENTS else ()
-    counted = plans.gather(plan.operator, outer + sizes + inner, indices.shape, plan.axis, plan.batch_dims, plan.mode)
-    # In this array the offset of an element is the number: only the indexed axes have strides.
-    strides = (0,) * len(outer) + kernels.row_ids(sizes).strides + (0,) * len(inner)
-    numbers = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), counted.data, strides)
-    shape = indices.shape[:-1] if plan.kind == ND else indices.shape
-    result = np.empty(shape, np.int32 if math.prod(sizes) <= np.iinfo(np.int32).max else np.int64)
-    flat = result.reshape(-1)
-    buffer = np.empty(min(_BLOCK, flat.size), np.int64)
-    for start in range(0, flat.size, _BLOCK):
-        found = buffer[: flat.size - start]
-        status = kernels.resolve(counted, numbers, indices, start, found)
-        kernels.check(status, indices, counted._replace(data=plan.data))
-        flat[start : start + _BLOCK] = found
-    return result
+def sizes_of(op: Operator, shape: Any) -> Shape:
+    """The shape as a tuple of sizes."""
+    try:
+        sizes = tuple([n.__index__() for n in shape])
+    except (AttributeError, TypeError):
+        raise errors.not_sizes(op, shape) from None
+    if min(sizes, default=0) < 0:
+        raise errors.not_sizes(op, shape)
+    return sizes
 
 
 def tuples(found: Array, sizes: Shape) -> Array:

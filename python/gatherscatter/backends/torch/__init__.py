@@ -162,6 +162,33 @@ class TorchBackend(Backend):
         NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, arrays[3])
         return _delivered(arrays[3], out)
 
+    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
+        tensors = data, indices, source, source_indices
+        return (
+            not memory.is_watched()
+            and memory.is_plain(*tensors)
+            and source.is_contiguous()
+            and indices.dtype in _INDEX_DTYPES
+            and source_indices.dtype in _INDEX_DTYPES
+            and all(tensor.is_cpu for tensor in tensors)
+        )
+
+    def gather_scatter(
+        self, data: Any, indices: Any, source: Any, source_indices: Any, to: Plan, of: Plan, out: Any
+    ) -> Any:
+        self.check_reduction(to, data)
+        if out is None:
+            options = [operators.options_of(plan.operator, 0, 0, plan.mode) for plan in (to, of)]
+            return autograd.gather_scatter(
+                data, indices, source, source_indices, to.reduction, to.include_self, *options
+            )
+        self.check_out(to, out, data, to.data)
+        _check_gradients(to, updates=source, out=out)
+        tensors = {"data": data, "indices": indices, "source": source, "source_indices": source_indices}
+        arrays = _writable(to, **tensors, out=out)
+        result = None if arrays is None else NUMPY.gather_scatter(*arrays[:4], to, of, arrays[4])
+        return None if result is None else _delivered(result, out)
+
     def _gather_by_arrays(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
         """A gather of kind ARRAYS, for which `takes_arrays` holds."""
         if out is not None:

@@ -77,6 +77,29 @@ def with_scatter(
     return result
 
 
+def gather_scatter(
+    data: Tensor,
+    indices: Tensor,
+    source: Tensor,
+    source_indices: Tensor,
+    reduction: str,
+    include_self: bool,
+    to: Options,
+    of: Options,
+) -> Tensor | None:
+    """A gather and a scatter along axis 0 in one pass, with its gradients; None if that is not possible."""
+    wants = memory.needs_gradient(data, source)
+    if memory.is_watched() or (wants and reduction not in ("add", "mean")):
+        return None
+    plan = to.plan(True, data.shape, indices.shape, reduction, include_self)
+    arrays = data, indices, source, source_indices
+    result = operators.passed(*arrays, plan, of.plan(False, source.shape, source_indices.shape))
+    if result is None or not wants:
+        return result
+    passed: Tensor = _GatherScatter.apply(*arrays, reduction, include_self, to, of, _Box(result))
+    return passed
+
+
 class _Box(NamedTuple):
     """A finished result. A plain tensor would count as an input, and the output as an alias of it."""
 
@@ -232,6 +255,57 @@ class _Scatter(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         to_data, to_updates = _scatter_vjp(ctx, grad, (ctx.needs_input_grad[0], ctx.needs_input_grad[2]))
         return to_data, None, to_updates, None, None, None, None
+
+
+class _Passing(_Indexing):
+    """The indexing of `gather_scatter`: what the formulas gather is summed where the updates came from."""
+
+    def __init__(self, indices: Tensor, data: Any, options: Options, back: Any) -> None:
+        super().__init__(indices, data, options)
+        self.back = back
+
+    def of_rows(self) -> _Indexing:
+        return _Indexing(self.indices, self.leading, self.options)
+
+    def gather(self, data: Any) -> Tensor:
+        source_indices, shape, options = self.back
+        zeros = memory.zeros(shape, data.dtype)
+        result = None
+        if not memory.is_watched() and memory.is_plain(data) and data.is_contiguous():
+            result = gather_scatter(zeros, source_indices, data, self.indices, "add", True, options, self.options)
+        if result is None:
+            result = scatter(zeros, source_indices, super().gather(data), "add", True, options)
+        return result
+
+
+class _GatherScatter(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        data: Tensor,
+        indices: Tensor,
+        source: Tensor,
+        source_indices: Tensor,
+        reduction: str,
+        include_self: bool,
+        to: Options,
+        of: Options,
+        box: _Box,
+    ) -> Tensor:
+        ctx.save_for_backward(indices, source_indices)
+        ctx.shapes, ctx.rules = (data.shape, source.shape), (reduction, include_self)
+        ctx.to, ctx.of = (x._replace(mode="promise_in_bounds") if x.mode == "raise" else x for x in (to, of))
+        return box.result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        indices, source_indices = ctx.saved_tensors
+        wants = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
+        at = _Passing(indices, ctx.shapes[0], ctx.to, (source_indices, ctx.shapes[1], ctx.of))
+        grad = _dense(grad)
+        grad = grad if memory.is_watched() else grad.contiguous()
+        to_data, to_source = derivatives.scatter_vjp(at, *ctx.rules, None, None, None, grad, wants)
+        return to_data, None, to_source, *(None,) * 6
 
 
 # Everything else: the dispatcher calls an operator once for each level of torch.func

@@ -106,6 +106,14 @@ def scattered(data: Tensor, indices: Tensor, updates: Tensor, plan: Plan) -> Ten
     return memory.from_numpy(NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, None), data.dtype)
 
 
+def passed(data: Tensor, indices: Tensor, source: Tensor, source_indices: Tensor, to: Plan, of: Plan) -> Tensor | None:
+    """A gather and a scatter in one pass; None if that is not possible."""
+    check_storage(to, data=data, indices=indices, source=source, source_indices=source_indices)
+    arrays = memory.as_numpy(data, indices, source, source_indices)
+    result = None if arrays is None else NUMPY.gather_scatter(*arrays, to, of, None)
+    return None if result is None else memory.from_numpy(result, data.dtype)
+
+
 def _by_primitives(call: Any, data: Tensor, first: Any, second: Any, plan: Plan) -> Tensor:
     """Call without gradients of the primitives, since ours are recorded later. The result is not a view."""
     try:

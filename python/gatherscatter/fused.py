@@ -1,0 +1,221 @@
+"""`gather_scatter`: a gather and a scatter in one pass. ``fused.pyi`` has the overloads for type checkers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gatherscatter import core, errors, values
+from gatherscatter import plan as plans
+from gatherscatter._typing import IntLike
+from gatherscatter.backends.base import Backend
+from gatherscatter.operators import GATHER, SCATTER, Operator
+from gatherscatter.plan import Shape
+from gatherscatter.prepared.prepare import Prepared, positions_of, rows_of
+from gatherscatter.reductions import REDUCTIONS
+
+__all__ = ["gather_scatter"]
+
+
+def _part(op: Operator, **names: str) -> Operator:
+    """The record of one of the two steps, with our names for its arguments."""
+    named = op.replace(name="gather_scatter", **names)
+    return named.replace(strict=op.strict.replace(name="gather_scatter", **names) if op.strict else None)
+
+
+_TAKE = _part(GATHER, data="source", indices="source_indices")
+_PUT = _part(SCATTER, updates="gather(source, source_indices)")
+
+
+def gather_scatter(
+    data: Any,
+    indices: Any,
+    source: Any,
+    source_indices: Any,
+    *,
+    axis: IntLike = 0,
+    reduction: str = "none",
+    include_self: bool | np.bool = True,
+    mode: str = "raise",
+    wrap_negative_indices: bool | np.bool = True,
+    out: Any = None,
+) -> Any:
+    """Gather slices of `source`, and scatter them into a copy of `data`.
+
+    The result is that of ``scatter(data, indices, gather(source, source_indices))``, bit for bit, and so are its
+    gradients. This function does not store what it gathers where it can avoid that, so it is faster.
+
+    An example is message passing on a graph: each edge adds the features of its source node to its target node. It is
+    also the product of a sparse matrix of zeros and ones, and a dense one.
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        Initial values of the result.
+    indices : array of integers, or Prepared
+        Destinations: positions along `axis` of `data`, as for `scatter`.
+    source : array
+        Of data's dtype, and of data's shape but for the size of `axis`.
+    source_indices : array of integers, or Prepared
+        What to gather: positions along `axis` of `source`. Of the shape of `indices`.
+    axis : int, default 0
+        The axis of `data` and of `source` to index. A negative axis counts from the end.
+    reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
+        How to combine a slice with the one at its destination: see `scatter_nd`.
+    include_self : bool, default True
+        Whether a destination starts from its slice of `data`. If False, it starts from the first one that is scattered
+        to it.
+    mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
+        How to treat an index that is out of bounds, in either array: see `scatter_nd`. With ``"drop"``, nothing is
+        scattered from or to it, so pairs of indices can be padded to a constant number.
+    wrap_negative_indices : bool, default True
+        Whether negative indices count from the end. If False, they are out of bounds: see `mode`.
+    out : array, optional
+        Array to write the result to: see `scatter_nd`. ``out=data`` scatters in place.
+
+    Returns
+    -------
+    array, shape ``data.shape``
+        The result, of data's library, dtype and device. It is `out` if that is given.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
+        As `gather` and `scatter`.
+
+    See Also
+    --------
+    gather : The first step.
+    scatter : The second step.
+    prepare : Makes the indices of many calls, such as the edges of a graph, ready once.
+
+    Notes
+    -----
+    There is one pass on NumPy arrays and on CPU tensors of PyTorch, if `axis` is 0, `source` is contiguous, a slice has
+    64 to 4095 bytes, and 2 MiB or more are gathered. The gradients of PyTorch's ``"add"`` and ``"mean"`` take one pass
+    too. All else is done in two steps.
+
+    `indices` and `source_indices` may both be objects of `prepare`, for the shapes of `data` and of `source`. They have
+    options of their own, so `axis`, `mode` and `wrap_negative_indices` cannot be passed then.
+
+    Examples
+    --------
+    The edges 0 → 1, 0 → 2 and 1 → 2 of a graph of three nodes:
+
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> features = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> gs.gather_scatter(np.zeros((3, 2)), [1, 2, 2], features, [0, 0, 1], reduction="add")
+    array([[0., 0.],
+           [1., 2.],
+           [4., 6.]])
+    """
+    prepared = [isinstance(array, Prepared) for array in (indices, source_indices)]
+    if any(prepared):
+        given = {"axis": axis, "mode": mode, "wrap_negative_indices": wrap_negative_indices}
+        if not all(prepared) or given != {"axis": 0, "mode": "raise", "wrap_negative_indices": True}:
+            raise errors.prepared_pair(_PUT, prepared, given)
+        return _with_prepared(data, indices, source, source_indices, reduction, include_self, out)
+    mode = plans.word(_PUT, "mode", mode, _PUT.modes)
+    _check_shapes(_shape(indices), _shape(source_indices))
+    take, put = _TAKE, _PUT
+    if wrap_negative_indices is not True:
+        take, put = (plans.without_negatives(op, wrap_negative_indices) for op in (take, put))
+    if mode == "drop":
+        indices, source_indices = _kept(data, indices, source, source_indices, take, put, axis)
+        take, put = (plans.without_negatives(op, False) for op in (take, put))
+    elif type(axis) is int and axis == 0:
+        backend, (table, at, slices) = core.arrays(put, data=data, indices=indices, updates=source)
+        if type(source_indices) is type(at) and not isinstance(slices, values.TYPES):
+            arrays = table, at, slices, source_indices
+            result = _in_one_pass(backend, put, take, arrays, mode, reduction, include_self, out)
+            if result is not None:
+                return result
+    updates = core.gather(take, source, source_indices, axis, 0, "fill" if mode == "drop" else mode)
+    return core.scatter(put, data, indices, updates, axis, 0, reduction, include_self, mode, True, None, out)
+
+
+# Fewer bytes are gathered faster in two steps, and slices of other lengths have other loops.
+_FEWEST_BYTES = 1 << 21
+_SHORTEST, _LONGEST = 64, 4095
+
+
+def _in_one_pass(
+    backend: Backend, put: Operator, take: Operator, arrays: tuple[Any, ...], mode: str, reduction: Any,
+    include_self: Any, out: Any,
+) -> Any:  # fmt: skip
+    """The result; None if it takes two steps, or is an error. All arrays are of the backend's library."""
+    data, indices, source, source_indices = arrays
+    shape, n = tuple(data.shape), tuple(indices.shape)
+    if (
+        len(shape) < 2
+        or tuple(source.shape[1:]) != shape[1:]
+        or data.dtype != source.dtype
+        or type(reduction) is not str
+        or reduction not in REDUCTIONS
+        or type(include_self) is not bool
+        or not backend.scatters_rows(*arrays)
+        or not _SHORTEST <= (n_bytes := math.prod(shape[1:]) * data.dtype.itemsize) <= _LONGEST
+        or math.prod(n) * n_bytes < _FEWEST_BYTES
+    ):
+        return None
+    to = plans.scatter(put, shape, n, 0, 0, mode, reduction, include_self)
+    of = plans.gather(take, tuple(source.shape), n, 0, 0, mode)
+    return backend.gather_scatter(data, indices, source, source_indices, to, of, out)
+
+
+def _with_prepared(
+    data: Any, indices: Prepared, source: Any, source_indices: Prepared, reduction: Any, include_self: Any, out: Any
+) -> Any:
+    """With indices that need no more checks."""
+    _check_shapes(positions_of(indices), positions_of(source_indices))
+    backend, (table, slices) = core.arrays(_PUT, data=data, updates=source)
+    if not isinstance(slices, values.TYPES):
+        at, of = rows_of(indices, backend, _PUT, table), rows_of(source_indices, backend, _TAKE, slices)
+        if at is not None and of is not None:
+            put, take = (plans.without_negatives(op, False) for op in (_PUT, _TAKE))
+            arrays = table, at, slices, of
+            result = _in_one_pass(backend, put, take, arrays, "raise", reduction, include_self, out)
+            if result is not None:
+                return result
+    updates = source_indices.gather(source)
+    return indices.scatter(data, updates, reduction=reduction, include_self=include_self, out=out)
+
+
+def _kept(
+    data: Any, indices: Any, source: Any, source_indices: Any, take: Operator, put: Operator, axis: Any
+) -> tuple[Any, Any]:
+    """With mode "drop": both indices, as positions; both -1 if one of them is out of bounds."""
+    backend, to = _positions(put, data, indices, source, axis)
+    _, of = _positions(take, source, source_indices, data, axis)
+    xp = backend.namespace(to)
+    return xp.where(of < 0, -1, to), xp.where(to < 0, -1, of)
+
+
+def _positions(op: Operator, data: Any, indices: Any, other: Any, axis: Any) -> tuple[Backend, Any]:
+    """The positions along the axis that indices select: not negative, but for -1, which stands for none."""
+    backend, (data, indices, _) = core.arrays(op, data=data, indices=indices, updates=other)
+    shapes = tuple(data.shape), tuple(indices.shape)
+    axis = plans.gather(GATHER, *shapes, plans.integer(op, "axis", axis), 0, "fill").axis
+    numbers = backend.namespace(indices).arange(data.shape[axis], device=backend.device(indices))
+    chosen = GATHER if op.wrap_negative_indices else plans.without_negatives(GATHER, False)
+    return backend, core.gather(chosen, numbers, indices, 0, 0, "fill", -1)
+
+
+def _check_shapes(to: Shape | None, of: Shape | None) -> None:
+    """Indices and source indices are pairs."""
+    if to is None or of is None:  # of ragged lists, for which there is another error
+        return
+    if len(to) != len(of) or any(n != m for n, m in zip(to, of, strict=True) if n == n and m == m):  # not Dask's NaN
+        raise errors.unlike_indices(_PUT, to, of)
+
+
+def _shape(array: Any) -> Shape | None:
+    if hasattr(array, "shape"):
+        return tuple(array.shape)
+    try:
+        return np.shape(array)
+    except ValueError:
+        return None

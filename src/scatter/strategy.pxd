@@ -1,4 +1,5 @@
 # The choice of a strategy for a scatter.
+from common.codes cimport ASSIGN
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
@@ -6,7 +7,7 @@ from common.strategies cimport (
 )
 from common.threads cimport n_tasks_for
 from scatter.columns cimport Columns
-from scatter.grouping cimport SMALLEST_ORDERED, UPDATES_PER_ROW, Rows, describe_rows
+from scatter.grouping cimport MIN_ROWS_BYTES, SMALLEST_ORDERED, UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
@@ -46,6 +47,11 @@ cdef enum:
     # resolves all tuples.
     WINDOWS_BYTES = 1 << 22
     WINDOWS_THREADS = 4
+    # Rows and results in bytes that two threads write faster piece by piece than row by row. Each reads the updates in
+    # order, so memory is read sequentially, and its pieces of the result fit L2.
+    SHORTEST_CUT = 2 * 64
+    LONGEST_CUT = 4 * 64
+    MAX_CUT_BYTES = 5 << 19
     # Bytes of a result from which a partition is faster on one thread: half of L3, within these limits.
     MIN_PARTITION_BYTES = 1 << 23
     MAX_PARTITION_BYTES = 3 << 23
@@ -125,6 +131,12 @@ cdef inline bint prefers_wide_rows(const Job* job) noexcept nogil:
     return job.row_bytes > 2 * CACHE_LINE or job.walk.n > job.n_rows or table_bytes <= SCRATCH_BYTES  # else PARTITION
 
 
+cdef inline bint prefers_pieces(const Job* job) noexcept nogil:
+    """Whether ROW_PIECES is faster than ROWS."""
+    return (job.n_threads == 2 and SHORTEST_CUT <= job.row_bytes <= LONGEST_CUT and job.out_bytes <= MAX_CUT_BYTES
+            and job.step.reduction != ASSIGN and job.walk.n >= MIN_ROWS_BYTES // job.row_bytes)
+
+
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
     """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition
@@ -140,6 +152,8 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return UNITS
     if descriptions.by_columns:
         return COLUMN_TILES
+    if prefers_pieces(job) and describe_row_pieces(&descriptions.row_pieces, job, True):
+        return ROW_PIECES
     if describe_rows(&descriptions.rows, job, False):
         return ROWS
     if describe_row_pieces(&descriptions.row_pieces, job, False):

@@ -14,12 +14,13 @@ cdef extern from *:
         typedef number_t gs_vector_##name __attribute__((vector_size(32), aligned(1), may_alias)); \
         static GS_ALWAYS_INLINE void gs_sum_part_##name(char *to, const char *from, const char *updates, \
                                                         ptrdiff_t step, const uint32_t *order, ptrdiff_t n, \
-                                                        int width) { \
+                                                        ptrdiff_t last, ptrdiff_t ahead, int width) { \
             gs_vector_##name sums[8]; \
             _Pragma("GCC unroll 8") \
             for (int k = 0; k < width; k++) sums[k] = ((const gs_vector_##name *)from)[k]; \
             for (ptrdiff_t i = 0; i < n; i++) { \
                 const gs_vector_##name *update = (const gs_vector_##name *)(updates + order[i] * step); \
+                if (i + ahead < last) gs_prefetch_row(updates + order[i + ahead] * step, 32 * width); \
                 _Pragma("GCC unroll 8") \
                 for (int k = 0; k < width; k++) sums[k] += update[k]; \
             } \
@@ -28,7 +29,7 @@ cdef extern from *:
         }
       #define GS_SUM_PARTS(name, done, width) \
         for (; row_bytes - done >= 32 * width; done += 32 * width) { \
-            gs_sum_part_##name(to + done, from + done, updates + done, step, order, n, width); \
+            gs_sum_part_##name(to + done, from + done, updates + done, step, order, n, last, ahead, width); \
         }
     #else
       #define GS_SUM_PART(name, number_t)
@@ -38,7 +39,7 @@ cdef extern from *:
       GS_SUM_PART(name, number_t) \
       static GS_ALWAYS_INLINE void gs_sum_run_##name(char *to, const char *from, const char *updates, \
                                                      ptrdiff_t step, const uint32_t *order, ptrdiff_t n, \
-                                                     ptrdiff_t row_bytes) { \
+                                                     ptrdiff_t last, ptrdiff_t ahead, ptrdiff_t row_bytes) { \
           ptrdiff_t done = 0; \
           GS_SUM_PARTS(name, done, 8) \
           GS_SUM_PARTS(name, done, 4) \
@@ -58,22 +59,22 @@ cdef extern from *:
     GS_SUM_RUN(f64, double)
     GS_SUM_RUN(u32, uint32_t)
     GS_SUM_RUN(u64, uint64_t)
-    /* Rows that have no updates are copied, unless `from` is `to`. */
+    /* While a part of a row is summed, that of the update `ahead` is prefetched. Rows that have no updates are copied,
+       unless `from` is `to`. */
     #define GS_SUM_ROWS(name) \
       for (ptrdiff_t row = 0; row < n; row++, to += row_bytes, from += row_bytes) { \
           const char *start = from; \
           const uint32_t *run = order + first; \
           ptrdiff_t n_run = end[row] - first; \
-          for (ptrdiff_t i = first + ahead; i < end[row] + ahead && i < last; i++) { \
-              gs_prefetch_row(updates + order[i] * step, row_bytes); \
-          } \
+          ptrdiff_t n_later = last - first; \
           first = end[row]; \
           if (n_run == 0 && from == to) continue; \
           if (n_run > 0 && assigns) { \
               start = updates + *run++ * step; \
               n_run--; \
+              n_later--; \
           } \
-          gs_sum_run_##name(to, start, updates, step, run, n_run, row_bytes); \
+          gs_sum_run_##name(to, start, updates, step, run, n_run, n_later, ahead, row_bytes); \
       }
     static GS_ALWAYS_INLINE void gs_sum_rows(int type, char *to, const char *from, const char *updates, ptrdiff_t step,
                                              const uint32_t *order, const uint32_t *end, ptrdiff_t first, ptrdiff_t n,

@@ -120,18 +120,34 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
         first += n
 
 
-cdef inline bint can_sum(const Rows* rows, Py_ssize_t n_updates) noexcept nogil:
-    """Whether sum_rows is for the updates of some rows. It does not ask for signals."""
-    return (rows.numbers != 0 and n_updates <= MAX_SUMMED
-            and (not rows.marks.width or not rows.marks.assigns or rows.start == 0))
+cdef inline bint can_sum(const Rows* rows) noexcept nogil:
+    """Whether sum_rows is for the updates of this round."""
+    return rows.numbers != 0 and (not rows.marks.width or not rows.marks.assigns or rows.start == 0)
 
 
 cdef inline void sum_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t row, Py_ssize_t first,
                              Py_ssize_t n) noexcept nogil:
     """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
-    cdef Py_ssize_t row_bytes = rows.job.row_bytes
-    sum_rows(rows.numbers, to, source, rows.updates, rows.update_step, rows.order, rows.end + row, first, n, rows.n,
-             row_bytes, SUM_AHEAD // row_bytes, rows.marks.width and rows.marks.assigns)
+    cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = SUM_AHEAD // row_bytes, i
+    cdef bint assigns = rows.marks.width and rows.marks.assigns, is_first
+    cdef const char* start
+    cdef uint32_t stop
+    if rows.end[row + n - 1] - first <= MAX_SUMMED:
+        sum_rows(rows.numbers, to, source, rows.updates, rows.update_step, rows.order, rows.end + row, first, n, rows.n,
+                 row_bytes, ahead, assigns)
+        return
+    for i in range(n):
+        start = source + i * row_bytes
+        is_first = True
+        while is_first or first < rows.end[row + i]:  # some of a row's updates at a time
+            if is_interrupted(rows.job.interrupts, MAX_SUMMED * row_bytes >> 2):
+                return
+            stop = min(rows.end[row + i], <uint32_t>(first + MAX_SUMMED))
+            sum_rows(rows.numbers, to + i * row_bytes, start, rows.updates, rows.update_step, rows.order, &stop, first,
+                     1, rows.n, row_bytes, ahead, assigns and is_first)
+            first = stop
+            start = to + i * row_bytes
+            is_first = False
 
 
 cdef inline void stream_combined(const Rows* rows, char* scratch, const char* updates, Py_ssize_t row, Py_ssize_t first,
@@ -142,7 +158,7 @@ cdef inline void stream_combined(const Rows* rows, char* scratch, const char* up
     cdef int64_t offsets[MAX_BATCH]
     cdef Py_ssize_t i
     cdef Py_ssize_t end = first
-    cdef bint sums = can_sum(rows, rows.end[row + n - 1] - first)
+    cdef bint sums = can_sum(rows)
     for i in range(n):
         offsets[i] = i * job.row_bytes
         if rows.end[row + i] > end or rows.marks.width:
@@ -194,7 +210,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
             if not rows.fresh:
                 data = out
                 prefetch_updated(rows, row + n, min(row + 2 * n, stop))
-            if can_sum(rows, last - first):
+            if can_sum(rows):
                 sum_ordered(rows, out, data, row, first, n)
             else:
                 if rows.fresh:

@@ -114,9 +114,14 @@ def gather_scatter(
     """
     prepared = [isinstance(array, Prepared) for array in (indices, source_indices)]
     if any(prepared):
-        given = {"axis": axis, "mode": mode, "wrap_negative_indices": wrap_negative_indices}
-        if not all(prepared) or given != {"axis": 0, "mode": "raise", "wrap_negative_indices": True}:
-            raise errors.prepared_pair(_PUT, prepared, given)
+        given = {"axis": (axis, 0), "mode": (mode, "raise"), "wrap_negative_indices": (wrap_negative_indices, True)}
+        others = {
+            name: value
+            for name, (value, default) in given.items()
+            if not (isinstance(value, int | str | np.generic) and value == default)  # == of arrays is another array
+        }
+        if not all(prepared) or others:
+            raise errors.prepared_pair(_PUT, prepared, others)
         return _with_prepared(data, indices, source, source_indices, reduction, include_self, out)
     mode = plans.word(_PUT, "mode", mode, _PUT.modes)
     _check_shapes(_shape(indices), _shape(source_indices))

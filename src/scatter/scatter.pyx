@@ -238,6 +238,17 @@ cdef bint is_source(cnp.ndarray source, cnp.ndarray update_rows, int kind, cnp.n
     return True
 
 
+cdef Py_ssize_t run_passed(Job* job, Rows* rows) noexcept:
+    """Run ROWS with updates that are rows of a source. Returns what `run` does, or UNSUITED."""
+    global last
+    cdef Py_ssize_t bad = OK
+    if not (can_mark_rows(job, AUTO) and describe_rows(rows, job, True) and run_rows(rows, &bad)):
+        return UNSUITED
+    if last != ROWS:
+        last = ROWS
+    return bad
+
+
 cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,
                              cnp.ndarray out, int axis, int batch_dims, Mode mode, bint wrap_negative,
                              ReductionCode code, TypeCode type_code, TypeCode accumulate, bint include_self,
@@ -315,11 +326,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
     job.conversion.pair = 0
     if update_rows is not None:
-        status = UNSUITED
-        if can_mark_rows(&job, AUTO) and describe_rows(&descriptions.rows, &job, True):
-            status = OK
-            if not run_rows(&descriptions.rows, &status):
-                status = UNSUITED
+        status = run_passed(&job, &descriptions.rows)
         release(&job.tuples)
         return with_interrupts(&interrupts, status)
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)

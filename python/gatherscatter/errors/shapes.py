@@ -75,8 +75,7 @@ def prepared_pair(op: Operator, prepared: Sequence[bool], given: Mapping[str, ob
     if not all(prepared):
         yes, no = ("indices", "source_indices") if prepared[0] else ("source_indices", "indices")
         return TypeError(f"{op.name}: {yes} is prepared, and {no} is not; call prepare for both, or for none")
-    defaults = {"axis": 0, "mode": "raise", "wrap_negative_indices": True}
-    options = " and ".join(f"{name}={value!r}" for name, value in given.items() if value != defaults[name])
+    options = " and ".join(f"{name}={shown(value)}" for name, value in given.items())
     return ValueError(f"{op.name}: {options} cannot be passed with prepared indices; pass them to prepare")
 
 

@@ -63,7 +63,7 @@ def test_stubs_fit_the_modules(tmp_path):
         *(f"gatherscatter._kernels.{name}" for name in ("codes", "gather", "memory", "orders", "scatter", "threads")),
         *(
             f"gatherscatter.{name}"
-            for name in ("gathers", "onnx.functions", "openvino", "prepared.prepare", "scatters", "tensorflow")
+            for name in ("fused", "gathers", "onnx.functions", "openvino", "prepared.prepare", "scatters", "tensorflow")
         ),
     ]
     run = subprocess.run(

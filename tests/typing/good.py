@@ -63,6 +63,24 @@ def prepare_keeps_the_type(f8: F8, i8: I8, t: torch.Tensor, rows: list[list[int]
     assert_type(prepared.scatter(t, t, out=t), torch.Tensor)
 
 
+def gather_scatter_keeps_the_type(
+    f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, c: cupy.ndarray, d: da.Array, rows: list[list[float]]
+) -> None:
+    prepared = gs.prepare("gather", (3,), [0, 1])
+    assert_type(gs.gather_scatter(f8, i8, f8, i8, axis=-1, reduction="mean", include_self=np.False_, out=f8), F8)
+    assert_type(gs.gather_scatter(f8, [0], rows, 0, mode="drop", wrap_negative_indices=False), F8)
+    assert_type(gs.gather_scatter(f8, prepared, f8, prepared, reduction="add"), F8)
+    assert_type(gs.gather_scatter(rows, i8, f8, [0, 1]), Anything)
+    assert_type(gs.gather_scatter(t, t, t, [0], reduction="max", out=t), torch.Tensor)
+    assert_type(gs.gather_scatter(t, prepared, t, prepared), torch.Tensor)
+    assert_type(gs.gather_scatter(j, [0], j, j, mode="drop"), jax.Array)
+    assert_type(gs.gather_scatter(c, c, c, c), cupy.ndarray)
+    assert_type(gs.gather_scatter(d, i8, f8, d), da.Array)
+    assert_type(gs.gather_scatter(f8, i8, d, [0]), da.Array)
+    assert_type(gs.gather_scatter(f8, d, f8, i8), da.Array)
+    assert_type(gs.gather_scatter(f8, [0], f8, d, mode="drop"), da.Array)
+
+
 def numpy_classes(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], mapped: np.memmap[Any, Any]) -> None:
     index = np.array([0, 1])
     assert_type(gs.gather(rows, index), NDArray[np.float32])  # of another number of axes, maybe

@@ -8,7 +8,7 @@ from constants import FUNCTIONS, GATHER_MODES, SCATTER_MODES
 from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
 from gatherscatter.reductions import REDUCTIONS, wider_dtypes
 
-from fuzz import indexing, large, mutations, prepared
+from fuzz import fused, indexing, large, mutations, prepared
 from fuzz.elements import INDEX, ITEMS, NUMBERS, OWNING, draw_type
 from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, References, View, overlaps_itself, place, place_references
 
@@ -32,7 +32,7 @@ class Call:
         self.team, self.limit, self.strategy = 0, None, "auto"
         self.errors = ()  # what an argument that breaks a rule is refused with
         self.is_large = False
-        self.is_prepared = False
+        self.is_prepared = self.is_fused = False
 
     def begin(self, random):
         """Which function, and whether it scatters."""
@@ -77,8 +77,11 @@ class Call:
         called = indexing.source(self) if self.is_at else f"gs.{self.function}({', '.join(given)})"
         if self.is_prepared:
             called = prepared.source(self, given)
+        if self.is_fused:
+            called = fused.code(self, given)
         return (
             PREAMBLE
+            + (fused.PREAMBLE if self.is_fused else "")
             + ("import ml_dtypes\n" if any("ml_dtypes" in dtype for dtype in dtypes) else "")
             + self.source_of_arguments()
             + (f"gs.set_num_threads({self.limit})\n" if self.limit else "")
@@ -104,6 +107,7 @@ def draw(seed, number, max_team=TEAMS[-1]):
             mutations.mutate(call, random)
     _draw_threads(call, random, max_team)
     call.is_prepared = not (call.errors or call.is_at) and random.random() < 0.2
+    call.is_fused = fused.suits(call) and random.random() < 0.6
     return call
 
 

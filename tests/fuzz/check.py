@@ -9,7 +9,7 @@ import numpy as np
 from gatherscatter import reference
 from gatherscatter.backends import kernels
 
-from fuzz import indexing, prepared, vectorized
+from fuzz import fused, indexing, prepared, vectorized
 
 
 class Difference(Exception):
@@ -35,6 +35,8 @@ def run(call):
             with kernels.forced(call.team, **{"scatter" if call.scatters else "gather": call.strategy}):
                 if call.is_at:
                     result = indexing.run(gs.at, call, given, options)
+                elif call.is_fused:
+                    result = fused.run(call, given)
                 elif call.is_prepared:
                     result = prepared.run(call, given, options)
                 else:
@@ -116,7 +118,7 @@ def _index_error(call, data, indices):
     found = tuple(int(i) for i in values[number])
     axis = call.axis + component
     message = (
-        f"{call.function}: indices{place} = {found if nd else found[0]} is out of bounds for data of shape "
+        f"{fused.name(call)}: indices{place} = {found if nd else found[0]} is out of bounds for data of shape "
         f"{data.shape}: axis {axis} has size {data.shape[axis]}"
     )
     return (IndexError, message)
@@ -134,7 +136,7 @@ def _check_error(call, error, refusal, given):
     if type(error) is not kind or (message and str(error) != message[0]):
         wanted = ": ".join([kind.__name__, *message])
         raise Difference(f"expected {wanted}\nnot {type(error).__name__}: {error}") from error
-    if not str(error).startswith(f"{call.function}: "):
+    if not str(error).startswith(f"{fused.name(call)}: "):
         raise Difference(f"the message does not begin with the function: {error}")
 
 

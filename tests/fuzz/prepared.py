@@ -6,12 +6,12 @@ import numpy as np
 OF_INDICES = ("axis", "batch_dims", "mode", "wrap_negative_indices")
 
 
-def _split(options):
+def split(options):
     return [{name: value for name, value in options.items() if (name in OF_INDICES) == of} for of in (True, False)]
 
 
 def run(call, given, options):
-    of_indices, others = _split(options)
+    of_indices, others = split(options)
     prepared = gs.prepare(call.function, np.shape(given["data"]), given["indices"], **of_indices)
     if not call.scatters:
         return prepared.gather(given["data"], **others)
@@ -21,7 +21,7 @@ def run(call, given, options):
 
 
 def source(call, given):
-    of_indices, others = _split(call.options)
+    of_indices, others = split(call.options)
     words = "".join(f", {name}={value!r}" for name, value in of_indices.items())
     called = [name for name in given if name in ("data", "updates", "out=out")]
     called += [f"{name}={value!r}" for name, value in others.items()]

@@ -53,6 +53,9 @@ def test_calls_are_of_all_kinds():
     drawn = list(small_calls(range(600), seed=1))
     views = [view for call in drawn for view in call.arguments.values() if hasattr(view, "strides")]
     assert {call.function for call in drawn} == {*calls.FUNCTIONS, "at"}
+    assert {(call.is_prepared, call.axis > 0) for call in drawn if call.is_fused} == {
+        (p, a) for p in (0, 1) for a in (0, 1)
+    }
     assert {call.method for call in drawn if call.is_at} >= {"get", "set", "add", "max"}
     assert {call.team for call in drawn} >= {0, 1, 2, 3, 8}
     assert {call.strategy for call in drawn} == {*calls.GATHER_STRATEGIES, *calls.SCATTER_STRATEGIES}

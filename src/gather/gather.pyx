@@ -35,7 +35,7 @@ from common.small_calls cimport (
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport MAX_TASKS, chunk_start, first_error, remember_choice, team_size
-from common.walk cimport OTHER, Cursor, Walk, is_linear, seek
+from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport run_blocks
 from gather.columns cimport Columns, run_columns
 from gather.job cimport Job, describe_work
@@ -202,6 +202,21 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
                          wrap_negative, element if mode_code == SKIP else NULL, out is None, n_threads)
     raise_if_interrupted(status)
     return result if status == OK else None
+
+
+cdef uint8_t never_read = 0
+
+
+def strided(tuple shape not None, tuple strides not None):
+    """An array of bytes whose elements are never read. (NumPy's as_strided crashes if there is no memory.)"""
+    cdef cnp.npy_intp sizes[MAX_DIMS]
+    cdef cnp.npy_intp steps[MAX_DIMS]
+    cdef int d, n_dims = <int>len(shape)
+    if n_dims > MAX_DIMS or len(strides) != n_dims:
+        raise ValueError("strided: not the strides of an array")
+    for d in range(n_dims):
+        sizes[d], steps[d] = shape[d], strides[d]
+    return cnp.PyArray_New(cnp.ndarray, n_dims, sizes, cnp.NPY_UINT8, steps, &never_read, 0, 0, None)
 
 
 def resolve(int kind, cnp.ndarray row_ids not None, indices not None, int axis, int batch_dims, int mode,

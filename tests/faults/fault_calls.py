@@ -3,10 +3,12 @@
 import contextlib
 import sys
 from dataclasses import dataclass
+from unittest import mock
 
 import gatherscatter as gs
 import numpy as np
 from constants import GATHERS
+from gatherscatter import fused
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
 from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
@@ -48,7 +50,8 @@ AT_RECIPES = {
     ("update at a mask", "serial"): 0,
 }
 WIDE_RECIPES = {("wide scatter", "auto"): 0, ("wide scatter_nd", "auto"): 0, ("wide scatter_elements", "auto"): 1}
-ALL_RECIPES = RECIPES | AT_RECIPES | WIDE_RECIPES
+FUSED_RECIPES = {("gather_scatter", "rows"): 0}  # in one pass: the updates are the source, in another order
+ALL_RECIPES = RECIPES | AT_RECIPES | WIDE_RECIPES | FUSED_RECIPES
 METHODS = {"none": "set", "mul": "multiply"}
 WIDTH = 50  # of data that two arrays index
 REDUCED = [("none", True)] + [(name, own) for name in ("add", "mul", "max", "min", "mean") for own in (True, False)]
@@ -122,6 +125,10 @@ class Call:
     @property
     def is_wide(self):
         return self.function.startswith("wide")
+
+    @property
+    def is_fused(self):
+        return self.function == "gather_scatter"
 
     @property
     def is_possible(self):
@@ -250,6 +257,8 @@ class Call:
         values = [arrays.data, arrays.indices]
         if not self.is_gather:
             values.append(arrays.updates)
+            if self.is_fused:
+                values.append(np.arange(len(arrays.updates))[::-1])
             options |= {"reduction": self.reduction, "include_self": self.include_self}
         if self.is_wide:
             options["accumulate_dtype"] = "float64"
@@ -271,8 +280,12 @@ class Call:
         with self.forced():
             return function(*values, **options)
 
+    @contextlib.contextmanager
     def forced(self):
-        return kernels.forced(self.threads, **{"gather" if self.is_gather else "scatter": self.strategy})
+        strategy = {"gather" if self.is_gather else "scatter": self.strategy}
+        least = 0 if self.is_fused else fused._FEWEST_BYTES
+        with mock.patch.object(fused, "_FEWEST_BYTES", least), kernels.forced(self.threads, **strategy):
+            yield
 
     def expected(self, seed=0):
         """The result on one thread, without a strategy, from arrays of its own."""

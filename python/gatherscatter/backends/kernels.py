@@ -106,7 +106,7 @@ def row_ids(shape: Shape) -> Array:
     strides = [1]
     for n in shape[:0:-1]:
         strides.append(strides[-1] * max(n, 1))
-    return np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), shape, strides[len(shape) - 1 :: -1] if shape else ())
+    return _gather.strided(tuple(shape), tuple(strides[len(shape) - 1 :: -1]) if shape else ())
 
 
 def resolve(plan: Plan, ids: Array, indices: Indices, start: int, rows: NDArray[np.int64]) -> int:
@@ -140,7 +140,7 @@ def numbers(plan: Plan, indices: Array) -> Array:
     inner = plan.data[plan.axis + 1 :] if plan.kind == ELEMENTS else ()
     # In this array the offset of an element is the number: only the indexed axes have strides.
     strides = (0,) * len(outer) + row_ids(sizes).strides + (0,) * len(inner)
-    ids = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), outer + sizes + inner, strides)
+    ids = _gather.strided(outer + sizes + inner, strides)
     shape = indices.shape[:-1] if plan.kind == ND else indices.shape
     result = np.empty(shape, np.int32 if math.prod(sizes) <= np.iinfo(np.int32).max else np.int64)
     status = _gather.resolve_all(

@@ -328,6 +328,8 @@ def test_equals_numpy(dtype, ours, numpys):
 def test_the_table_covers_all_six():
     """Each function in gatherscatter's namespace that gathers or scatters stands in the table."""
     called = {name for _, ours, _ in (GATHERS | SCATTERS).values() for name in ours.__code__.co_names}
-    functions = {name for name in gs.__all__ if name.startswith(("gather", "scatter"))}
+    functions = {name for name in gs.__all__ if name.startswith(("gather", "scatter"))} - {
+        "gather_scatter"
+    }  # two of them
     assert functions <= called
     assert len(functions) == 6

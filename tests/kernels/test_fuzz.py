@@ -6,7 +6,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_numbers
-from fuzz import calls, check, command, indexing, vectorized, workers
+from fuzz import calls, check, command, fused, indexing, vectorized, workers
 from fuzz.elements import NUMBERS
 from gatherscatter import reference
 
@@ -15,9 +15,11 @@ MAX_TEAM = 8  # larger ones take longer than all the rest
 
 @pytest.fixture(autouse=True)
 def _environment():
-    """Restore the environment variables, which the code of a call may set."""
-    before = dict(os.environ)
+    """Restore the environment variables and the limits of gather_scatter, which the code of a call may set."""
+    before, limits = dict(os.environ), {name: getattr(gs.fused, name) for name in fused.LIMITS}
     yield
+    for name, limit in limits.items():
+        setattr(gs.fused, name, limit)
     os.environ.clear()
     os.environ.update(before)
 

@@ -11,12 +11,25 @@ from gatherscatter.backends import kernels
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS, GATHER_ND
 
 DATA, SOURCE = np.zeros((4, 16)), np.ones((3, 16))
-TO, OF = gs.prepare("scatter", (4,), [0, 1]), gs.prepare("gather", (3,), [0, 2])
+
+
+def to():
+    """Made for each call: an order that a scatter makes lives as long as the object."""
+    return gs.prepare("scatter", (4,), [0, 1])
+
+
+def of():
+    return gs.prepare("gather", (3,), [0, 2])
 
 
 def call(indices=(0, 1), source_indices=(0, 2), *, data=DATA, source=SOURCE, **words):
     given = [list(array) if isinstance(array, tuple) else array for array in (indices, source_indices)]
-    return lambda: gs.gather_scatter(data, given[0], source, given[1], **words)
+
+    def made():
+        pair = [array() if callable(array) else array for array in given]
+        return gs.gather_scatter(data, pair[0], source, pair[1], **words)
+
+    return made
 
 
 @pytest.fixture(params=["one pass", "two steps"])
@@ -113,27 +126,27 @@ OUT_OF_BOUNDS = {
     "dtype of out": (call(out=np.zeros((4, 16), "f4")), TypeError,
                      "gather_scatter: out has dtype float32, but the result has data's dtype float64; pass out of that "
                      "dtype"),
-    "one prepared": (call(TO), TypeError,
+    "one prepared": (call(to), TypeError,
                      "gather_scatter: indices is prepared, and source_indices is not; call prepare for both, or for "
                      "none"),
-    "other prepared": (call(source_indices=OF), TypeError,
+    "other prepared": (call(source_indices=of), TypeError,
                        "gather_scatter: source_indices is prepared, and indices is not; call prepare for both, or for "
                        "none"),
-    "option of prepare": (call(TO, OF, axis=1), ValueError,
+    "option of prepare": (call(to, of, axis=1), ValueError,
                           "gather_scatter: axis=1 cannot be passed with prepared indices; pass them to prepare"),
-    "options of prepare": (call(TO, OF, mode="clip", wrap_negative_indices=False), ValueError,
+    "options of prepare": (call(to, of, mode="clip", wrap_negative_indices=False), ValueError,
                            "gather_scatter: mode='clip' and wrap_negative_indices=False cannot be passed with prepared "
                            "indices; pass them to prepare"),
-    "an array as an option": (call(TO, OF, axis=np.array([0, 0])), ValueError,
+    "an array as an option": (call(to, of, axis=np.array([0, 0])), ValueError,
                               "gather_scatter: axis=array([0, 0]) cannot be passed with prepared indices; pass them to "
                               "prepare"),
-    "prepared pairs": (call(TO, gs.prepare("gather", (3,), [0, 2, 1])), ValueError,
+    "prepared pairs": (call(to, gs.prepare("gather", (3,), [0, 2, 1])), ValueError,
                        "gather_scatter: indices has shape (2,) and source_indices has shape (3,); they are pairs, so "
                        "pass arrays of one shape"),
-    "source not of prepare": (call(TO, OF, source=DATA), ValueError,
+    "source not of prepare": (call(to, of, source=DATA), ValueError,
                               "gather_scatter: source has shape (4, 16), but the indices were prepared for shape (3,); "
                               "pass source whose shape begins with (3,), or call prepare for this shape"),
-    "data not of prepare": (call(TO, OF, data=SOURCE), ValueError,
+    "data not of prepare": (call(to, of, data=SOURCE), ValueError,
                             "gather_scatter: data has shape (3, 16), but the indices were prepared for shape (4,); "
                             "pass data whose shape begins with (4,), or call prepare for this shape"),
 })  # fmt: skip
@@ -143,8 +156,8 @@ def test_refusals(call, kind, message):
 
 @pytest.mark.usefixtures("_either_way")
 def test_options_that_are_the_defaults_go_with_prepared_indices():
-    found = call(TO, OF, axis=np.int64(0), mode="raise", wrap_negative_indices=np.True_)()
-    assert_same_bits(found, gs.gather_scatter(DATA, TO, SOURCE, OF))
+    found = call(to, of, axis=np.int64(0), mode="raise", wrap_negative_indices=np.True_)()
+    assert_same_bits(found, gs.gather_scatter(DATA, to(), SOURCE, of()))
 
 
 @pytest.mark.usefixtures("_either_way")

@@ -8,12 +8,12 @@ Milliseconds (microseconds for small calls), the minimum over many rounds, each 
 
 import argparse
 import os
-import platform
 import time
 from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
+from measure import cpu
 
 SIZES = ((200_000, 1_000_000, 64), (100_000, 500_000, 32), (10_000, 200_000, 64))
 ROUNDS = 9
@@ -232,14 +232,6 @@ def jax_gradient(jax):
     )
     name = f"gradient of gather and scatter add: {nodes // 1000} k nodes, {edges // 1000} k edges, {features} features"
     return name, best["ours"], {"XLA, eager": best["eager"], "XLA, compiled": best["compiled"]}
-
-
-def cpu():
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
 
 
 def main():

@@ -33,22 +33,22 @@ LASTS = 0.02  # seconds: shorter calls are repeated
 PAUSE = 0.005  # seconds between two turns, in which the threads of the one go to sleep and leave the CPUs to the other
 
 # Why an alternative is faster; shown only for tasks in which one is.
-FUSED = "the alternative adds rows as it reads them; gatherscatter takes two calls and stores the messages"
+STARTS = "memory: gatherscatter also reads the 13 MB that it adds to, and the caches hold 32 MB"
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
     "weights": "gatherscatter adds in order on one thread, about two cycles per update, after checking all indices",
-    "group-sum": "memory: each reads 100 MB of rows once",
-    "group-mean": "memory: each reads 100 MB of rows once",
+    "group-sum": "memory: gatherscatter reads the rows (100 MB) group by group, the alternative in order",
+    "group-mean": "memory: gatherscatter reads the rows (100 MB) group by group, the alternative in order",
     "centroids": "gatherscatter adds in order on one thread, because 64 rows are too few to divide among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
     "top-k": "both write the same bytes: equal within the noise of the measurement",
     "small-gather": "call overhead: the alternative is a C method, `gs.gather` a Python function",
-    "messages": FUSED,
-    "messages-gradient": FUSED,
-    "fixed-graph": FUSED,
-    "fixed-graph-gradient": FUSED,
+    "messages": STARTS,
+    "messages-gradient": STARTS,
+    "fixed-graph": STARTS,
+    "fixed-graph-gradient": STARTS,
     "small-gradient": "call overhead: gatherscatter checks the indices, then calls the same primitive",
     "onnx": "memory: both copy the same rows",
 }

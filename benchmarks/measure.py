@@ -12,10 +12,15 @@ import gatherscatter as gs
 
 
 def cpu():
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()
+    """The CPU's name, with its family and model: many have the name of their series only."""
+    if not Path("/proc/cpuinfo").exists():
+        return platform.processor()
+    lines = (
+        line.partition(":") for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    )
+    found = {name.strip(): value.strip() for name, _, value in lines}
+    name = found.get("model name", platform.processor())
+    return f"{name} (family {found['cpu family']}, model {found['model']})" if "cpu family" in found else name
 
 
 def cpus():

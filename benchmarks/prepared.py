@@ -54,28 +54,33 @@ def gather(data, operator, indices):
     return prepare, lambda prepared: lambda: prepared.gather(data), lambda: plain(data, indices)
 
 
-def layer(rng, n_nodes, n_edges, width, *, trains):
-    """Messages of a graph: gather the features of the sources, and add them at the destinations."""
+def layer(rng, n_nodes, n_edges, width, *, trains, calls=1):
+    """Messages of a graph: the features of the sources are added at the destinations, in one call or two."""
     features = torch.from_numpy(rng.standard_normal((n_nodes, width), np.float32))
     source, target = (torch.from_numpy(rng.integers(0, n_nodes, n_edges)) for _ in range(2))
     weights = torch.ones(n_nodes, width)
     zeros = torch.zeros(n_nodes, width)
 
-    def step(take, put):
+    def step(passed):
         if not trains:
-            return put(zeros, take(features))
+            return passed(features)
         x = features.clone().requires_grad_()
-        (put(zeros, take(x)) * weights).sum().backward()
+        (passed(x) * weights).sum().backward()
         return x.grad
 
     def prepare():
         return gs.prepare("gather", features.shape, source), gs.prepare("scatter", features.shape, target)
 
     def by_prepared(pair):
-        return lambda: step(pair[0].gather, lambda data, u: pair[1].scatter(data, u, reduction="add"))
+        take, put = pair
+        if calls == 1:
+            return lambda: step(lambda x: gs.gather_scatter(zeros, put, x, take, reduction="add"))
+        return lambda: step(lambda x: put.scatter(zeros, take.gather(x), reduction="add"))
 
     def plain():
-        return step(lambda data: gs.gather(data, source), lambda data, u: gs.scatter(data, target, u, reduction="add"))
+        if calls == 1:
+            return step(lambda x: gs.gather_scatter(zeros, target, x, source, reduction="add"))
+        return step(lambda x: gs.scatter(zeros, target, gs.gather(x, source), reduction="add"))
 
     if bits(by_prepared(prepare())()) != bits(plain()):
         raise SystemExit("graph layer: the results differ")
@@ -100,6 +105,8 @@ def cases(rng, less):
     return {
         "graph layer, 1 M edges of 64 features (PyTorch)": layer(rng, some(200_000), many, 64, trains=False),
         "the same with its gradient": layer(rng, some(200_000), many, 64, trains=True),
+        "graph layer in two calls": layer(rng, some(200_000), many, 64, trains=False, calls=2),
+        "the same with its gradient ": layer(rng, some(200_000), many, 64, trains=True, calls=2),
         "add 1 M rows of 64 into 200 k": scatter(rng, "scatter", table_shape, rows, reduction="add"),
         "the same in place": scatter(rng, "scatter", table_shape, rows, reduction="add", in_place=True),
         "maximum of 1 M rows of 64 into 200 k": scatter(rng, "scatter", table_shape, rows, reduction="max"),

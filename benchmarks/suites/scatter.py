@@ -72,3 +72,22 @@ class Prepared:
 
     def time_scatter(self, *_):
         self.prepared.scatter(self.data, self.updates, **self.options)
+
+
+@timed
+class GatherScatter:
+    """The features of the sources of edges, added at their targets: in one pass, of plain and of prepared indices."""
+
+    params = (["add", "mean", "max"], [False, True], THREADS)
+    param_names = ("reduction", "prepared", "threads")
+
+    def setup(self, reduction, prepared, threads):
+        use_threads(threads, LARGE)
+        self.data, self.source = numbers((20_000, 64), "float32"), numbers((20_000, 64), "float32")
+        self.to, self.of = places(20_000, (200_000,)), places(20_000, (200_000,))
+        if prepared:
+            self.to, self.of = gs.prepare("scatter", (20_000,), self.to), gs.prepare("gather", (20_000,), self.of)
+        self.options = {"reduction": reduction, "include_self": reduction == "add"}
+
+    def time_gather_scatter(self, *_):
+        gs.gather_scatter(self.data, self.to, self.source, self.of, **self.options)

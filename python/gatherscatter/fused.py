@@ -95,7 +95,7 @@ def gather_scatter(
     -----
     There is one pass on NumPy arrays and on CPU tensors of PyTorch, if `axis` is 0, `source` is contiguous, a slice has
     64 to 4095 bytes, and 2 MiB or more are gathered. The gradients of PyTorch's ``"add"`` and ``"mean"`` take one pass
-    too. All else is done in two steps.
+    too. All else is done in two steps. The user guide has all conditions.
 
     `indices` and `source_indices` may both be objects of `prepare`, for the shapes of `data` and of `source`. They have
     options of their own, so `axis`, `mode` and `wrap_negative_indices` cannot be passed then.
@@ -112,6 +112,7 @@ def gather_scatter(
            [1., 2.],
            [4., 6.]])
     """
+    reduction = plans.word(_PUT, "reduction", reduction, tuple(REDUCTIONS))
     prepared = [isinstance(array, Prepared) for array in (indices, source_indices)]
     if any(prepared):
         given = {"axis": (axis, 0), "mode": (mode, "raise"), "wrap_negative_indices": (wrap_negative_indices, True)}
@@ -153,15 +154,13 @@ def _in_one_pass(
 ) -> Any:  # fmt: skip
     """The result; None if it takes two steps, or is an error. All arrays are of the backend's library."""
     data, indices, source, source_indices = arrays
+    if type(include_self) is not bool or not backend.scatters_rows(*arrays):  # first: other layouts may have no shape
+        return None
     shape, n = tuple(data.shape), tuple(indices.shape)
     if (
         len(shape) < 2
         or tuple(source.shape[1:]) != shape[1:]
         or data.dtype != source.dtype
-        or type(reduction) is not str
-        or reduction not in REDUCTIONS
-        or type(include_self) is not bool
-        or not backend.scatters_rows(*arrays)
         or not _SHORTEST <= (n_bytes := math.prod(shape[1:]) * data.dtype.itemsize) <= _LONGEST
         or math.prod(n) * n_bytes < _FEWEST_BYTES
     ):

@@ -7,6 +7,11 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 cdef extern from *:
     """
     #if defined(__GNUC__) || defined(__clang__)
+      #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
+    #else
+      #define GS_ALWAYS_INLINE inline
+    #endif
+    #if defined(__GNUC__) || defined(__clang__)
       #define GS_INLINE_VOID __attribute__((always_inline)) void
     #else
       #define GS_INLINE_VOID void

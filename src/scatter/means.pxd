@@ -39,15 +39,12 @@ cdef extern from *:
     #if defined(__clang__)
       #define GS_UNALIGNED __attribute__((aligned(1)))
       #define GS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-      #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
     #elif defined(__GNUC__)
       #define GS_UNALIGNED __attribute__((aligned(1)))
       #define GS_INDEPENDENT _Pragma("GCC ivdep")
-      #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
     #else
       #define GS_UNALIGNED
       #define GS_INDEPENDENT
-      #define GS_ALWAYS_INLINE inline
     #endif
     typedef float gs_unaligned_float GS_UNALIGNED;
     typedef double gs_unaligned_double GS_UNALIGNED;

@@ -1,4 +1,6 @@
 # ROW_PIECES: rows are cut into pieces. Each thread resolves all tuples and applies its own piece of every row.
+#
+# For long rows, and for small results, whose pieces stay in the caches (prefers_pieces in strategy.pxd).
 from cython.parallel cimport prange
 
 from common.codes cimport ASSIGN, OK

@@ -142,7 +142,7 @@ cdef inline void sum_ordered(const Rows* rows, char* to, const char* source, Py_
         while is_first or first < rows.end[row + i]:  # some of a row's updates at a time
             if is_interrupted(rows.job.interrupts, MAX_SUMMED * row_bytes >> 2):
                 return
-            stop = min(rows.end[row + i], <uint32_t>(first + MAX_SUMMED))
+            stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_SUMMED)
             sum_rows(rows.numbers, to + i * row_bytes, start, rows.updates, rows.update_step, rows.order, &stop, first,
                      1, rows.n, row_bytes, ahead, assigns and is_first)
             first = stop
@@ -195,11 +195,11 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef const char* data
     cdef char* out
     while row < stop:
-        if (row & (ASKING - 1)) < batch and is_interrupted(job.interrupts, ASKING * job.row_bytes >> 3):
-            return
         n = min(batch, stop - row)
         n_bytes = n * job.row_bytes
         last = rows.end[row + n - 1]
+        if is_interrupted(job.interrupts, (n + last - first) * job.row_bytes >> 3):
+            return
         if rows.fresh:
             data = job.data + row * job.row_bytes
             prefetch_stream(data, n_bytes)
@@ -328,7 +328,11 @@ cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
 cdef inline void translate_chunk(const Rows* rows, const uint32_t* order, Py_ssize_t chunk) noexcept nogil:
     """Write the order of prepared indices, by the rows that the updates have in `updates`."""
     cdef Py_ssize_t i
-    for i in range(chunk_start(rows.n, rows.n_chunks, chunk), chunk_start(rows.n, rows.n_chunks, chunk + 1)):
+    cdef Py_ssize_t n = rows.end[rows.n_rows - 1]  # without those that are skipped
+    cdef Py_ssize_t start = chunk_start(n, rows.n_chunks, chunk), stop = chunk_start(n, rows.n_chunks, chunk + 1)
+    for i in range(start, stop):
+        if (i & (OWNED - 1)) == 0 and is_interrupted(rows.job.interrupts, OWNED):
+            return
         rows.order[i] = <uint32_t>rows.update_rows[order[i]]
 
 

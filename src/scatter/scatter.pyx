@@ -15,7 +15,9 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                                      and prefix sum; for ASSIGN it keeps the last update of each row
                     write_rows       each row is written once, from data and its updates, with non-temporal stores for
                                      large results; in place, only rows with updates
-    ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its piece of each row
+                gather_scatter runs it with updates that are rows of its source, which the second step looks up
+    ROW_PIECES  (row_pieces.pxd) long rows, or a small result: every thread resolves all tuples and applies its piece of
+                each row, so that the updates are read in order
     RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations: every thread resolves
                 all tuples and applies those of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max
@@ -39,7 +41,7 @@ Means are divided (means.pxd) by the thread that owns the destinations, where po
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
@@ -238,10 +240,21 @@ cdef bint is_source(cnp.ndarray source, cnp.ndarray update_rows, int kind, cnp.n
     return True
 
 
-cdef Py_ssize_t run_passed(Job* job, Rows* rows) noexcept:
+cdef inline bint are_rows(const int32_t* numbers, Py_ssize_t n, Py_ssize_t size) noexcept nogil:
+    """Whether all numbers are those of rows of an array of this size."""
+    cdef uint32_t most = 0
+    cdef Py_ssize_t i
+    for i in range(n):
+        most = max(most, <uint32_t>numbers[i])
+    return n == 0 or <Py_ssize_t>most < size
+
+
+cdef Py_ssize_t run_passed(Job* job, Rows* rows, Py_ssize_t n_source) noexcept:
     """Run ROWS with updates that are rows of a source. Returns what `run` does, or UNSUITED."""
     global last
     cdef Py_ssize_t bad = OK
+    if not are_rows(job.update_rows, job.walk.n, n_source):
+        return INCONSISTENT
     if not (can_mark_rows(job, AUTO) and describe_rows(rows, job, True) and run_rows(rows, &bad)):
         return UNSUITED
     if last != ROWS:
@@ -326,7 +339,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
     job.conversion.pair = 0
     if update_rows is not None:
-        status = run_passed(&job, &descriptions.rows)
+        status = run_passed(&job, &descriptions.rows, cnp.PyArray_DIM(source, 0))
         release(&job.tuples)
         return with_interrupts(&interrupts, status)
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)

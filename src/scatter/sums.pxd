@@ -9,6 +9,7 @@ from scatter.reductions cimport Step
 cdef extern from *:
     """
     #if defined(__GNUC__)
+      #define GS_HAS_VECTORS 1
       /* `width` vectors of a row: a constant, so that they stay in registers. */
       #define GS_SUM_PART(name, number_t) \
         typedef number_t gs_vector_##name __attribute__((vector_size(32), aligned(1), may_alias)); \
@@ -32,6 +33,7 @@ cdef extern from *:
             gs_sum_part_##name(to + done, from + done, updates + done, step, order, n, last, ahead, width); \
         }
     #else
+      #define GS_HAS_VECTORS 0
       #define GS_SUM_PART(name, number_t)
       #define GS_SUM_PARTS(name, done, width)
     #endif
@@ -87,6 +89,7 @@ cdef extern from *:
         }
     }
     """
+    bint has_vectors "GS_HAS_VECTORS"
     void sum_rows_of "gs_sum_rows" (int kind, char* to, const char* source, const char* updates, Py_ssize_t step,
                                     const uint32_t* order, const uint32_t* end, Py_ssize_t first, Py_ssize_t n,
                                     Py_ssize_t last, Py_ssize_t row_bytes, Py_ssize_t ahead,
@@ -95,7 +98,7 @@ cdef extern from *:
 
 cdef inline int numbers_of(const Step* step) noexcept nogil:
     """For sum_rows: the kind of numbers that the elements of a sum consist of; 0: it is for other loops."""
-    if step.reduction != ADD:
+    if step.reduction != ADD or not has_vectors:
         return 0
     if step.type_code == FLOAT32 or step.type_code == COMPLEX64:
         return 1

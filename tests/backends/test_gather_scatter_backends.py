@@ -424,3 +424,24 @@ class TestDask:
             found = gs.gather_scatter(data, at, source, of, reduction="add", mode=mode)
             assert isinstance(found, self.da.Array)
             assert_same_numbers(np.asarray(found), expected)
+
+
+LAYOUTS = {
+    "csr": ("source", lambda torch: torch.ones(5, 20).to_sparse_csr()),
+    "mkldnn": ("source", lambda torch: torch.ones(5, 20).to_mkldnn()),
+    "nested": ("source", lambda torch: torch.nested.nested_tensor([torch.ones(5, 20)] * 2)),
+    "data": ("data", lambda torch: torch.ones(6, 20).to_sparse()),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(in beta state|in prototype stage):UserWarning")
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("with_out", [False, True])
+def test_layouts_of_torch_are_refused(name, with_out):
+    torch = pytest.importorskip("torch")
+    argument, make = LAYOUTS[name]
+    arrays = {"data": torch.zeros(6, 20), "source": torch.ones(5, 20), argument: make(torch)}
+    to, of = torch.from_numpy(INDICES), torch.from_numpy(ROWS)
+    out = torch.zeros(6, 20) if with_out else None
+    with pytest.raises(NotImplementedError, match=rf"gather_scatter: the PyTorch backend does not support .*{argument}"):
+        gs.gather_scatter(arrays["data"], to, arrays["source"], of, reduction="add", out=out)

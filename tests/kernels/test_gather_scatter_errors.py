@@ -262,3 +262,32 @@ class TestNumbers:
         assert address not in kernels._numbered
         skipping = gs.prepare("gather", (50,), given, mode="fill")
         assert kernels.numbers(plan, skipping._indices) is not skipping._indices
+
+
+class TestSourceThatChanges:
+    """The kernel reads no memory outside of the source, whatever happened since its indices were checked."""
+
+    N = 40_000
+
+    def test_numbers_that_are_no_rows(self):
+        """As in a damaged pickle of prepared indices."""
+        pair = gs.prepare("scatter", (self.N,), np.arange(self.N))
+        make, (_, *others) = pair.__reduce__()
+        damaged = make(np.full(self.N, 2_000_000_000, np.int32), *others)
+        data, out = np.ones((self.N, 16), np.float32), np.zeros((self.N, 16), np.float32)
+        with pytest.raises(RuntimeError, match="changed during the call"):
+            gs.gather_scatter(data, pair, data, damaged, reduction="add", out=out)
+        assert not out.any()
+
+    def test_source_that_shrinks(self, monkeypatch):
+        source, data = np.ones((self.N, 16), np.float32), np.zeros((4, 16), np.float32)
+        numbers = kernels.numbers
+
+        def shrink(*arguments):
+            found = numbers(*arguments)
+            source.resize((10, 16), refcheck=False)
+            return found
+
+        monkeypatch.setattr(kernels, "numbers", shrink)
+        with pytest.raises(RuntimeError, match="changed during the call"):
+            gs.gather_scatter(data, np.arange(self.N) % 4, source, np.arange(self.N), reduction="add")

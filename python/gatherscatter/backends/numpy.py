@@ -124,7 +124,7 @@ class NumPyBackend(Backend):
         if target is not None and (
             _may_overlap_itself(target)
             or (not _is_same(target, data) and _overlap(target, data))
-            or any(_overlap(target, array) for array in (indices, source, source_indices))
+            or _overlaps_indices(target, (indices, source, source_indices))
         ):
             return None
         rows = kernels.numbers(of, source_indices)

@@ -167,6 +167,7 @@ class TorchBackend(Backend):
         return (
             not memory.is_watched()
             and memory.is_plain(*tensors)
+            and all(tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
             and source.is_contiguous()
             and indices.dtype in _INDEX_DTYPES
             and source_indices.dtype in _INDEX_DTYPES

@@ -443,5 +443,6 @@ def test_layouts_of_torch_are_refused(name, with_out):
     arrays = {"data": torch.zeros(6, 20), "source": torch.ones(5, 20), argument: make(torch)}
     to, of = torch.from_numpy(INDICES), torch.from_numpy(ROWS)
     out = torch.zeros(6, 20) if with_out else None
-    with pytest.raises(NotImplementedError, match=rf"gather_scatter: the PyTorch backend does not support .*{argument}"):
+    refused = rf"gather_scatter: the PyTorch backend does not support .*{argument}"
+    with pytest.raises(NotImplementedError, match=refused):
         gs.gather_scatter(arrays["data"], to, arrays["source"], of, reduction="add", out=out)

@@ -124,7 +124,10 @@ _numbered: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
 
 
 def keep_numbers(numbers: Array, n_slices: int) -> None:
-    """Remember that an array holds numbers of so many slices. Nobody writes to it as long as it exists."""
+    """Remember that an array holds numbers of so many slices, which need no second resolution.
+
+    Nobody should write to it; the kernel that reads the numbers checks their bounds all the same.
+    """
     _numbered[numbers.ctypes.data, n_slices] = numbers
 
 

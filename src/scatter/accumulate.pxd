@@ -1,6 +1,6 @@
-# Accumulators: elements are accumulated from the reduction's identity (include_self=False) or from data (a mean). At
-# the end, elements without updates, by their marks, are replaced by those of data. So the updates are applied by the
-# same loops as without marks.
+# Accumulators: elements or rows are accumulated from the reduction's identity (include_self=False) or from data (a
+# mean). At the end, those without updates, by their marks, are replaced by those of data. So the updates are applied by
+# the same loops as without marks.
 from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -8,12 +8,12 @@ from libc.string cimport memcpy
 from common.items cimport bytes16, cloned_void, inline_void, word_t
 from common.interrupts cimport is_interrupted
 from common.threads cimport chunk_start
-from scatter.job cimport Job
-from scatter.marks cimport Marks
-from scatter.means cimport divide_any
+from scatter.job cimport Job, row_items
+from scatter.marks cimport Marks, count_of
+from scatter.means cimport divide_any, divide_rows
 
 cdef enum:
-    STEP_ROWS = 1 << 20  # of a pass over the result, between two questions for signals
+    STEP_ELEMENTS = 1 << 20  # of a pass over the result, between two questions for signals
 
 cdef inline inline_void fill_typed(word_t* kind, const char* element, char* out, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
@@ -66,21 +66,49 @@ cdef inline cloned_void choose_elements(Py_ssize_t width, const uint8_t* marks, 
         choose_typed(<bytes16*>NULL, marks, sums, data, out, n)
 
 
+cdef inline bint accumulates_rows(const Job* job) noexcept nogil:
+    """Whether rows can be accumulated in the result itself, and are soon enough: rows without updates are written twice."""
+    return (job.marks.width and not job.step.by_value and job.is_contiguous and job.row_bytes > 0
+            and job.step.row.outer.n == 1 and job.step.row.n_inner * job.step.row.item_bytes == job.row_bytes
+            and not job.step.swapped
+            and (job.include_self or (job.data != NULL and job.walk.n >= job.n_rows
+                                      and job.reduction.has_identity >> <int>job.step.type_code & 1)))
+
+
+cdef inline Py_ssize_t rows_of_a_step(const Job* job) noexcept nogil:
+    return max(<Py_ssize_t>1, STEP_ELEMENTS // row_items(job))
+
+
 cdef inline void start_elements(const Job* job, char* sums, const char* data, Py_ssize_t n) noexcept nogil:
-    """Initialise n accumulators. data: the elements of data or, in place, of the result. A signal may stop it."""
-    cdef Py_ssize_t width = job.step.row.item_bytes
+    """Initialise n accumulators. data: the elements of data or, in place, of the result. A signal may stop it.
+
+    For rows, here and below, n is a number of rows.
+    """
+    cdef Py_ssize_t most = rows_of_a_step(job), items = row_items(job)
     cdef Py_ssize_t m
     while n > 0:
-        m = min(n, <Py_ssize_t>STEP_ROWS)
-        if m == STEP_ROWS and is_interrupted(job.interrupts, m):
+        m = min(n, most)
+        if m == most and is_interrupted(job.interrupts, m * items):
             return
         if not job.include_self:
-            fill_elements(width, job.reduction.identity[<int>job.step.type_code], sums, m)
+            fill_elements(job.step.row.item_bytes, job.reduction.identity[<int>job.step.type_code], sums, m * items)
         elif sums != data:
-            memcpy(sums, data, m * width)
-        sums += m * width
-        data += m * width
+            memcpy(sums, data, m * job.row_bytes)
+        sums += m * job.row_bytes
+        data += m * job.row_bytes
         n -= m
+
+
+cdef inline void finish_step_of_rows(const Job* job, const Marks* marks, const char* data, char* out,
+                                     Py_ssize_t n) noexcept nogil:
+    """As finish_elements, for rows, whose accumulators are in out."""
+    cdef Py_ssize_t i
+    if not job.include_self:
+        for i in range(n):
+            if count_of(marks, i) == 0:
+                memcpy(out + i * job.row_bytes, data + i * job.row_bytes, job.row_bytes)
+    if job.divides:
+        divide_rows(&job.step, marks, job.include_self, out, job.row_bytes, n)
 
 
 cdef inline void finish_elements(const Job* job, const Marks* marks, char* sums, const char* data, char* out,
@@ -89,23 +117,25 @@ cdef inline void finish_elements(const Job* job, const Marks* marks, char* sums,
 
     marks: their marks begin the table.
     """
-    cdef Py_ssize_t width = job.step.row.item_bytes
+    cdef Py_ssize_t most = rows_of_a_step(job)
     cdef Py_ssize_t m
     cdef Marks some = marks[0]
     while n > 0:
-        m = min(n, <Py_ssize_t>STEP_ROWS)
-        if m == STEP_ROWS and is_interrupted(job.interrupts, 2 * m):
+        m = min(n, most)
+        if m == most and is_interrupted(job.interrupts, 2 * m * row_items(job)):
             return
-        if job.divides:
+        if not job.step.by_value:
+            finish_step_of_rows(job, &some, data, out, m)
+        elif job.divides:
             divide_any(job.step.type_code, sums, m, 0, &some, data, job.include_self)
             if sums != out:
-                memcpy(out, sums, m * width)
+                memcpy(out, sums, m * job.row_bytes)
         else:
-            choose_elements(width, <const uint8_t*>some.table, sums, data, out, m)
+            choose_elements(job.row_bytes, <const uint8_t*>some.table, sums, data, out, m)
         some.table += m * some.width
-        sums += m * width
-        data += m * width
-        out += m * width
+        sums += m * job.row_bytes
+        data += m * job.row_bytes
+        out += m * job.row_bytes
         n -= m
 
 

@@ -9,15 +9,16 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, ReductionCode
+from common.codes cimport ASSIGN, INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, ReductionCode
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
-from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_stream
+from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_row, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
+from common.rows cimport Row
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport OTHER, Cursor, Walk, seek
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport Conversion
-from scatter.marks cimport SINK_BYTES, Marks, count_block, mark_block, start_sinks
+from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
 from scatter.order cimport Order
 from scatter.reductions cimport Step
@@ -27,6 +28,11 @@ cdef enum:
     # Scratch memory of a strategy. glibc maps and unmaps allocations of 32 MiB or more in every call, and their page
     # faults take as long as the scatter.
     SCRATCH_BYTES = 31 << 20
+    # Rows of the result are prefetched, this distance in bytes ahead, if it does not fit L2 and they are not longer.
+    PREFETCHED_BYTES = 1 << 19
+    LONGEST_PREFETCHED = 1 << 10
+    PREFETCH_DISTANCE = 1 << 11
+    ROWS_AT_A_TIME = 4
 
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
@@ -73,6 +79,29 @@ cdef struct Job:
 
 cdef inline Py_ssize_t row_items(const Job* job) noexcept nogil:
     return job.step.row.outer.n * job.step.row.n_inner
+
+
+cdef inline bint prefetches_rows(const Job* job, const Step* step) noexcept nogil:
+    """Whether a row of the result is prefetched before its update is combined with it."""
+    cdef const Row* row = &step.row
+    return (step.reduction != ASSIGN and not step.by_value and not step.swapped and row.outer.n == 1
+            and row.inner_data == row.item_bytes and job.out_bytes >= PREFETCHED_BYTES
+            and CACHE_LINE <= row.n_inner * row.item_bytes <= LONGEST_PREFETCHED)
+
+
+cdef inline void combine_prefetched(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                                    Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """apply_rows, some rows at a time, between which those of the result are prefetched that come later."""
+    cdef Py_ssize_t row_bytes = step.row.n_inner * step.row.item_bytes
+    cdef Py_ssize_t ahead = max(<Py_ssize_t>ROWS_AT_A_TIME, PREFETCH_DISTANCE // row_bytes)
+    cdef Py_ssize_t i, j, first = 0, m
+    while first < n:
+        m = min(<Py_ssize_t>ROWS_AT_A_TIME, n - first)
+        for i in range(first + ahead if first else first, min(first + ahead + m, n)):
+            if offsets[i] != SKIPPED:
+                prefetch_row(out + offsets[i], row_bytes)
+        apply_rows(step, out, offsets + first, updates + first * update_step, NULL, update_step, m)
+        first += m
 
 
 cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* marks, char* out, const char* updates,
@@ -122,6 +151,8 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
                         next_offsets[i] = <int64_t>(<size_t>sinks - <size_t>out)
         if n and step.by_value:
             apply_elements(step, out, offsets, updates + first, update_step, n)
+        elif n and prefetches_rows(job, step):
+            combine_prefetched(step, out, offsets, updates + first, update_step, n)
         elif n:
             apply_rows(step, out, offsets, updates + first, NULL, update_step, n)
         elif n_next == 0:
@@ -134,7 +165,7 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
 
 
 cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Mark the destinations of tuples start to stop, which were checked before."""
+    """Mark the destinations of tuples start to stop, which are checked elsewhere. Not with marks.assigns."""
     cdef int64_t offsets[BLOCK]
     cdef Cursor cursor
     cdef Py_ssize_t n
@@ -143,7 +174,7 @@ cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t sta
         resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
         if n < 0 or is_interrupted(job.interrupts, n):
             return
-        count_block(marks, job.tuples.mode == SKIP, offsets, n)
+        mark_block(marks, &job.step, job.tuples.mode == SKIP, NULL, offsets, NULL, NULL, 0, n, NULL)
         start += n
 
 

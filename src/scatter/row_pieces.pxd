@@ -1,24 +1,38 @@
 # ROW_PIECES: rows are cut into pieces. Each thread resolves all tuples and applies its own piece of every row.
 #
-# For long rows, and for small results, whose pieces stay in the caches (prefers_pieces in strategy.pxd).
+# For long rows, and if the pieces that are updated are mostly in the caches (prefers_pieces in strategy.pxd): those of a
+# small result, or of rows that have most of the updates, as in a graph whose degrees follow a power law.
+from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
 from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint64_t
 
 from common.codes cimport ASSIGN, OK
 from common.items cimport CACHE_LINE
+from common.resolve cimport SKIPPED, resolve_block
 from common.rows cimport cut_length, cut_row
-from common.threads cimport MAX_TASKS, first_error
+from common.threads cimport MAX_TASKS, chunk_start, first_error
+from common.walk cimport Cursor, seek
+from scatter.accumulate cimport accumulates_rows, finish_all, start_all
 from scatter.apply cimport finish_step
-from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, divide_steps, row_items
-from scatter.marks cimport Marks, allocate_marks, free_marks
+from scatter.job cimport (
+    SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, divide_steps, row_items,
+)
+from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step
 
 cdef enum:
     LONG_ROW = 1 << 12          # bytes
+    SAMPLE = 1 << 16            # tuples
+    SAMPLE_RUN = 1 << 7         # consecutive ones
+    SAMPLED = 8                 # times as many tuples, so that the sample takes a small part of the time
+    HASH_BITS = 20
 
 cdef struct RowPieces:
     const Job* job
     Py_ssize_t row_length       # as cut_row cuts it
     Py_ssize_t piece_length
+    Py_ssize_t n_pieces
+    bint accumulates            # rows are accumulated as in accumulate.pxd; a piece's table counts a chunk of updates
     Marks marks                 # of all rows, for each piece
 
 
@@ -30,6 +44,36 @@ cdef inline bint describe_row_pieces(RowPieces* pieces, const Job* job, bint for
         return False
     return forced or (job.n_threads > 1 and <double>row_items(job) * job.step.row.item_bytes >= LONG_ROW
                       and pieces.row_length >= job.n_threads)
+
+
+cdef inline bint has_few_rows(const Job* job, Py_ssize_t most) noexcept nogil:
+    """Whether a sample of the updates is of `most` rows or fewer, which are in no order.
+
+    For rows of two cache lines or more.
+    """
+    cdef int64_t offsets[SAMPLE_RUN]
+    cdef Cursor cursor
+    cdef Py_ssize_t n, i, run, n_rows = 0, n_ascending = 0
+    cdef uint64_t place
+    cdef char* seen
+    if job.walk.n < SAMPLED * SAMPLE:
+        return False
+    seen = <char*>calloc(1 << HASH_BITS, 1)
+    if seen == NULL:
+        return False
+    for run in range(SAMPLE // SAMPLE_RUN):
+        seek(&job.walk, job.walk.n // (SAMPLE // SAMPLE_RUN) * run, &cursor)
+        resolve_block(&job.tuples, &job.walk, &cursor, SAMPLE_RUN, False, offsets, &n)
+        for i in range(n):
+            if offsets[i] == SKIPPED:
+                continue
+            # Rows begin at different multiples of two lines.
+            place = <uint64_t>(offsets[i] // (2 * CACHE_LINE)) * <uint64_t>0x9e3779b97f4a7c15 >> (64 - HASH_BITS)
+            n_rows += not seen[place]
+            seen[place] = True
+            n_ascending += i > 0 and offsets[i] >= offsets[i - 1]
+    free(seen)
+    return n_rows <= most and n_ascending < SAMPLE // 8 * 7
 
 
 cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t* status) noexcept nogil:
@@ -48,6 +92,11 @@ cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t
     step.by_value = False  # a piece of one element is still a row: destinations are row_bytes apart
     if marks.width:
         marks.table += piece * job.n_rows * marks.width
+    if pieces.accumulates:
+        apply_tuples(job, &step, NULL, job.out + out_shift, job.updates + updates_shift, 0, job.walk.n, status)
+        count_tuples(job, &marks, chunk_start(job.walk.n, pieces.n_pieces, piece),
+                     chunk_start(job.walk.n, pieces.n_pieces, piece + 1))
+        return
     apply_tuples(job, &step, &marks, job.out + out_shift, job.updates + updates_shift, 0, job.walk.n, status)
     if job.divides and status[0] == OK:
         divide_steps(job, &step, &marks, job.out + out_shift, job.n_rows)
@@ -57,20 +106,33 @@ cdef inline bint run_row_pieces(RowPieces* pieces, Job* job, Py_ssize_t* bad) no
     """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t piece, n_pieces = job.n_threads
+    cdef Marks more
     if job.marks.width:  # a table for each piece
         n_pieces = min(n_pieces, 1 + SCRATCH_BYTES // max(job.n_rows * job.marks.width, <Py_ssize_t>1))
     pieces.piece_length = (pieces.row_length + n_pieces - 1) // n_pieces
     if pieces.piece_length > CACHE_LINE:
         pieces.piece_length = (pieces.piece_length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
     n_pieces = (pieces.row_length + pieces.piece_length - 1) // pieces.piece_length
+    pieces.n_pieces = n_pieces
+    pieces.accumulates = accumulates_rows(job)
     pieces.marks = job.marks
+    pieces.marks.assigns = job.marks.assigns and not pieces.accumulates
     if job.marks.width and not allocate_marks(&pieces.marks, n_pieces * job.n_rows):
         return False
     bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
-        copy_data(job)
+        if pieces.accumulates:
+            start_all(job, job.out, job.n_threads)
+        else:
+            copy_data(job)
         for piece in prange(n_pieces, num_threads=job.n_threads, schedule="static", nogil=True):
             run_piece(pieces, piece, &status[piece])
         bad[0] = first_error(status, n_pieces)
+        if pieces.accumulates and bad[0] == OK:
+            more = pieces.marks
+            for piece in range(1, n_pieces):
+                more.table = pieces.marks.table + piece * job.n_rows * more.width
+                add_marks(&pieces.marks, &more, job.n_rows)
+            finish_all(job, &pieces.marks, job.out, job.n_threads)
     free_marks(&pieces.marks)
     return True

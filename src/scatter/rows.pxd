@@ -35,7 +35,8 @@ from scatter.wide_rows cimport write_widened
 cdef enum:
     BATCH = 4                   # updates that are combined in one call; others are prefetched between the calls
     PREFETCH_DISTANCE = 1 << 11  # in bytes of rows, in update order
-    # Bytes of a row for which two threads are faster row by row than in update order.
+    # Bytes of a row for which two threads are faster row by row than in update order; the longest, if rows are not
+    # summed in registers.
     SHORTEST_ORDERED = 2 * 64
     LONGEST_ORDERED = 8 * 64
     SUM_AHEAD = 1 << 11         # bytes of updates that sum_rows prefetches
@@ -302,8 +303,8 @@ cdef inline bint is_in_update_order(const Rows* rows, Py_ssize_t n_tuples) noexc
         return False
     if n_tuples * job.row_bytes <= job.out_bytes:
         return False
-    return (job.n_threads == 1 or job.out_bytes < SMALLEST_ORDERED
-            or not SHORTEST_ORDERED <= job.row_bytes <= LONGEST_ORDERED)
+    return (job.n_threads == 1 or job.out_bytes < SMALLEST_ORDERED or job.row_bytes < SHORTEST_ORDERED
+            or (job.row_bytes > LONGEST_ORDERED and not rows.numbers))
 
 
 cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
@@ -364,6 +365,7 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
         rows.order = <uint32_t*>(rows.row + per_round)
     rows.counts = NULL
     rows.n_chunks = n_threads
+    rows.numbers = numbers_of(&rows.job.step)
     rows.in_update_order = is_in_update_order(rows, n_tuples)
     rows.n_tasks = min(rows.n_rows, <Py_ssize_t>min(n_threads if rows.in_update_order else 16 * n_threads,
                                                     <int>MAX_TASKS))
@@ -372,7 +374,6 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
         rows.counts = <uint32_t*>malloc((rows.n_rows + 1) * n_threads * sizeof(uint32_t))
     rows.fresh = rows.job.data != NULL
     rows.update_rows = NULL
-    rows.numbers = numbers_of(&rows.job.step)
     rows.start = 0
     if rows.job.checks_first and per_round < n_tuples:  # else the first pass checks all tuples
         bad[0] = check_tuples(rows.job)

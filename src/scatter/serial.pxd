@@ -1,13 +1,13 @@
 # SERIAL: one thread applies all updates to a copy of data. It is for little work and few destinations, and for every
 # job that the other strategies cannot run, also if memory is short.
 #
-# Where elements are accumulated from the identity (accumulate.pxd), the other threads count the updates meanwhile.
+# Where destinations are accumulated from the identity (accumulate.pxd), the other threads count the updates meanwhile.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
 
 from common.codes cimport NO_MEMORY, OK
 from common.threads cimport chunk_start
-from scatter.accumulate cimport finish_all, needs_scratch, start_all
+from scatter.accumulate cimport accumulates_rows, finish_all, needs_scratch, start_all
 from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, divide_means
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks
 from scatter.strategy cimport ROWS_PER_UPDATE
@@ -48,7 +48,8 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     cdef Py_ssize_t status = OK
     cdef Marks marks = job.marks
     cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // ROWS_PER_UPDATE
-    cdef bint accumulates = job.accumulates and by_row and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)
+    cdef bint accumulates = by_row and (accumulates_rows(job) or (
+        job.accumulates and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)))
     cdef char* scratch = NULL
     cdef Py_ssize_t n_tables = 1
     if marks.width:

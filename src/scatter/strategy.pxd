@@ -11,7 +11,7 @@ from scatter.grouping cimport MIN_ROWS_BYTES, SMALLEST_ORDERED, UPDATES_PER_ROW,
 from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
-from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
+from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces, has_few_rows
 from scatter.tiles cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.units cimport Units
 from scatter.widen cimport wide_row_bytes
@@ -47,11 +47,11 @@ cdef enum:
     # resolves all tuples.
     WINDOWS_BYTES = 1 << 22
     WINDOWS_THREADS = 4
-    # Rows and results in bytes that two threads write faster piece by piece than row by row. Each reads the updates in
-    # order, so memory is read sequentially, and its pieces of the result fit L2.
+    # Bytes of a row, and rows, that two threads update faster piece by piece than row by row. Each reads the updates in
+    # order, so memory is read sequentially, and the pieces that it updates are mostly in the cache.
     SHORTEST_CUT = 2 * 64
-    LONGEST_CUT = 4 * 64
-    MAX_CUT_BYTES = 5 << 19
+    LONGEST_CUT = 8 * 64
+    MAX_CUT_ROWS = 20 << 10
     # Bytes of a result from which a partition is faster on one thread: half of L3, within these limits.
     MIN_PARTITION_BYTES = 1 << 23
     MAX_PARTITION_BYTES = 3 << 23
@@ -133,8 +133,9 @@ cdef inline bint prefers_wide_rows(const Job* job) noexcept nogil:
 
 cdef inline bint prefers_pieces(const Job* job) noexcept nogil:
     """Whether ROW_PIECES is faster than ROWS."""
-    return (job.n_threads == 2 and SHORTEST_CUT <= job.row_bytes <= LONGEST_CUT and job.out_bytes <= MAX_CUT_BYTES
-            and job.step.reduction != ASSIGN and job.walk.n >= MIN_ROWS_BYTES // job.row_bytes)
+    return (job.n_threads == 2 and SHORTEST_CUT <= job.row_bytes <= LONGEST_CUT and job.step.reduction != ASSIGN
+            and job.walk.n >= MIN_ROWS_BYTES // job.row_bytes
+            and (job.n_rows <= MAX_CUT_ROWS or has_few_rows(job, MAX_CUT_ROWS)))
 
 
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:

@@ -262,6 +262,27 @@ def test_rows_are_shared_if_the_result_or_the_updates_are_large(n_threads, n_row
     assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
 
 
+@pytest.mark.parametrize(
+    ("way", "strategy"), [("power law", "row_pieces"), ("random", "rows"), ("sorted", "rows"), ("dropped", "row_pieces")]
+)
+def test_rows_that_have_most_of_the_updates_are_cut_into_pieces(way, strategy):
+    """They stay in the cache, so that updates are read in order by both threads."""
+    rng = np.random.default_rng(0)
+    n, n_rows = 1 << 19, 60_000
+    indices = {
+        "power law": lambda: rng.permutation(n_rows)[np.minimum(rng.zipf(1.5, n), n_rows) - 1],
+        "random": lambda: rng.integers(0, n_rows, n),
+        "sorted": lambda: np.sort(np.minimum(rng.zipf(1.5, n), n_rows) - 1),
+        "dropped": lambda: np.where(rng.random(n) < 0.9, n_rows, rng.integers(0, n_rows, n)),
+    }[way]()
+    updates = np.broadcast_to(rng.integers(0, 256, 128).astype("u1"), (n, 128))
+    with kernels.forced(2):
+        result = gs.scatter(np.zeros((n_rows, 128), "u1"), indices, updates, reduction="add", mode="drop")
+    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
+    counts = np.bincount(indices, minlength=n_rows)[:n_rows].astype("u1")
+    assert_same_bits(result, counts[:, None] * updates[0])
+
+
 @pytest.mark.parametrize("strategy", ["blocks", "runs", "columns"])
 def test_a_public_gather_runs_the_strategy_that_is_asked_for(strategy):
     rng = np.random.default_rng(0)

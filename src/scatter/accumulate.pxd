@@ -67,7 +67,7 @@ cdef inline cloned_void choose_elements(Py_ssize_t width, const uint8_t* marks, 
 
 
 cdef inline bint accumulates_rows(const Job* job) noexcept nogil:
-    """Whether rows can be accumulated in the result itself, and are soon enough: rows without updates are written twice."""
+    """Whether rows can be accumulated in the result itself, and soon enough: some are written twice."""
     return (job.marks.width and not job.step.by_value and job.is_contiguous and job.row_bytes > 0
             and job.step.row.outer.n == 1 and job.step.row.n_inner * job.step.row.item_bytes == job.row_bytes
             and not job.step.swapped

@@ -12,12 +12,13 @@ cimport numpy as cnp
 from common.codes cimport ASSIGN, INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, ReductionCode
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_row, prefetch_stream
-from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
+from common.resolve cimport BLOCK, SKIPPED, Tuples, are_trivial, resolve_block
 from common.rows cimport Row
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
-from common.walk cimport OTHER, Cursor, Walk, seek
+from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport Conversion
+from scatter.direct cimport DIRECT_RUN, apply_run, can_apply_directly
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
 from scatter.order cimport Order
@@ -94,7 +95,7 @@ cdef inline void combine_prefetched(const Step* step, char* out, const int64_t* 
     """apply_rows, some rows at a time, between which those of the result are prefetched that come later."""
     cdef Py_ssize_t row_bytes = step.row.n_inner * step.row.item_bytes
     cdef Py_ssize_t ahead = max(<Py_ssize_t>ROWS_AT_A_TIME, PREFETCH_DISTANCE // row_bytes)
-    cdef Py_ssize_t i, j, first = 0, m
+    cdef Py_ssize_t i, first = 0, m
     while first < n:
         m = min(<Py_ssize_t>ROWS_AT_A_TIME, n - first)
         for i in range(first + ahead if first else first, min(first + ahead + m, n)):
@@ -102,6 +103,28 @@ cdef inline void combine_prefetched(const Step* step, char* out, const int64_t* 
                 prefetch_row(out + offsets[i], row_bytes)
         apply_rows(step, out, offsets + first, updates + first * update_step, NULL, update_step, m)
         first += m
+
+
+cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, char* out, const char* updates,
+                                      Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """As apply_tuples, by the loop of direct.pxd. Returns where it stopped: at a bad index, or because of a signal."""
+    cdef Cursor cursor
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t n, done
+    cdef const char* p
+    seek(&job.walk, start, &cursor)
+    while start < stop:
+        n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
+        p = job.tuples.base + cursor.offset[INDICES]
+        if not are_trivial(&job.tuples, p, job.tuples.width) or is_interrupted(job.interrupts, n):
+            break
+        apply_run(step, &job.tuples, p, out + cursor.offset[DATA], updates + cursor.offset[OTHER],
+                  job.walk.stride[inner][OTHER], n, &done)
+        start += done
+        if done < n:
+            break
+        advance(&job.walk, n, &cursor)
+    return start
 
 
 cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* marks, char* out, const char* updates,
@@ -124,6 +147,8 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     cdef char sinks[SINK_BYTES]
     if is_marked or skips:
         start_sinks(sinks, stop - start)
+    elif can_apply_directly(&job.tuples, &job.walk, step):
+        start = apply_directly(job, step, out, updates, start, stop)
     status[0] = OK
     seek(&job.walk, start, &cursor)
     # Software pipeline: a block is resolved before the previous one is applied.

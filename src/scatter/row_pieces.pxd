@@ -1,7 +1,7 @@
 # ROW_PIECES: rows are cut into pieces. Each thread resolves all tuples and applies its own piece of every row.
 #
-# For long rows, and if the pieces that are updated are mostly in the caches (prefers_pieces in strategy.pxd): those of a
-# small result, or of rows that have most of the updates, as in a graph whose degrees follow a power law.
+# For long rows, and where the pieces that are updated are mostly in the caches (prefers_pieces in strategy.pxd): in a
+# small result, or if few rows have most of the updates, as in a graph whose degrees follow a power law.
 from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t

@@ -263,7 +263,8 @@ def test_rows_are_shared_if_the_result_or_the_updates_are_large(n_threads, n_row
 
 
 @pytest.mark.parametrize(
-    ("way", "strategy"), [("power law", "row_pieces"), ("random", "rows"), ("sorted", "rows"), ("dropped", "row_pieces")]
+    ("way", "strategy"),
+    [("power law", "row_pieces"), ("random", "rows"), ("sorted", "rows"), ("dropped", "row_pieces")],
 )
 def test_rows_that_have_most_of_the_updates_are_cut_into_pieces(way, strategy):
     """They stay in the cache, so that updates are read in order by both threads."""

@@ -48,6 +48,27 @@ class TestPlainTuples:
         assert_same_bits(gs.gather_nd(data.T, pairs[:, ::-1].copy()), data[pairs[:, 0], pairs[:, 1]])
         assert_same_bits(gs.gather(data[0, ::2], single[0] // 2), data[0, ::2][single[0] // 2])
 
+    @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 129])
+    @pytest.mark.parametrize("index", ["i4", "i8"])
+    @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8", "u4", "u8"])
+    @pytest.mark.parametrize("reduction", ["add", "none"])
+    def test_few_destinations(self, forced_threads, n, index, dtype, reduction):
+        """Which one loop resolves and updates: see direct.pxd."""
+        rng = np.random.default_rng(n)
+        data, updates = (rng.integers(0, 200, (3, size)).astype(dtype) for size in (40, n))
+        if dtype[0] == "f":
+            data, updates = data / data.dtype.type(3), updates / data.dtype.type(7)
+        indices = rng.integers(-40, 40, (3, n)).astype(index)
+        expected = np.stack([one_by_one(*row, reduction) for row in zip(data, indices, updates, strict=True)])
+        assert_same_bits(gs.scatter_elements(data, indices, updates, axis=1, reduction=reduction), expected)
+        assert_same_bits(gs.scatter(data[0], indices[0], updates[0], reduction=reduction), expected[0])
+        alike = one_by_one(data[0], indices[0], np.full(n, 3, dtype), reduction)
+        assert_same_bits(gs.scatter(data[0], indices[0], 3, reduction=reduction), alike)
+        if n:
+            indices[1, n - 1] = -41
+            with pytest.raises(IndexError, match=rf"indices\[1, {n - 1}\] = -41 "):
+                gs.scatter_elements(data, indices, updates, axis=1, reduction=reduction)
+
     @pytest.mark.parametrize("bad", [0, 63, 64, 127, 128, 191, 199])
     @pytest.mark.parametrize("value", [256, -257, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)])
     @pytest.mark.parametrize("k", [1, 2])

@@ -11,13 +11,14 @@ from numpy import ndarray
 from gatherscatter import core, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._typing import IntLike
+from gatherscatter.backends.base import small_gathers
 from gatherscatter.errors.hints import MISSING, plain_signature, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, GATHER, GATHER_ELEMENTS, GATHER_ND, ND
 
 __all__ = ["gather", "gather_elements", "gather_nd"]
 
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
-# The kernel returns None if the call breaks a rule or needs a plan.
+# The kernel returns None if the call breaks a rule or needs a plan. Backends may register the same for other arrays.
 #
 # Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
 # unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
@@ -110,8 +111,9 @@ def gather(
     """
     if words or positional is not MISSING:
         raise unexpected(GATHER, gather, (data, indices), positional, words)
-    if type(data) is ndarray:
-        result = try_gather(
+    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data))
+    if attempt is not None:
+        result = attempt(
             AXIS, wrap_negative_indices, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit
         )
         if result is not None:
@@ -214,10 +216,9 @@ def gather_nd(
     """
     if words or positional is not MISSING:
         raise unexpected(GATHER_ND, gather_nd, (data, indices), positional, words)
-    if type(data) is ndarray:
-        result = try_gather(
-            ND, wrap_negative_indices, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit
-        )
+    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data))
+    if attempt is not None:
+        result = attempt(ND, wrap_negative_indices, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit)
         if result is not None:
             return result
     return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, wrap_negative_indices, out)
@@ -301,10 +302,9 @@ def gather_elements(
     """
     if words or positional is not MISSING:
         raise unexpected(GATHER_ELEMENTS, gather_elements, (data, indices), positional, words)
-    if type(data) is ndarray:
-        result = try_gather(
-            ELEMENTS, wrap_negative_indices, data, indices, axis, 0, mode, fill_value, out, threads.limit
-        )
+    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data))
+    if attempt is not None:
+        result = attempt(ELEMENTS, wrap_negative_indices, data, indices, axis, 0, mode, fill_value, out, threads.limit)
         if result is not None:
             return result
     return core.gather(GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, wrap_negative_indices, out)

@@ -11,13 +11,14 @@ from numpy import ndarray
 from gatherscatter import core, threads
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter._typing import IntLike
+from gatherscatter.backends.base import small_scatters
 from gatherscatter.errors.hints import MISSING, plain_signature, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, SCATTER_ELEMENTS, SCATTER_ND
 
 __all__ = ["scatter", "scatter_elements", "scatter_nd"]
 
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
-# The kernel returns None if the call breaks a rule or needs a plan.
+# The kernel returns None if the call breaks a rule or needs a plan. Backends may register the same for other arrays.
 #
 # Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
 # unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
@@ -117,8 +118,9 @@ def scatter(
     """
     if words or positional is not MISSING:
         raise unexpected(SCATTER, scatter, (data, indices, updates), positional, words)
-    if type(data) is ndarray and accumulate_dtype is None:
-        result = try_scatter(
+    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data))
+    if attempt is not None and accumulate_dtype is None:
+        result = attempt(
             AXIS, wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out,
             threads.limit,
         )  # fmt: skip
@@ -242,8 +244,9 @@ def scatter_nd(
     """
     if words or positional is not MISSING:
         raise unexpected(SCATTER_ND, scatter_nd, (data, indices, updates), positional, words)
-    if type(data) is ndarray and accumulate_dtype is None:
-        result = try_scatter(
+    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data))
+    if attempt is not None and accumulate_dtype is None:
+        result = attempt(
             ND, wrap_negative_indices, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out,
             threads.limit,
         )  # fmt: skip
@@ -345,8 +348,9 @@ def scatter_elements(
     """
     if words or positional is not MISSING:
         raise unexpected(SCATTER_ELEMENTS, scatter_elements, (data, indices, updates), positional, words)
-    if type(data) is ndarray and accumulate_dtype is None:
-        result = try_scatter(
+    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data))
+    if attempt is not None and accumulate_dtype is None:
+        result = attempt(
             ELEMENTS, wrap_negative_indices, data, indices, updates, axis, 0, reduction, mode, include_self, out,
             threads.limit,
         )  # fmt: skip

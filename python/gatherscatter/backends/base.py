@@ -8,6 +8,7 @@ entry point's name is the top-level package of the array class.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -22,6 +23,11 @@ from gatherscatter.reductions import REDUCTIONS, holding_dtypes, takes, wider_dt
 # Options of the fast path: (axis, batch_dims, mode, fill_value), and (axis, batch_dims, reduction, mode, include_self).
 GatherOptions = tuple[Any, Any, Any, Any]
 ScatterOptions = tuple[Any, Any, Any, Any, Any]
+
+# The fast paths of other libraries than NumPy, by the type of data: functions like the kernels' `try_gather` and
+# `try_scatter`. A backend may register functions that take much less time than the way to its own `try_gather`.
+small_gathers: dict[type, Callable[..., Any]] = {}
+small_scatters: dict[type, Callable[..., Any]] = {}
 
 
 # How to read the number in an array of the standard, by the kind of its dtype.

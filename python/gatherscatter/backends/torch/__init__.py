@@ -22,7 +22,7 @@ from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
-from gatherscatter.backends.torch import autograd, memory, operators, small
+from gatherscatter.backends.torch import autograd, exchange, memory, operators
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
 
@@ -84,44 +84,25 @@ class TorchBackend(Backend):
     # Small calls
 
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Tensor | None:
-        arrays = small.arrays(data, indices, out, None)
-        if arrays is None:
+        result = exchange.small_gather(op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit)
+        if result is None and out is None and _is_recorded(data):
+            result = _small_gather(op, data, indices, options)
+        if result is None:
             _check_layout(op, data=data, indices=indices, out=out)
-            return None
-        source, index, target, _ = arrays
-        wants = data.requires_grad and memory.is_recording()
-        if wants:
-            native = small.native_gather(op, data, indices, options, arrays)
-            if native is not None:
-                return native
-        result = try_gather(op.kind, op.wrap_negative_indices, source, index, *options, target, threads.limit)
-        if result is None or not wants:
-            return _delivered(result, out)
-        axis, batch_dims, mode, _ = options
-        return autograd.with_gather(torch.from_numpy(result), data, indices, _options(op, data, axis, batch_dims, mode))
+        return result
 
     def try_scatter(
         self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Tensor | None:
-        arrays = small.arrays(data, indices, out, updates)
-        if arrays is None:
+        result = exchange.small_scatter(
+            op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit
+        )
+        # The gradient of a scalar needs it as a tensor.
+        if result is None and out is None and isinstance(updates, Tensor) and _is_recorded(data, updates):
+            result = _small_scatter(op, data, indices, updates, options)
+        if result is None:
             _check_layout(op, data=data, indices=indices, updates=updates, out=out)
-            return None
-        source, index, target, update = arrays
-        is_tensor = update is not updates
-        wants = (data.requires_grad or (is_tensor and updates.requires_grad)) and memory.is_recording()
-        if wants:
-            if not is_tensor:  # a scalar, which the gradient needs as a tensor
-                return None
-            native = small.native_scatter(op, data, indices, updates, options, arrays)
-            if native is not None:
-                return native
-        result = try_scatter(op.kind, op.wrap_negative_indices, source, index, update, *options, target, threads.limit)
-        if result is None or not wants:
-            return _delivered(result, out)
-        axis, batch_dims, reduction, mode, include_self = options
-        chosen = _options(op, data, axis, batch_dims, mode)
-        return autograd.with_scatter(torch.from_numpy(result), data, indices, updates, reduction, include_self, chosen)
+        return result
 
     # The operators
 
@@ -138,7 +119,7 @@ class TorchBackend(Backend):
         if arrays is None:
             return out.copy_(autograd.gather(data, indices, fill, options, plan))
         NUMPY.gather(arrays[0], arrays[1], plan, fill_value, arrays[2])
-        return _delivered(arrays[2], out)
+        return _delivered(out)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         self.check_reduction(plan, data)
@@ -160,7 +141,7 @@ class TorchBackend(Backend):
         if arrays is None:
             return out.copy_(autograd.scatter(data, indices, updates, plan.reduction, plan.include_self, options, plan))
         NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, arrays[3])
-        return _delivered(arrays[3], out)
+        return _delivered(out)
 
     def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
         tensors = data, indices, source, source_indices
@@ -188,7 +169,7 @@ class TorchBackend(Backend):
         tensors = {"data": data, "indices": indices, "source": source, "source_indices": source_indices}
         arrays = _writable(to, **tensors, out=out)
         result = None if arrays is None else NUMPY.gather_scatter(*arrays[:4], to, of, arrays[4])
-        return None if result is None else _delivered(result, out)
+        return None if result is None else _delivered(out)
 
     def _gather_by_arrays(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
         """A gather of kind ARRAYS, for which `takes_arrays` holds."""
@@ -196,7 +177,7 @@ class TorchBackend(Backend):
             self.check_out(plan, out, data, plan.shape)
         source, target, *arrays = _as_numpy(plan, data, out, indices)
         result = NUMPY.gather(source, tuple(arrays), plan, fill_value, target)
-        return memory.from_numpy(result, data.dtype) if out is None else _delivered(result, out)
+        return memory.from_numpy(result, data.dtype) if out is None else _delivered(out)
 
     def _scatter_by_arrays(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """A scatter of kind ARRAYS, for which `takes_arrays` holds."""
@@ -205,7 +186,7 @@ class TorchBackend(Backend):
         convert = self.fit_updates if isinstance(updates, Tensor) else self.as_updates
         source, target, update, *arrays = _as_numpy(plan, data, out, (convert(plan, updates, data), *indices))
         result = NUMPY.scatter(source, tuple(arrays), update, plan, target)
-        return memory.from_numpy(result, data.dtype) if out is None else _delivered(result, out)
+        return memory.from_numpy(result, data.dtype) if out is None else _delivered(out)
 
     def uses_orders(self, data: Any, scatters: bool) -> bool:
         return not memory.is_watched() and bool(data.is_cpu) and (scatters or memory.needs_gradient(data))
@@ -289,6 +270,41 @@ class TorchBackend(Backend):
         self.check_devices(plan, data, indices=indices)
 
 
+def _is_recorded(*tensors: Tensor) -> bool:
+    """Whether reverse-mode autograd, and nothing else, has to record the call."""
+    return not memory.is_watched() and memory.needs_gradient(*tensors)
+
+
+def _small_gather(op: Operator, data: Tensor, indices: Tensor, options: GatherOptions) -> Tensor | None:
+    """A small gather with a gradient, for which PyTorch has no primitive."""
+    arrays = exchange.arrays(data, indices, None)
+    if arrays is None:
+        return None
+    result = try_gather(op.kind, op.wrap_negative_indices, *arrays[:2], *options, None, threads.limit)
+    if result is None:
+        return None
+    axis, batch_dims, mode, _ = options
+    return autograd.with_gather(
+        exchange.tensor(result, data), data, indices, _options(op, data, axis, batch_dims, mode)
+    )
+
+
+def _small_scatter(
+    op: Operator, data: Tensor, indices: Tensor, updates: Tensor, options: ScatterOptions
+) -> Tensor | None:
+    """A small scatter with a gradient, for which PyTorch has no primitive."""
+    arrays = exchange.arrays(data, indices, updates)
+    if arrays is None:
+        return None
+    result = try_scatter(op.kind, op.wrap_negative_indices, *arrays, *options, None, threads.limit)
+    if result is None:
+        return None
+    axis, batch_dims, reduction, mode, include_self = options
+    chosen = _options(op, data, axis, batch_dims, mode)
+    new = exchange.tensor(result, data)
+    return autograd.with_scatter(new, data, indices, updates, reduction, include_self, chosen)
+
+
 def _holds(dtype: torch.dtype, value: bool | int | float | complex) -> bool:
     """Whether a dtype holds a Python number, with the rules of `values.element`."""
     if dtype.is_complex or type(value) is bool or value == 0:
@@ -306,10 +322,8 @@ def _options(op: Operator, data: Tensor, axis: int, batch_dims: int, mode: str) 
     return operators.options_of(op, axis if axis >= 0 else axis + data.ndim, batch_dims, mode)
 
 
-def _delivered(result: Any, out: Any) -> Any:
-    """A kernel's result as a new tensor, or `out` with a new version for autograd. None stays None."""
-    if result is None or out is None:
-        return result if result is None else torch.from_numpy(result)
+def _delivered(out: Any) -> Any:
+    """`out` with a new version for autograd."""
     if not out.is_inference():  # these have no version counter
         increment_version(out)
     return out

@@ -32,6 +32,8 @@ _is_compiling = torch.compiler.is_compiling
 _n_modes = torch._C._len_torch_dispatch_stack
 _tracing_state = torch._C._get_tracing_state
 _transforms_are_active = torch._C._are_functorch_transforms_active
+# What tells, besides is_compiling and the level of forward-mode autograd, that something has to record a call.
+WATCHERS = _n_modes, _transforms_are_active, torch._C._is_tracing
 _is_of_transform = torch._C._functorch.is_functorch_wrapped_tensor
 _is_of_batched_gradient = torch._C._functorch.is_legacy_batchedtensor
 

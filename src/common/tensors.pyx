@@ -122,12 +122,13 @@ def load(capsule, tensor not None, parameter, storage not None, list samples not
     cdef Exchange* found = <Exchange*>PyCapsule_GetPointer(capsule, "dlpack_exchange_api")
     while found != NULL and found.major > MAJOR:
         found = found.older
+    if found == NULL or found.major != MAJOR or found.describe == NULL or found.object_of == NULL:
+        return False
     is_neg, is_conj = method_of(tensor, "is_neg"), method_of(tensor, "is_conj")
     is_inference, storage_offset = method_of(tensor, "is_inference"), method_of(tensor, "storage_offset")
     untyped_storage, storage_bytes = method_of(tensor, "untyped_storage"), method_of(storage, "nbytes")
     requires_grad = getter_of(tensor, "requires_grad")
-    if (found == NULL or found.major != MAJOR or found.describe == NULL or found.object_of == NULL or is_neg == NULL
-            or is_conj == NULL or is_inference == NULL or storage_offset == NULL or untyped_storage == NULL
+    if (is_neg == NULL or is_conj == NULL or is_inference == NULL or storage_offset == NULL or untyped_storage == NULL
             or storage_bytes == NULL or requires_grad == NULL):
         return False
     for sample, dtype in samples:

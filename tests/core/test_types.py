@@ -60,7 +60,10 @@ def test_stubs_fit_the_modules(tmp_path):
         sys.executable,
         "-m",
         "mypy.stubtest",
-        *(f"gatherscatter._kernels.{name}" for name in ("codes", "gather", "memory", "orders", "scatter", "threads")),
+        *(
+            f"gatherscatter._kernels.{name}"
+            for name in ("codes", "gather", "memory", "orders", "scatter", "tensors", "threads")
+        ),
         *(
             f"gatherscatter.{name}"
             for name in ("fused", "gathers", "onnx.functions", "openvino", "prepared.prepare", "scatters", "tensorflow")

@@ -141,7 +141,8 @@ def test_inference_tensors_in_inference_mode():
         assert scatter(data, torch.tensor([1]), torch.ones(1), data) is data
         assert gather(data, torch.tensor([1])).is_inference()
     assert data.tolist() == [0, 1, 0]
-    assert gather(data, torch.tensor([1]), data[:1]) is None
+    assert gather(torch.ones(3), torch.arange(3), data) is None
+    assert scatter(data, torch.tensor([1]), torch.ones(1), data) is None
 
 
 # What they leave to a plan

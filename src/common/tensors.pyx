@@ -14,8 +14,11 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 cimport numpy as cnp
 
+from common.codes cimport AXIS, RAISE
+from common.small_calls cimport mode_of
 from common.walk cimport MAX_DIMS
 
 from gatherscatter._kernels.gather import try_gather as _try_gather
@@ -68,6 +71,7 @@ cdef enum:
     COMPLEX = 5    # a code of dtypes
     N_CODES = 32
     MAX_BYTES = 16  # of an element
+    ROWS_BYTES = 1 << 15  # see _MAX_BYTES in backends/torch/native.py
 
 cdef struct DLTensor:
     char* data
@@ -105,7 +109,7 @@ cdef Method is_neg, is_conj, is_inference, storage_offset, untyped_storage, stor
 cdef Getter requires_grad
 cdef object Tensor = None, Parameter = None
 cdef object n_modes = None, has_transform = None, is_tracing = None, forward_ad = None
-cdef object native_gather = None, native_scatter = None
+cdef object native_gather = None, native_scatter = None, embedding = None
 cdef object grad_is_enabled = None, inference_mode_is_enabled = None, increment_version = None
 
 
@@ -115,7 +119,7 @@ def load(capsule, tensor not None, parameter, storage not None, list samples not
     samples: (an empty tensor, its NumPy dtype), …; functions: the objects of these names above.
     """
     global exchange, Tensor, Parameter, n_modes, has_transform, is_tracing, forward_ad, grad_is_enabled
-    global native_gather, native_scatter
+    global native_gather, native_scatter, embedding
     global inference_mode_is_enabled, increment_version, is_neg, is_conj, is_inference, requires_grad
     global storage_offset, untyped_storage, storage_bytes
     cdef DLTensor view
@@ -139,6 +143,7 @@ def load(capsule, tensor not None, parameter, storage not None, list samples not
             dtypes[view.code][dtype.itemsize] = <PyObject*>dtype
     exchange, Tensor, Parameter = found, tensor, parameter
     native_gather, native_scatter = functions["native_gather"], functions["native_scatter"]
+    embedding = functions["embedding"]
     n_modes, has_transform, is_tracing = functions["watchers"]
     forward_ad = functions["forward_ad"]
     grad_is_enabled = functions["grad_is_enabled"]
@@ -274,6 +279,23 @@ cdef inline delivered(cnp.ndarray result, data, out):
     return out
 
 
+cdef inline bint is_embedding(cnp.ndarray data, cnp.ndarray indices, axis, batch_dims, mode) noexcept:
+    """Whether `native_gather` calls torch.embedding for a gather of kind AXIS. A shorter way for the commonest case."""
+    cdef Py_ssize_t i, n, n_bytes
+    cdef int64_t row
+    if (cnp.PyArray_NDIM(data) != 2 or cnp.PyArray_NDIM(indices) != 1 or cnp.PyArray_TYPE(indices) != cnp.NPY_INT64
+            or axis is not 0 or batch_dims is not 0 or mode_of(mode, "fill") != RAISE):
+        return False
+    n, n_bytes = cnp.PyArray_DIM(indices, 0), cnp.PyArray_DIM(data, 1)
+    if n > ROWS_BYTES or n_bytes > ROWS_BYTES or n * n_bytes * cnp.PyArray_ITEMSIZE(data) > ROWS_BYTES:
+        return False
+    for i in range(n):
+        memcpy(&row, cnp.PyArray_BYTES(indices) + i * cnp.PyArray_STRIDE(indices, 0), sizeof(int64_t))
+        if not 0 <= row < cnp.PyArray_DIM(data, 0):
+            return False
+    return True
+
+
 def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads):
     """A gather of tensors, as gather.try_gather does it for arrays, or with a gradient as backends/torch/native.py.
 
@@ -291,6 +313,8 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
     if index is None:
         return None
     if records:
+        if kind == AXIS and is_embedding(source, index, axis, batch_dims, mode):
+            return embedding(data, indices)
         cnp.set_array_base(source, data)
         cnp.set_array_base(index, indices)
         return native_gather(kind, data, indices, axis, batch_dims, mode, source, index)

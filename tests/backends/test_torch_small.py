@@ -333,3 +333,15 @@ def test_the_gradient_of_no_rows(shape):
     leaf = torch.ones(shape, requires_grad=True)
     (found,) = torch.autograd.grad(gs.gather(leaf, torch.zeros(0, dtype=torch.int64)).sum(), leaf)
     assert found.equal(torch.zeros(shape))
+
+
+def test_the_bounds_of_a_small_gather_with_a_gradient():
+    leaf = torch.arange(6.0).reshape(3, 2).requires_grad_()
+    for row in (3, -4, 2**62, -(2**63)):
+        with pytest.raises(IndexError, match="out of bounds"):
+            gs.gather(leaf, torch.tensor([0, row]))
+        assert gs.gather(leaf, torch.tensor([0, row]), mode="clip")[1].tolist() in ([0, 1], [4, 5])
+    assert gs.gather(leaf, torch.tensor([0, -1, 5])[:2]).tolist() == [[0, 1], [4, 5]]
+    assert gs.gather(leaf, torch.tensor([2, 7, 0])[::2]).tolist() == [[4, 5], [0, 1]]
+    with pytest.raises(IndexError, match="out of bounds"):
+        gs.gather(leaf, torch.tensor([-1]), wrap_negative_indices=False)

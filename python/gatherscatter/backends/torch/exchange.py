@@ -34,6 +34,7 @@ def _load() -> bool:
         [(torch.empty(0, dtype=dtype), of_numpy) for dtype, of_numpy in memory.NUMPY_DTYPES.items()],
         native_gather=native.gather,
         native_scatter=native.scatter,
+        embedding=torch.embedding,
         watchers=memory.WATCHERS,
         forward_ad=forward_ad,
         grad_is_enabled=torch.is_grad_enabled,

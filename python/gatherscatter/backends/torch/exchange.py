@@ -95,8 +95,8 @@ def scatter_by_numpy(
     if memory.is_watched() or not _can_write(out):
         return None
     found = arrays_by_numpy(data, indices, updates)
-    into = arrays_by_numpy(data if out is None else out, indices, None)
-    if found is None or into is None:
+    into = None if out is None or out is data else arrays_by_numpy(out, indices, None)
+    if found is None or (into is None and out is not None and out is not data):
         return None
     source, index, update = found
     is_tensor = update is not updates
@@ -106,7 +106,7 @@ def scatter_by_numpy(
         return native.scatter(
             kind, data, indices, updates, axis, batch_dims, reduction, mode, include_self, source, index, update
         )
-    target = None if out is None else source if out is data else into[0]
+    target = source if out is not None and out is data else None if into is None else into[0]
     result = scatter.try_scatter(
         kind, wrap, source, index, update, axis, batch_dims, reduction, mode, include_self, target, n_threads
     )

@@ -37,10 +37,10 @@ STARTS = "memory: gatherscatter also reads the 13 MB that it adds to, and the ca
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
-    "weights": "gatherscatter adds in order on one thread, about two cycles per update, after checking all indices",
-    "group-sum": "memory: gatherscatter reads the rows (100 MB) group by group, the alternative in order",
-    "group-mean": "memory: gatherscatter reads the rows (100 MB) group by group, the alternative in order",
-    "centroids": "gatherscatter adds in order on one thread, because 64 rows are too few to divide among threads",
+    "weights": "memory: gatherscatter adds in order on one thread, which reads 64 MB",
+    "group-sum": "memory: the rows (100 MB) are read in order, which two threads do hardly faster than one",
+    "group-mean": "memory: the rows (100 MB) are read in order, which two threads do hardly faster than one",
+    "centroids": "memory: gatherscatter adds in order on one thread, because 64 rows are too few to divide among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
     "top-k": "both write the same bytes: equal within the noise of the measurement",

@@ -29,7 +29,9 @@ def call(strategy, dtype, seed, n=300):
     elif strategy in ("rows", "row_pieces"):
         n = 40 if seed % 2 else n  # fewer updates than rows: they are applied in row order, not in update order
         shape, index_shape, axis, function = (50, 17), (n,), 0, "scatter"
-    elif strategy == "ranges" or (strategy == "partition" and seed % 2):  # rows whose width is no power of two
+    elif strategy == "ranges" or (
+        strategy in ("serial", "partition") and seed % 2
+    ):  # rows, whose width is no power of 2
         shape, index_shape, axis, function = (100, 3), (n,), 0, "scatter"
     else:
         shape, index_shape, axis, function = (100,), (n,), 0, "scatter"
@@ -38,17 +40,17 @@ def call(strategy, dtype, seed, n=300):
     return function, [numbers(shape, dtype, seed), indices, numbers(updates_shape, dtype, seed + 1)], axis
 
 
+def marked_dtypes():
+    """Parameters: dtype, reduction, include_self. Each dtype has some of the reductions by default, and slowly all."""
+    for n, dtype in enumerate((*DTYPES, ">f8", ">c8", ">i2")):
+        for i, option in enumerate(MARKED):
+            if reduces(option[0], dtype if dtype in DTYPES else np.dtype(dtype).name):
+                yield pytest.param(dtype, *option, marks=[] if (n + i) % 3 == 0 else pytest.mark.slow)
+
+
 @pytest.mark.parametrize("n_threads", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize(
-    ("dtype", "reduction", "include_self"),
-    [
-        (dtype, *option)
-        for dtype in (*DTYPES, ">f8", ">c8", ">i2")
-        for option in MARKED
-        if reduces(option[0], dtype if dtype in DTYPES else np.dtype(dtype).name)
-    ],
-)
+@pytest.mark.parametrize(("dtype", "reduction", "include_self"), list(marked_dtypes()))
 def test_each_strategy_gives_the_loop_s_bits(reduction, include_self, dtype, strategy, n_threads):
     dtype = numpy_dtype(dtype) if dtype in DTYPES else np.dtype(dtype)
     for seed in (0, 1, 2):

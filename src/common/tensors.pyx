@@ -105,9 +105,10 @@ cdef struct Exchange:
 
 cdef Exchange* exchange = NULL
 cdef PyObject* dtypes[N_CODES][MAX_BYTES + 1]  # by a dtype's code and bytes; owned
+cdef dict torch_dtypes = {}  # by the NumPy dtype
 cdef Method is_neg, is_conj, is_inference, storage_offset, untyped_storage, storage_bytes
-cdef Getter requires_grad
-cdef object Tensor = None, Parameter = None
+cdef Getter requires_grad, torch_dtype
+cdef object Tensor = None, Parameter = None, Storage = None
 cdef object n_modes = None, has_transform = None, is_tracing = None, forward_ad = None
 cdef object native_gather = None, native_scatter = None, embedding = None
 cdef object grad_is_enabled = None, inference_mode_is_enabled = None, increment_version = None
@@ -121,7 +122,7 @@ def load(capsule, tensor not None, parameter, storage not None, list samples not
     global exchange, Tensor, Parameter, n_modes, has_transform, is_tracing, forward_ad, grad_is_enabled
     global native_gather, native_scatter, embedding
     global inference_mode_is_enabled, increment_version, is_neg, is_conj, is_inference, requires_grad
-    global storage_offset, untyped_storage, storage_bytes
+    global storage_offset, untyped_storage, storage_bytes, torch_dtype, Storage
     cdef DLTensor view
     cdef Exchange* found = <Exchange*>PyCapsule_GetPointer(capsule, "dlpack_exchange_api")
     while found != NULL and found.major > MAJOR:
@@ -131,9 +132,9 @@ def load(capsule, tensor not None, parameter, storage not None, list samples not
     is_neg, is_conj = method_of(tensor, "is_neg"), method_of(tensor, "is_conj")
     is_inference, storage_offset = method_of(tensor, "is_inference"), method_of(tensor, "storage_offset")
     untyped_storage, storage_bytes = method_of(tensor, "untyped_storage"), method_of(storage, "nbytes")
-    requires_grad = getter_of(tensor, "requires_grad")
+    requires_grad, torch_dtype = getter_of(tensor, "requires_grad"), getter_of(tensor, "dtype")
     if (is_neg == NULL or is_conj == NULL or is_inference == NULL or storage_offset == NULL or untyped_storage == NULL
-            or storage_bytes == NULL or requires_grad == NULL):
+            or storage_bytes == NULL or requires_grad == NULL or torch_dtype == NULL):
         return False
     for sample, dtype in samples:
         if found.describe(<PyObject*>sample, &view) != 0:
@@ -141,7 +142,8 @@ def load(capsule, tensor not None, parameter, storage not None, list samples not
         elif view.code < N_CODES and view.bits == 8 * dtype.itemsize and dtype.itemsize <= MAX_BYTES:
             Py_INCREF(dtype)
             dtypes[view.code][dtype.itemsize] = <PyObject*>dtype
-    exchange, Tensor, Parameter = found, tensor, parameter
+            torch_dtypes[dtype] = sample.dtype
+    exchange, Tensor, Parameter, Storage = found, tensor, parameter, storage
     native_gather, native_scatter = functions["native_gather"], functions["native_scatter"]
     embedding = functions["embedding"]
     n_modes, has_transform, is_tracing = functions["watchers"]
@@ -188,6 +190,10 @@ cdef inline cnp.ndarray array_of(tensor):
             or view.bits % 8 != 0 or view.bits > 8 * MAX_BYTES or dtypes[view.code][view.bits // 8] == NULL):
         return None
     n_bytes = view.bits // 8
+    dtype = <cnp.dtype>dtypes[view.code][n_bytes]
+    # DLPack describes PyTorch's integers of 1 to 7 bits as those of 8.
+    if n_bytes == 1 and torch_dtype(tensor, NULL) is not torch_dtypes[dtype]:
+        return None
     for d in range(view.n_dims):
         shape[d] = <Py_ssize_t>view.shape[d]
         strides[d] = <Py_ssize_t>view.strides[d] * n_bytes
@@ -196,13 +202,18 @@ cdef inline cnp.ndarray array_of(tensor):
     if not is_empty:
         if view.data == NULL or is_neg(tensor, NULL) or (view.code == COMPLEX and is_conj(tensor, NULL)):
             return None
-        if ((<Py_ssize_t>storage_offset(tensor, NULL) + 1) * n_bytes + last
-                > <Py_ssize_t>storage_bytes(untyped_storage(tensor, NULL), NULL)):
+        kept = untyped_storage(tensor, NULL)
+        if type(kept) is not Storage:  # of a mode of __torch_function__; the C function would not check it
             return None
-    dtype = <cnp.dtype>dtypes[view.code][n_bytes]
+        if ((<Py_ssize_t>storage_offset(tensor, NULL) + 1) * n_bytes + last
+                > <Py_ssize_t>storage_bytes(kept, NULL)):
+            return None
     Py_INCREF(dtype)  # PyArray_NewFromDescr steals a reference
-    return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, view.n_dims, shape, strides,
-                                NULL if is_empty else view.data + view.byte_offset, cnp.NPY_ARRAY_WRITEABLE, NULL)
+    try:
+        return PyArray_NewFromDescr(<PyTypeObject*>cnp.ndarray, dtype, view.n_dims, shape, strides,
+                                    NULL if is_empty else view.data + view.byte_offset, cnp.NPY_ARRAY_WRITEABLE, NULL)
+    except ValueError:  # more bytes or axes than NumPy has
+        return None
 
 
 def arrays(data, indices, updates):
@@ -284,6 +295,7 @@ cdef inline bint is_embedding(cnp.ndarray data, cnp.ndarray indices, axis, batch
     cdef Py_ssize_t i, n, n_bytes
     cdef int64_t row
     if (cnp.PyArray_NDIM(data) != 2 or cnp.PyArray_NDIM(indices) != 1 or cnp.PyArray_TYPE(indices) != cnp.NPY_INT64
+            or cnp.PyArray_TYPE(data) not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64)
             or axis is not 0 or batch_dims is not 0 or mode_of(mode, "fill") != RAISE):
         return False
     n, n_bytes = cnp.PyArray_DIM(indices, 0), cnp.PyArray_DIM(data, 1)

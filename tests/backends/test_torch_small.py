@@ -345,3 +345,53 @@ def test_the_bounds_of_a_small_gather_with_a_gradient():
     assert gs.gather(leaf, torch.tensor([2, 7, 0])[::2]).tolist() == [[4, 5], [0, 1]]
     with pytest.raises(IndexError, match="out of bounds"):
         gs.gather(leaf, torch.tensor([-1]), wrap_negative_indices=False)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_the_gradient_of_complex_rows(dtype):
+    leaf = torch.ones((3, 2), dtype=getattr(torch, dtype), requires_grad=True)
+    result = gs.gather(leaf, torch.tensor([2, 0, 2]))
+    assert torch.autograd.grad(result, leaf, result.detach() * 1j)[0].tolist() == [[1j, 1j], [0, 0], [2j, 2j]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_gradient_of_duplicates_is_summed_in_order(dtype):
+    generator = torch.Generator().manual_seed(0)
+    slope = torch.randn((9, 40), generator=generator).to(getattr(torch, dtype)).T
+    places = torch.randint(3, (40, 9), generator=generator)
+    expected = [torch.zeros(3, dtype=slope.dtype) for _ in range(2)]
+    for place, value in zip(places.reshape(-1), slope.reshape(-1), strict=True):
+        expected[0][place] += value
+    for place, value in zip(places[:, 0], slope[:, 0], strict=True):
+        expected[1][place] += value
+    leaf = torch.zeros(3, dtype=slope.dtype, requires_grad=True)
+    by_tuples = torch.autograd.grad(gs.gather_nd(leaf, places[..., None]), leaf, slope)[0]
+    by_axis = torch.autograd.grad(gs.gather(leaf, places[:, 0]), leaf, slope[:, 0])[0]
+    assert by_tuples.equal(expected[0])
+    assert by_axis.equal(expected[1])
+
+
+@pytest.mark.parametrize("name", [f"{kind}int{bits}" for kind in ("", "u") for bits in range(1, 8)])
+def test_integers_of_less_than_a_byte(name):
+    if not hasattr(torch, name):
+        pytest.skip("a dtype of later versions")
+    few = torch.zeros(3, dtype=torch.uint8).view(getattr(torch, name))
+    assert gather(few, torch.tensor([0, 2])) is None
+    assert gather(torch.ones(3), few) is None
+    assert scatter(torch.ones(3, dtype=torch.uint8), torch.tensor([0, 1, 2]), few) is None
+
+
+def test_more_bytes_than_numpy_has():
+    many = torch.zeros(()).expand(2**62)
+    with pytest.raises(ValueError, match="updates has shape"):
+        gs.scatter(torch.zeros(3), torch.tensor([0]), many)
+
+
+def test_a_mode_that_replaces_storages():
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            return [result] if isinstance(result, torch.UntypedStorage) else result
+
+    with Mode(), pytest.raises(AttributeError, match="nbytes"):
+        gs.gather(torch.ones(3), torch.tensor([0]))

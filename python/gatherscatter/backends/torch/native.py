@@ -19,6 +19,8 @@ from gatherscatter.operators import AXIS, ELEMENTS, ND
 _MAX_BYTES = 1 << 15  # of rows: more take longer to move than autograd's function in Python
 _FEW = 64  # indices that are compared with one another in Python
 _FLOATS = (torch.float32, torch.float64)
+_COMPLEX = (torch.complex64, torch.complex128)
+_HALVES = (torch.float16, torch.bfloat16)
 _CHECKED = ("raise", "promise_in_bounds")
 _INT64 = np.dtype("int64")
 
@@ -29,6 +31,13 @@ def gather(
     """A gather. source, index: data and indices as arrays."""
     if not _is_native(kind, index, batch_dims, mode):
         return None
+    by_rows = kind == AXIS and axis == 0 and source.ndim > 1
+    # The gradients of the other primitives are sums of halves in float32.
+    if data.dtype not in (*_FLOATS, *_COMPLEX) and not (by_rows and data.dtype in _HALVES):
+        return None
+    # With more axes of indices, the order of the gradient's sums depends on its strides.
+    if kind == ND and index.ndim > 2:
+        return None
     checked = try_gather(kind, False, source, index, axis, 0, mode, 0, None, threads.limit)
     if checked is None or checked.nbytes > _MAX_BYTES:
         return None
@@ -36,9 +45,10 @@ def gather(
         result = data[indices.unbind(-1)]
     elif kind == ELEMENTS:
         result = data.gather(axis, indices)
-    elif axis == 0 and source.ndim > 1:
-        # The gradient of index_select starts threads. These two sum in the same order, on one thread.
-        result = torch.embedding(data, indices) if source.ndim == 2 else data[indices]
+    elif by_rows:
+        # The gradient of index_select starts threads. These two sum in the same order, on one thread. The first has
+        # none for complex numbers.
+        result = torch.embedding(data, indices) if source.ndim == 2 and data.dtype not in _COMPLEX else data[indices]
     else:
         result = data.index_select(axis, indices)
     return result

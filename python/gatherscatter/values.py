@@ -68,7 +68,7 @@ def cast(array: Array, dtype: np.dtype[Any]) -> Array:
     with np.errstate(all="ignore"):
         if kind in "iu" and target in "iufc":
             cast = array.astype(dtype)
-            if target in "iu" and dtype.kind != "V":
+            if target in "iu" and dtype.isbuiltin != 2:
                 info = np.iinfo(dtype)
                 held = info.min <= int(array.min()) and int(array.max()) <= info.max
             elif target in "iu":
@@ -94,8 +94,8 @@ def is_number(dtype: np.dtype[Any]) -> bool:
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """NumPy's letter for the kind; "f" or "i" for the dtypes of ml_dtypes, which NumPy reports as "V"."""
-    if dtype.kind != "V" or issubclass(dtype.type, np.void):
+    """NumPy's letter for the kind; "f" or "i" for the dtypes of ml_dtypes, most of which NumPy reports as "V"."""
+    if dtype.isbuiltin != 2:  # 2: registered by another package
         return dtype.kind
     return "f" if np.array(0.5, dtype) == 0.5 else "i"
 
@@ -127,7 +127,7 @@ def element(op: Operator, argument: str, given: Any, dtype: np.dtype[Any]) -> Ar
             element[()] = value
             # Weak promotion, as in NEP 50: a Python number fits a dtype of its kind or a wider kind.
             python_number = type(value) in (int, float, complex)
-            if python_number and dtype.kind == "V":  # a dtype of ml_dtypes, for which NumPy has no promotion rule
+            if python_number and dtype.isbuiltin == 2:  # of ml_dtypes, for which NumPy has no promotion rule
                 rounded = type(value) is float and _kind(dtype) == "f"
                 fits = (_finite(element) or not np.isfinite(value)) if rounded else element == value
             else:

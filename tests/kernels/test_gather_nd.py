@@ -231,6 +231,7 @@ class TestFillValue:
             ("M8[D]", np.datetime64("NaT", "D")), (">f4", 1.5),
             ("M8[s]", np.datetime64("2026-11-20")), (object, None), (object, "x"), ("V2", np.void(b"ab")),
             (ml_dtypes.bfloat16, 1.5), (ml_dtypes.bfloat16, ml_dtypes.bfloat16(3)), (ml_dtypes.int4, -8),
+            (ml_dtypes.float8_e5m2, 1.5), (ml_dtypes.float8_e5m2, np.zeros((), ml_dtypes.float8_e5m2)),
             (np.dtypes.StringDType(), "long " * 9), (ml_dtypes.bfloat16, 0.1), ("f2", 0.1), ("f4", np.inf),
         ],
         ids=repr,

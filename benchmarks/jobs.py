@@ -40,7 +40,7 @@ NOTES = {
     "weights": "memory: gatherscatter adds in order on one thread, which reads 64 MB",
     "group-sum": "memory: the rows (100 MB) are read in order, which two threads do hardly faster than one",
     "group-mean": "memory: the rows (100 MB) are read in order, which two threads do hardly faster than one",
-    "centroids": "memory: gatherscatter adds in order on one thread, because 64 rows are too few to divide among threads",
+    "centroids": "memory: gatherscatter adds in order on one thread, as 64 rows are too few to divide among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
     "top-k": "both write the same bytes: equal within the noise of the measurement",

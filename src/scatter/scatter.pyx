@@ -16,8 +16,8 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                     write_rows       each row is written once, from data and its updates, with non-temporal stores for
                                      large results; in place, only rows with updates
                 gather_scatter runs it with updates that are rows of its source, which the second step looks up
-    ROW_PIECES  (row_pieces.pxd) long rows, or a small result: every thread resolves all tuples and applies its piece of
-                each row, so that the updates are read in order
+    ROW_PIECES  (row_pieces.pxd) long rows, or few rows that have most of the updates: every thread resolves all tuples
+                and applies its piece of each row, so that the updates are read in order
     RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations: every thread resolves
                 all tuples and applies those of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max

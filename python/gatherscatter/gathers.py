@@ -111,7 +111,7 @@ def gather(
     """
     if words or positional is not MISSING:
         raise unexpected(GATHER, gather, (data, indices), positional, words)
-    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data))
+    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data).__name__)
     if attempt is not None:
         result = attempt(
             AXIS, wrap_negative_indices, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit
@@ -216,7 +216,7 @@ def gather_nd(
     """
     if words or positional is not MISSING:
         raise unexpected(GATHER_ND, gather_nd, (data, indices), positional, words)
-    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data))
+    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data).__name__)
     if attempt is not None:
         result = attempt(ND, wrap_negative_indices, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit)
         if result is not None:
@@ -302,7 +302,7 @@ def gather_elements(
     """
     if words or positional is not MISSING:
         raise unexpected(GATHER_ELEMENTS, gather_elements, (data, indices), positional, words)
-    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data))
+    attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data).__name__)
     if attempt is not None:
         result = attempt(ELEMENTS, wrap_negative_indices, data, indices, axis, 0, mode, fill_value, out, threads.limit)
         if result is not None:

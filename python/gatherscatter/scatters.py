@@ -118,7 +118,7 @@ def scatter(
     """
     if words or positional is not MISSING:
         raise unexpected(SCATTER, scatter, (data, indices, updates), positional, words)
-    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data))
+    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data).__name__)
     if attempt is not None and accumulate_dtype is None:
         result = attempt(
             AXIS, wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out,
@@ -244,7 +244,7 @@ def scatter_nd(
     """
     if words or positional is not MISSING:
         raise unexpected(SCATTER_ND, scatter_nd, (data, indices, updates), positional, words)
-    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data))
+    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data).__name__)
     if attempt is not None and accumulate_dtype is None:
         result = attempt(
             ND, wrap_negative_indices, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out,
@@ -348,7 +348,7 @@ def scatter_elements(
     """
     if words or positional is not MISSING:
         raise unexpected(SCATTER_ELEMENTS, scatter_elements, (data, indices, updates), positional, words)
-    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data))
+    attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data).__name__)
     if attempt is not None and accumulate_dtype is None:
         result = attempt(
             ELEMENTS, wrap_negative_indices, data, indices, updates, axis, 0, reduction, mode, include_self, out,

@@ -24,10 +24,11 @@ from gatherscatter.reductions import REDUCTIONS, holding_dtypes, takes, wider_dt
 GatherOptions = tuple[Any, Any, Any, Any]
 ScatterOptions = tuple[Any, Any, Any, Any, Any]
 
-# The fast paths of other libraries than NumPy, by the type of data: functions like the kernels' `try_gather` and
-# `try_scatter`. A backend may register functions that take much less time than the way to its own `try_gather`.
-small_gathers: dict[type, Callable[..., Any]] = {}
-small_scatters: dict[type, Callable[..., Any]] = {}
+# The fast paths of other libraries than NumPy, by the name of data's type: functions like the kernels' `try_gather` and
+# `try_scatter`, which return None for other types of that name. A backend may register functions that take much less
+# time than the way to its own `try_gather`. (By the type itself, torch.compile could not trace a first call.)
+small_gathers: dict[str, Callable[..., Any]] = {}
+small_scatters: dict[str, Callable[..., Any]] = {}
 
 
 # How to read the number in an array of the standard, by the kind of its dtype.

@@ -147,5 +147,5 @@ def small_scatter(*arguments: Any) -> Tensor | None:
     return None if _is_compiling() else try_scatter(*arguments)
 
 
-small_gathers.update(dict.fromkeys(memory.PLAIN, small_gather))
-small_scatters.update(dict.fromkeys(memory.PLAIN, small_scatter))
+small_gathers.update((kind.__name__, small_gather) for kind in memory.PLAIN)
+small_scatters.update((kind.__name__, small_scatter) for kind in memory.PLAIN)

@@ -47,6 +47,10 @@ cdef extern from *:
         for (ptrdiff_t i = 0; i < size; i += 64) GS_PREFETCH_L1(row + i);
         GS_PREFETCH_L1(row + size - 1);  /* a row that is not aligned touches one line more */
     }
+    GS_PREFETCHES void gs_prefetch_row_l2(const char *row, ptrdiff_t size) {
+        for (ptrdiff_t i = 0; i < size; i += 64) GS_PREFETCH_L2(row + i);
+        GS_PREFETCH_L2(row + size - 1);
+    }
     typedef struct { char bytes[3]; } gs_bytes3;
     typedef struct { char bytes[6]; } gs_bytes6;
     typedef struct { char bytes[12]; } gs_bytes12;

@@ -6,6 +6,9 @@ cdef struct Order:
     # CSR row pointers into updates: the end of each row's updates, which is the begin of the next row's.
     const uint32_t* end
     const uint32_t* updates     # sorted by row, and by number within a row
+    # If the updates are rows of a source: one more than the greatest of these rows, and `updates` has them in the place
+    # of the updates' numbers. 0: `updates` has numbers.
+    Py_ssize_t n_source
 
 
 cdef inline cnp.ndarray find_order(dict orders, cnp.ndarray indices, Py_ssize_t n_rows, Py_ssize_t n_updates,
@@ -22,4 +25,22 @@ cdef inline cnp.ndarray find_order(dict orders, cnp.ndarray indices, Py_ssize_t 
         return None
     order.end = <const uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>memory)
     order.updates = order.end + n_rows
+    order.n_source = 0
     return memory
+
+
+cdef inline cnp.ndarray find_translation(dict translations, cnp.ndarray indices, cnp.ndarray update_rows,
+                                         cnp.ndarray memory, Order* order):
+    """Translate the order of indices, which has this memory. Returns memory as find_order; None: not translated."""
+    try:
+        entry = translations.get(<size_t>cnp.PyArray_DATA(indices))
+        if entry is None:
+            return None
+        alive, of_order, translated, n_source = entry
+        if alive() is not update_rows or of_order is not memory:
+            return None
+    except MemoryError:
+        return None
+    order.updates = <const uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>translated)
+    order.n_source = n_source
+    return translated

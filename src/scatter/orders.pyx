@@ -13,24 +13,34 @@ from weakref import ref
 cimport numpy as cnp
 
 from common.codes cimport ADD, OK
-from common.interrupts cimport Interrupts, arm, raise_if_interrupted, set_main_thread, with_interrupts
-from common.threads cimport remember_choice, team_size
+from common.interrupts cimport (
+    Interrupts, arm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
+)
+from common.threads cimport MAX_TASKS, chunk_start, remember_choice, team_size
 from scatter.grouping cimport Rows, order_updates
 from scatter.job cimport Job
 
 cnp.import_array()
 
+cdef enum:
+    TRANSLATED = 1 << 12  # updates between two questions for signals
+
 cdef int forced_threads = 0
 # By the address of the indices: (weak reference to them, memory, number of rows, number of updates). The memory has the
 # row pointers, then the sorted updates (see order.pxd).
 known = {}
+# Orders for gather_scatter, whose updates are rows of a source: by the address of the indices, (weak reference to the
+# numbers of those rows, the order's memory, memory, one more than the greatest row). Each order has one at most.
+translations = {}
 
 
-def _forget(address, dead):
-    """The callback of a weak reference: delete the order, unless another array has the address now."""
-    entry = known.get(address)
+def _forget(entries, address, dead):
+    """The callback of a weak reference: delete the entry, unless another array has the address now."""
+    entry = entries.get(address)
     if entry is not None and entry[0] is dead:
-        known.pop(address, None)
+        entries.pop(address, None)
+        if entries is known:
+            translations.pop(address, None)
 
 
 def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
@@ -69,8 +79,70 @@ def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
     for owner in prange(team, num_threads=team, schedule="static", nogil=True):
         order_updates(&grouping, owner)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
-    known[address] = ref(rows, partial(_forget, address)), memory, n_rows, n
+    known[address] = ref(rows, partial(_forget, known, address)), memory, n_rows, n
     return cnp.PyArray_NBYTES(memory)
+
+
+cdef inline uint32_t translate_chunk(const uint32_t* updates, const uint32_t* rows, uint32_t* translated,
+                                     Py_ssize_t start, Py_ssize_t stop, Interrupts* interrupts) noexcept nogil:
+    """Translate updates start to stop. Returns the greatest row."""
+    cdef uint32_t most = 0
+    cdef Py_ssize_t i
+    while start < stop and not is_interrupted(interrupts, TRANSLATED):
+        for i in range(start, min(start + TRANSLATED, stop)):
+            translated[i] = rows[updates[i]]
+            most = max(most, translated[i])
+        start += TRANSLATED
+    return most
+
+
+def translate(cnp.ndarray indices not None, cnp.ndarray update_rows not None, empty, int n_threads):
+    """Translate the order of indices to rows of a source, for all calls of gather_scatter with both arrays.
+
+    Nothing is done if there is no order. update_rows: the row of each update, of dtype int32, which is never written to
+    again. empty: makes an array of a shape and a dtype.
+    """
+    cdef uint32_t most[MAX_TASKS]
+    cdef const uint32_t* end
+    cdef const uint32_t* updates
+    cdef const uint32_t* rows = <const uint32_t*>cnp.PyArray_DATA(update_rows)
+    cdef uint32_t* to
+    cdef Interrupts interrupts
+    cdef Py_ssize_t task, n_rows, n
+    cdef int team = team_size(n_threads, forced_threads, <double>cnp.PyArray_SIZE(update_rows))
+    address = <size_t>cnp.PyArray_DATA(indices)
+    entry = known.get(address)
+    if entry is None or entry[0]() is None or entry[3] != cnp.PyArray_SIZE(update_rows):
+        return
+    if cnp.PyArray_TYPE(update_rows) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(update_rows):
+        return
+    memory, n_rows = entry[1], entry[2]
+    found = translations.get(address)
+    if found is not None and found[0]() is update_rows and found[1] is memory:
+        return
+    end = <const uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>memory)
+    updates = end + n_rows
+    n = end[n_rows - 1]  # without those that are skipped
+    if n == 0:
+        return
+    translated = empty((entry[3],), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
+    to = <uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>translated)
+    memset(to + n, 0, (<Py_ssize_t>entry[3] - n) * sizeof(uint32_t))  # prefetches read these too
+    arm(&interrupts)
+    for task in prange(team, num_threads=team, schedule="static", nogil=True):
+        most[task] = translate_chunk(updates, rows, to, chunk_start(n, team, task), chunk_start(n, team, task + 1),
+                                     &interrupts)
+    raise_if_interrupted(with_interrupts(&interrupts, OK))
+    for task in range(1, team):
+        most[0] = max(most[0], most[task])
+    translations[address] = ref(update_rows, partial(_forget, translations, address)), memory, translated, \
+        <Py_ssize_t>most[0] + 1
+
+
+def translation_bytes(cnp.ndarray indices not None):
+    """The bytes of memory of the translation of an order."""
+    entry = translations.get(<size_t>cnp.PyArray_DATA(indices))
+    return 0 if entry is None or entry[0]() is None else entry[2].nbytes
 
 
 def force(int n_threads):

@@ -39,7 +39,7 @@ cdef enum:
     # summed in registers.
     SHORTEST_ORDERED = 2 * 64
     LONGEST_ORDERED = 8 * 64
-    SUM_AHEAD = 1 << 11         # bytes of updates that sum_rows prefetches
+    SUM_AHEAD = 1 << 14         # bytes of updates that sum_rows prefetches, into L2
     MAX_SUMMED = 1 << 14        # updates of some rows, between two questions for signals
 
 
@@ -111,7 +111,7 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
                 is_first = True
             offsets[i] = (at - row) * row_bytes
             update_offsets[i] = rows.order[first + i] * rows.update_step
-            if is_first and rows.marks.assigns and count_of(&rows.marks, at) == 0:
+            if is_first and rows.marks.assigns and (rows.start == 0 or count_of(&rows.marks, at) == 0):
                 memcpy(target + offsets[i], updates + update_offsets[i], row_bytes)
                 offsets[i] = SKIPPED
             is_first = False
@@ -123,14 +123,14 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
 
 cdef inline bint can_sum(const Rows* rows) noexcept nogil:
     """Whether sum_rows is for the updates of this round."""
-    return rows.numbers != 0 and (not rows.marks.width or not rows.marks.assigns or rows.start == 0)
+    return rows.numbers != 0 and (not rows.marks.assigns or rows.start == 0)
 
 
 cdef inline void sum_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t row, Py_ssize_t first,
                              Py_ssize_t n) noexcept nogil:
     """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
     cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = SUM_AHEAD // row_bytes, i
-    cdef bint assigns = rows.marks.width and rows.marks.assigns, is_first
+    cdef bint assigns = rows.marks.assigns, is_first
     cdef const char* start
     cdef uint32_t stop
     if rows.end[row + n - 1] - first <= MAX_SUMMED:
@@ -165,7 +165,7 @@ cdef inline void stream_combined(const Rows* rows, char* scratch, const char* up
         if rows.end[row + i] > end or rows.marks.width:
             if sums:
                 sum_ordered(rows, scratch + offsets[i], data + offsets[i], row + i, end, 1)
-            else:
+            elif rows.end[row + i] == end or not rows.marks.assigns:
                 memcpy(scratch + offsets[i], data + offsets[i], job.row_bytes)
             offsets[i] += <int64_t>(<size_t>scratch - <size_t>data)
         end = rows.end[row + i]
@@ -182,6 +182,18 @@ cdef inline void prefetch_updated(const Rows* rows, Py_ssize_t row, Py_ssize_t s
     for i in range(row, stop):
         if rows.end[i] > rows.end[i - 1]:
             prefetch_row(rows.job.out + i * rows.job.row_bytes, rows.job.row_bytes)
+
+
+cdef inline void copy_starts(const Rows* rows, char* out, const char* data, Py_ssize_t row,
+                             Py_ssize_t n) noexcept nogil:
+    """Copy those of n rows of data that start from them."""
+    cdef Py_ssize_t row_bytes = rows.job.row_bytes, i
+    if not rows.marks.assigns:
+        memcpy(out, data, n * row_bytes)
+        return
+    for i in range(n):
+        if rows.end[row + i] == (rows.end[row + i - 1] if row + i else 0):
+            memcpy(out + i * row_bytes, data + i * row_bytes, row_bytes)
 
 
 cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
@@ -203,7 +215,8 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
             return
         if rows.fresh:
             data = job.data + row * job.row_bytes
-            prefetch_stream(data, n_bytes)
+            if not rows.marks.assigns or last - first < n:  # else few rows start from data
+                prefetch_stream(data, n_bytes)
         if rows.streams:
             stream_combined(rows, scratch, updates, row, first, n)
         else:
@@ -215,7 +228,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
                 sum_ordered(rows, out, data, row, first, n)
             else:
                 if rows.fresh:
-                    memcpy(out, data, n_bytes)
+                    copy_starts(rows, out, data, row, n)
                 combine_ordered(rows, out, updates, row, first, last)
             if rows.marks.width:
                 finish_rows(rows, &job.step, out, job.row_bytes, row, n)
@@ -326,47 +339,33 @@ cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
     return INTERRUPTED if rows.job.interrupts.stopped else OK
 
 
-cdef inline void translate_chunk(const Rows* rows, const uint32_t* order, Py_ssize_t chunk) noexcept nogil:
-    """Write the order of prepared indices, by the rows that the updates have in `updates`."""
-    cdef Py_ssize_t i
-    cdef Py_ssize_t n = rows.end[rows.n_rows - 1]  # without those that are skipped
-    cdef Py_ssize_t start = chunk_start(n, rows.n_chunks, chunk), stop = chunk_start(n, rows.n_chunks, chunk + 1)
-    for i in range(start, stop):
-        if (i & (OWNED - 1)) == 0 and is_interrupted(rows.job.interrupts, OWNED):
-            return
-        rows.order[i] = <uint32_t>rows.update_rows[order[i]]
-
-
 cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     """False: there is no scratch memory, and nothing was written."""
     cdef int n_threads = rows.job.n_threads, n_writers
     cdef const Order* order = rows.job.order
     cdef Py_ssize_t n_tuples = rows.walk.n
     cdef Py_ssize_t per_round = n_tuples if order != NULL else min(n_tuples, updates_of_a_round(rows.job))
-    cdef bint translates = order != NULL and rows.job.update_rows != NULL
     cdef Py_ssize_t task
     cdef cnp.ndarray lists = None
-    cdef Py_ssize_t list_bytes = 0
     if order == NULL:
-        list_bytes = rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job)
-    elif translates:
-        list_bytes = n_tuples * sizeof(uint32_t)
-    if list_bytes:
-        lists = allocate_scratch(list_bytes)
+        lists = allocate_scratch(rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job))
+    rows.numbers = numbers_of(&rows.job.step)
+    rows.in_update_order = is_in_update_order(rows, n_tuples)
     rows.marks = rows.job.marks
-    if (list_bytes and lists is None) or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
+    # In a single round that is row by row, a row's first update is known without a mark.
+    if not rows.job.divides and per_round >= n_tuples and not rows.in_update_order:
+        rows.marks.width = 0
+    if (order == NULL and lists is None) or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
         return False
     if order != NULL:
         rows.end = <uint32_t*>order.end
-        rows.order = <uint32_t*>order.updates if not translates else <uint32_t*>cnp.PyArray_DATA(lists)
+        rows.order = <uint32_t*>order.updates
     else:
         rows.end = <uint32_t*>cnp.PyArray_DATA(lists)
         rows.row = <int32_t*>(rows.end + rows.n_rows)
         rows.order = <uint32_t*>(rows.row + per_round)
     rows.counts = NULL
     rows.n_chunks = n_threads
-    rows.numbers = numbers_of(&rows.job.step)
-    rows.in_update_order = is_in_update_order(rows, n_tuples)
     rows.n_tasks = min(rows.n_rows, <Py_ssize_t>min(n_threads if rows.in_update_order else 16 * n_threads,
                                                     <int>MAX_TASKS))
     n_writers = <int>min(<Py_ssize_t>n_threads, rows.n_tasks)
@@ -387,9 +386,6 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
             rows.updates += rows.start * rows.update_step
         if order == NULL:
             bad[0] = group_updates(rows, n_threads)
-        elif translates:
-            for task in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-                translate_chunk(rows, order.updates, task)
         if bad[0] == OK and rows.start == 0:
             bad[0] = begin_writing(rows.job, False)
         if bad[0] != OK or rows.job.interrupts.stopped:

@@ -71,7 +71,7 @@ from scatter.conversions cimport pair_of
 from scatter.grouping cimport Rows, describe_rows
 from scatter.job cimport N_TYPES, SCRATCH_BYTES, Job, Reduction, begin_writing, copy_data, row_items
 from scatter.marks cimport describe_marks
-from scatter.order cimport Order, find_order
+from scatter.order cimport Order, find_order, find_translation
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.ranges cimport run_ranges
@@ -87,7 +87,7 @@ from scatter.wide cimport run_windows
 from scatter.widen cimport wide_row_bytes
 from scatter.windows cimport Wide, choose_cut, describe_accumulators, describe_wide
 
-from gatherscatter._kernels.orders import known as _known_orders
+from gatherscatter._kernels.orders import known as _known_orders, translations as _translations
 
 cnp.import_array()
 
@@ -101,6 +101,7 @@ cdef enum:
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
 cdef dict orders = _known_orders
+cdef dict translations = _translations
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
 cdef int last = AUTO
@@ -253,7 +254,7 @@ cdef Py_ssize_t run_passed(Job* job, Rows* rows, Py_ssize_t n_source) noexcept:
     """Run ROWS with updates that are rows of a source. Returns what `run` does, or UNSUITED."""
     global last
     cdef Py_ssize_t bad = OK
-    if not are_rows(job.update_rows, job.walk.n, n_source):
+    if (job.order.n_source > n_source) if job.order != NULL else not are_rows(job.update_rows, job.walk.n, n_source):
         return INCONSISTENT
     if not (can_mark_rows(job, AUTO) and describe_rows(rows, job, True) and run_rows(rows, &bad)):
         return UNSUITED
@@ -272,7 +273,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef Interrupts interrupts
     cdef Descriptions descriptions
     cdef Order order
-    cdef cnp.ndarray memory = None  # of the order
+    cdef cnp.ndarray memory = None, translation = None  # of the order
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status
     cdef double work_ns
@@ -320,7 +321,9 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         job.row_bytes = 0
     if orders and kind == AXIS:
         memory = find_order(orders, indices, job.n_rows, job.walk.n, &order)
-    job.order = &order if memory is not None else NULL
+    if memory is not None and update_rows is not None:
+        translation = find_translation(translations, indices, update_rows, memory, &order)
+    job.order = &order if memory is not None and (update_rows is None or translation is not None) else NULL
     job.include_self = include_self or job.step.reduction == ASSIGN
     job.divides = job.reduction.divides and job.step.reduction != ASSIGN
     describe_marks(&job.marks, not job.include_self, job.divides, job.walk.n, job.row_bytes)

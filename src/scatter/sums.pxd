@@ -21,7 +21,7 @@ cdef extern from *:
             for (int k = 0; k < width; k++) sums[k] = ((const gs_vector_##name *)from)[k]; \
             for (ptrdiff_t i = 0; i < n; i++) { \
                 const gs_vector_##name *update = (const gs_vector_##name *)(updates + order[i] * step); \
-                if (i + ahead < last) gs_prefetch_row(updates + order[i + ahead] * step, 32 * width); \
+                if (i + ahead < last) gs_prefetch_row_l2(updates + order[i + ahead] * step, 32 * width); \
                 _Pragma("GCC unroll 8") \
                 for (int k = 0; k < width; k++) sums[k] += update[k]; \
             } \
@@ -72,7 +72,9 @@ cdef extern from *:
           first = end[row]; \
           if (n_run == 0 && from == to) continue; \
           if (n_run > 0 && assigns) { \
-              start = updates + *run++ * step; \
+              start = updates + *run * step; \
+              if (ahead < n_later) gs_prefetch_row_l2(updates + run[ahead] * step, row_bytes); \
+              run++; \
               n_run--; \
               n_later--; \
           } \

@@ -1,5 +1,6 @@
 """gather_scatter on NumPy arrays: the two calls' result to the bit, in one pass where it can."""
 
+import gc
 import itertools
 
 import gatherscatter as gs
@@ -8,6 +9,7 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import REDUCTIONS, reduces
 from gatherscatter import fused, reference
+from gatherscatter._kernels import orders
 from gatherscatter._kernels import scatter as kernel
 from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
@@ -390,11 +392,59 @@ class TestPrepared:
                 assert gs.gather_scatter(changed, to, source, of, out=changed, **words) is changed
                 assert_equal(changed, expected)
             assert passes == [True] * 6
-            assert to.nbytes == 4 * (2300 + 1100 + 2300)
+            assert to.nbytes == 4 * (2300 + 1100 + 2300 + 2300)  # indices; their order; that by rows of source
             # Each serves as the other, as when messages go back along the edges.
             back = in_two(source, rows, data, indices, **words)
             for _ in range(2):
                 assert_equal(gs.gather_scatter(source, of, data, to, **words), back)
+
+    def test_an_order_by_rows_of_source_is_for_one_partner(self, passes):
+        data, source = draw((1100, 24), "f4", 1), draw((700, 24), "f4", 2)
+        indices, rows = pairs(1100, 700, 2300)
+        others = np.random.default_rng(1).permutation(rows)
+        to = gs.prepare("scatter", (1100,), indices)
+        of, other = gs.prepare("gather", (700,), rows), gs.prepare("gather", (700,), others)
+        for _ in range(2):
+            for partner, at in ((of, rows), (other, others)):
+                expected = in_two(data, indices, source, at, reduction="add")
+                assert_same_numbers(gs.gather_scatter(data, to, source, partner, reduction="add"), expected)
+        assert passes == [True] * 4
+        n_bytes = to.nbytes
+        address = to._indices.ctypes.data
+        del of
+        assert to.nbytes == n_bytes
+        assert address in orders.translations
+        del other, partner
+        gc.collect()
+        assert to.nbytes == n_bytes - 4 * 2300
+        assert address not in orders.translations
+        other = gs.prepare("gather", (700,), others)
+        gs.gather_scatter(data, to, source, other, reduction="add")
+        assert address in orders.translations
+        del to
+        gc.collect()
+        assert address not in orders.translations
+
+    def test_an_order_by_rows_is_not_used_for_others(self, passes):
+        """Not for another array of rows at its address, for another order, or for a source with fewer rows."""
+        data, source = draw((1100, 24), "f4", 1), draw((700, 24), "f4", 2)
+        indices, rows = pairs(1100, 700, 2300)
+        to, of = gs.prepare("scatter", (1100,), indices), gs.prepare("gather", (700,), rows)
+        expected = gs.gather_scatter(data, to, source, of, reduction="add")
+        address = to._indices.ctypes.data
+        alive, memory, translated, n_source = entry = orders.translations[address]
+        assert n_source == rows.max() + 1
+        wrong = np.zeros_like(translated)
+        stale = [(lambda: None, memory, wrong, 1), (alive, memory.copy(), wrong, 1), (lambda: rows, memory, wrong, 1)]
+        for planted in stale:
+            orders.translations[address] = planted
+            assert_same_bits(gs.gather_scatter(data, to, source, of, reduction="add"), expected)
+        orders.translations[address] = (alive, memory, wrong, 1)
+        assert (gs.gather_scatter(data, to, source, of, reduction="add") != expected).any()  # so the entries matter
+        orders.translations[address] = (alive, memory, translated, 701)
+        with pytest.raises(RuntimeError, match="changed"):
+            gs.gather_scatter(data, to, source, of, reduction="add")
+        orders.translations[address] = entry
 
     def test_sorted_and_shaped_pairs(self, passes, forced_threads):
         data, source = draw((1100, 16), "f8", 1), draw((700, 16), "f8", 2)

@@ -80,7 +80,7 @@ def scatter_vjp(
             xp.where(_column(xp, won, row), at.gather(grad), 0) if to_updates else None,
         )
     if reduction in ("add", "mean"):
-        if reduction == "mean" or not include_self:
+        if reduction == "mean" or (to_data and not include_self):
             counts = _counts(at)
         if reduction == "mean":
             divisor = xp.where(counts > 0, counts + int(include_self), 1)

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import errors, threads
+from gatherscatter import errors, memory, threads
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
@@ -91,6 +91,9 @@ def gather_scatter(
     """As `scatter`, of the updates source[rows], which are not stored. UNSUITED: they have to be."""
     if not plan.n_tuples:
         return UNSUITED
+    if _numbered and _numbered.get((rows.ctypes.data, len(source))) is rows:
+        with contextlib.suppress(MemoryError):  # the call is possible without it
+            _orders.translate(indices, rows, memory.empty, threads.limit)
     return _scatter.scatter(
         plan.kind, data, indices, np.broadcast_to(source[0], plan.shape), out, plan.axis, plan.batch_dims,
         MODES[plan.mode], plan.wrap_negative_indices, int(REDUCTIONS[plan.reduction].code),

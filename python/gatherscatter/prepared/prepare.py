@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gatherscatter import core, dispatch, errors, gathers, memory, scatters, threads
 from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
-from gatherscatter._kernels.orders import group
+from gatherscatter._kernels.orders import group, translation_bytes
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter._typing import IntLike
 from gatherscatter.backends import kernels
@@ -223,7 +223,7 @@ class Prepared:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of memory of the indices and, once it is made, of their order.
+        """The bytes of memory of the indices and, once they are made, of their order and its form for `gather_scatter`.
 
         Examples
         --------
@@ -232,7 +232,7 @@ class Prepared:
         8
         """
         arrays = [self._indices, *(array for array in self._converted.values() if isinstance(array, np.ndarray))]
-        return sum(array.nbytes for array in arrays) + self._order_bytes
+        return sum(array.nbytes for array in arrays) + self._order_bytes + translation_bytes(self._indices)
 
     @property
     def counts(self) -> Array:

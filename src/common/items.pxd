@@ -27,7 +27,8 @@ cdef extern from *:
       #define GS_CLONED_VOID void
       #define GS_CLONED_V3_VOID void
     #endif
-    /* Software prefetch: into L2, which allows more outstanding misses than L1; into L1 for rows that are used next. */
+    /* Software prefetch: into L2, which allows more outstanding misses than L1, so that rows can be prefetched early;
+       into L1 for rows that are used next. */
     #if defined(__GNUC__) || defined(__clang__)
       #define GS_PREFETCH_L2(p) __builtin_prefetch((p), 0, 2)
       #define GS_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3)
@@ -49,7 +50,7 @@ cdef extern from *:
     }
     GS_PREFETCHES void gs_prefetch_row_l2(const char *row, ptrdiff_t size) {
         for (ptrdiff_t i = 0; i < size; i += 64) GS_PREFETCH_L2(row + i);
-        GS_PREFETCH_L2(row + size - 1);
+        GS_PREFETCH_L2(row + size - 1);  /* as above */
     }
     typedef struct { char bytes[3]; } gs_bytes3;
     typedef struct { char bytes[6]; } gs_bytes6;
@@ -66,6 +67,7 @@ cdef extern from *:
     void prefetch_l1 "GS_PREFETCH_L1" (const void* p) nogil
     void prefetch_write "GS_PREFETCH_WRITE" (const void* p) nogil
     void prefetch_row "gs_prefetch_row" (const char* row, Py_ssize_t size) nogil
+    void prefetch_row_l2 "gs_prefetch_row_l2" (const char* row, Py_ssize_t size) nogil
     ctypedef struct bytes3 "gs_bytes3":
         pass
     ctypedef struct bytes6 "gs_bytes6":

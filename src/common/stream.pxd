@@ -7,7 +7,7 @@
 # environment overrides the choice.
 from libc.stdint cimport int64_t
 
-from common.items cimport prefetch_row  # the C code below calls it
+from common.items cimport prefetch_row_l2  # the C code below calls it
 
 cdef extern from *:
     """
@@ -15,11 +15,11 @@ cdef extern from *:
     #include <stdint.h>
     #include <stdlib.h>
     #include <string.h>
-    /* Software prefetch of the row that is moved GS_AHEAD rows later: of its first GS_BEGIN bytes, since the hardware
-       prefetches the rest by itself. */
-    enum { GS_AHEAD = 8, GS_BEGIN = 512 };
+    /* Software prefetch into L2 of the row that is moved GS_AHEAD rows later: of its first GS_BEGIN bytes, since the
+       hardware prefetches the rest by itself. */
+    enum { GS_AHEAD = 32, GS_BEGIN = 1024 };
     GS_PREFETCHES void gs_prefetch_begin(const char *row, size_t size) {
-        gs_prefetch_row(row, (ptrdiff_t)(size < GS_BEGIN ? size : GS_BEGIN));
+        gs_prefetch_row_l2(row, (ptrdiff_t)(size < GS_BEGIN ? size : GS_BEGIN));
     }
     GS_PREFETCHES void gs_prefetch_ahead(const char *data, const int64_t *offsets, ptrdiff_t i, ptrdiff_t n,
                                          size_t size) {

@@ -275,7 +275,7 @@ cdef extern from *:
           const char *next = row + ahead < last ? narrow + rows[row + ahead] * step : NULL; \
           for (ptrdiff_t begin = 0; begin < n_items; begin += GS_PART) { \
               ptrdiff_t end = n_items - begin < GS_PART ? n_items : begin + GS_PART; \
-              if (next) gs_prefetch_row(next + 4 * begin, 4 * (end - begin)); \
+              if (next) gs_prefetch_row_l2(next + 4 * begin, 4 * (end - begin)); \
               GS_INDEPENDENT \
               for (ptrdiff_t i = begin; i < end; i++) to[i] operator from[i]; \
           } \

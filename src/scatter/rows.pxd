@@ -15,7 +15,7 @@ cimport numpy as cnp
 
 from common.codes cimport ASSIGN, INTERRUPTED, OK
 from common.interrupts cimport block_of, is_interrupted
-from common.items cimport CACHE_LINE, inline_void, prefetch_l1, prefetch_row, prefetch_stream
+from common.items cimport CACHE_LINE, inline_void, prefetch_l1, prefetch_row, prefetch_row_l2, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence, stream_rows
@@ -116,7 +116,7 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
                 offsets[i] = SKIPPED
             is_first = False
             if first + i + ahead < rows.n:
-                prefetch_row(updates + rows.order[first + i + ahead] * rows.update_step, row_bytes)
+                prefetch_row_l2(updates + rows.order[first + i + ahead] * rows.update_step, row_bytes)
         combine_rows_block(&rows.job.step, target, offsets, updates, update_offsets, 0, n)
         first += n
 

@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 from common.codes cimport ADD, MUL
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, inline_void, prefetch_row, prefetch_stream
+from common.items cimport CACHE_LINE, inline_void, prefetch_row_l2, prefetch_stream
 from common.stream cimport stream_fence
 from scatter.apply cimport apply_rows
 from scatter.conversions cimport (
@@ -25,7 +25,7 @@ cdef inline inline_void prefetch_later(const Rows* rows, Py_ssize_t i) noexcept 
     """Prefetch an update that is needed some time after order[i]."""
     i += AHEAD_BYTES // rows.job.row_bytes
     if i < rows.n:
-        prefetch_row(rows.job.updates + rows.order[i] * rows.update_step, rows.job.row_bytes)
+        prefetch_row_l2(rows.job.updates + rows.order[i] * rows.update_step, rows.job.row_bytes)
 
 
 cdef inline void combine_run(const Rows* rows, char* sums, char* buffer, Py_ssize_t first,

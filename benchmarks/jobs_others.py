@@ -41,7 +41,7 @@ def by_ours(torch, source, target, nodes):
 def by_prepared(torch, source, target, nodes):
     take, put = gs.prepare("gather", (nodes,), source), gs.prepare("scatter", (nodes,), target)
     zeros = torch.zeros((nodes, 32))
-    return lambda x: gs.gather_scatter(zeros, put, x, take, reduction="add")
+    return lambda x: gs.gather_scatter(zeros, put, x, take, reduction="add", include_self=False)
 
 
 def by_index_add(torch, source, target, nodes):

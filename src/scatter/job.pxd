@@ -57,6 +57,7 @@ cdef struct Job:
     Step wide_step              # on such accumulators, and updates that were widened
     const Reduction* reduction
     const char* data            # to be copied into out first; NULL if out holds it already, or begin_writing copies it
+    Py_ssize_t data_step        # bytes from a row of it to the next; 0: one row stands for all (only with update_rows)
     PyObject* strided           # data to be copied by begin_writing: it, or out, is not contiguous; NULL: none
     PyObject* out_array
     char* out

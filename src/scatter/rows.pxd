@@ -82,7 +82,7 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
         if is_interrupted(job.interrupts, n * job.row_bytes >> 3):
             return
         for i in range(n):
-            offsets[i] = (row + i) * job.row_bytes
+            offsets[i] = (row + i) * job.data_step
             last = last_update(rows, row + i)
             if last:
                 offsets[i] = shift + <int64_t>(last - 1) * rows.update_step
@@ -126,26 +126,26 @@ cdef inline bint can_sum(const Rows* rows) noexcept nogil:
     return rows.numbers != 0 and (not rows.marks.assigns or rows.start == 0)
 
 
-cdef inline void sum_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t row, Py_ssize_t first,
-                             Py_ssize_t n) noexcept nogil:
+cdef inline void sum_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t source_step, Py_ssize_t row,
+                             Py_ssize_t first, Py_ssize_t n) noexcept nogil:
     """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
     cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = SUM_AHEAD // row_bytes, i
     cdef bint assigns = rows.marks.assigns, is_first
     cdef const char* start
     cdef uint32_t stop
     if rows.end[row + n - 1] - first <= MAX_SUMMED:
-        sum_rows(rows.numbers, to, source, rows.updates, rows.update_step, rows.order, rows.end + row, first, n, rows.n,
-                 row_bytes, ahead, assigns)
+        sum_rows(rows.numbers, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
+                 first, n, rows.n, row_bytes, ahead, assigns)
         return
     for i in range(n):
-        start = source + i * row_bytes
+        start = source + i * source_step
         is_first = True
         while is_first or first < rows.end[row + i]:  # some of a row's updates at a time
             if is_interrupted(rows.job.interrupts, MAX_SUMMED * row_bytes >> 2):
                 return
             stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_SUMMED)
-            sum_rows(rows.numbers, to + i * row_bytes, start, rows.updates, rows.update_step, rows.order, &stop, first,
-                     1, rows.n, row_bytes, ahead, assigns and is_first)
+            sum_rows(rows.numbers, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
+                     first, 1, rows.n, row_bytes, ahead, assigns and is_first)
             first = stop
             start = to + i * row_bytes
             is_first = False
@@ -155,19 +155,21 @@ cdef inline void stream_combined(const Rows* rows, char* scratch, const char* up
                                  Py_ssize_t n) noexcept nogil:
     """Write n rows by non-temporal stores: from data, or from scratch if they have updates."""
     cdef const Job* job = rows.job
-    cdef const char* data = job.data + row * job.row_bytes
+    cdef const char* data = job.data + row * job.data_step
+    cdef char* target
     cdef int64_t offsets[MAX_BATCH]
     cdef Py_ssize_t i
     cdef Py_ssize_t end = first
     cdef bint sums = can_sum(rows)
     for i in range(n):
-        offsets[i] = i * job.row_bytes
+        offsets[i] = i * job.data_step
         if rows.end[row + i] > end or rows.marks.width:
+            target = scratch + i * job.row_bytes
             if sums:
-                sum_ordered(rows, scratch + offsets[i], data + offsets[i], row + i, end, 1)
+                sum_ordered(rows, target, data + offsets[i], job.data_step, row + i, end, 1)
             elif rows.end[row + i] == end or not rows.marks.assigns:
-                memcpy(scratch + offsets[i], data + offsets[i], job.row_bytes)
-            offsets[i] += <int64_t>(<size_t>scratch - <size_t>data)
+                memcpy(target, data + offsets[i], job.row_bytes)
+            offsets[i] = <int64_t>(<size_t>target - <size_t>data)
         end = rows.end[row + i]
     if not sums:
         combine_ordered(rows, scratch, updates, row, first, end)
@@ -187,13 +189,13 @@ cdef inline void prefetch_updated(const Rows* rows, Py_ssize_t row, Py_ssize_t s
 cdef inline void copy_starts(const Rows* rows, char* out, const char* data, Py_ssize_t row,
                              Py_ssize_t n) noexcept nogil:
     """Copy those of n rows of data that start from them."""
-    cdef Py_ssize_t row_bytes = rows.job.row_bytes, i
-    if not rows.marks.assigns:
+    cdef Py_ssize_t row_bytes = rows.job.row_bytes, step = rows.job.data_step, i
+    if not rows.marks.assigns and step == row_bytes:
         memcpy(out, data, n * row_bytes)
         return
     for i in range(n):
-        if rows.end[row + i] == (rows.end[row + i - 1] if row + i else 0):
-            memcpy(out + i * row_bytes, data + i * row_bytes, row_bytes)
+        if not rows.marks.assigns or rows.end[row + i] == (rows.end[row + i - 1] if row + i else 0):
+            memcpy(out + i * row_bytes, data + i * step, row_bytes)
 
 
 cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
@@ -204,7 +206,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef const char* updates = rows.updates
     cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, MAX_COMBINED_ROW // job.row_bytes), <Py_ssize_t>MAX_BATCH)
     cdef Py_ssize_t first = rows.end[row - 1] if row else 0
-    cdef Py_ssize_t last, n, n_bytes
+    cdef Py_ssize_t step = job.data_step if rows.fresh else job.row_bytes, last, n, n_bytes
     cdef const char* data
     cdef char* out
     while row < stop:
@@ -214,8 +216,8 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
         if is_interrupted(job.interrupts, (n + last - first) * job.row_bytes >> 3):
             return
         if rows.fresh:
-            data = job.data + row * job.row_bytes
-            if not rows.marks.assigns or last - first < n:  # else few rows start from data
+            data = job.data + row * step
+            if step and (not rows.marks.assigns or last - first < n):  # else few rows start from data
                 prefetch_stream(data, n_bytes)
         if rows.streams:
             stream_combined(rows, scratch, updates, row, first, n)
@@ -225,7 +227,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
                 data = out
                 prefetch_updated(rows, row + n, min(row + 2 * n, stop))
             if can_sum(rows):
-                sum_ordered(rows, out, data, row, first, n)
+                sum_ordered(rows, out, data, step, row, first, n)
             else:
                 if rows.fresh:
                     copy_starts(rows, out, data, row, n)

@@ -41,7 +41,7 @@ Means are divided (means.pxd) by the thread that owns the destinations, where po
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
@@ -78,6 +78,7 @@ from scatter.ranges cimport run_ranges
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.serial cimport run_serial
+from scatter.source cimport are_rows, is_source, repeats_row
 from scatter.strategy cimport (
     MIN_PARTITION, Descriptions, can_mark_rows, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
 )
@@ -225,31 +226,6 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
                                         and pair_of(type_code, accumulate) != 0)))
 
 
-cdef bint is_source(cnp.ndarray source, cnp.ndarray update_rows, int kind, cnp.ndarray indices, cnp.ndarray out,
-                    int axis, int accumulate) noexcept:
-    """Whether rows of source can be the updates: see scatter."""
-    cdef int d
-    if (source is None or kind != AXIS or axis != 0 or accumulate != NONE or not cnp.PyArray_IS_C_CONTIGUOUS(source)
-            or cnp.PyArray_NDIM(source) != cnp.PyArray_NDIM(out)
-            or cnp.PyArray_ITEMSIZE(source) != cnp.PyArray_ITEMSIZE(out)
-            or cnp.PyArray_TYPE(update_rows) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(update_rows)
-            or cnp.PyArray_SIZE(update_rows) != cnp.PyArray_SIZE(indices)):
-        return False
-    for d in range(1, cnp.PyArray_NDIM(out)):
-        if cnp.PyArray_DIM(source, d) != cnp.PyArray_DIM(out, d):
-            return False
-    return True
-
-
-cdef inline bint are_rows(const int32_t* numbers, Py_ssize_t n, Py_ssize_t size) noexcept nogil:
-    """Whether all numbers are those of rows of an array of this size."""
-    cdef uint32_t most = 0
-    cdef Py_ssize_t i
-    for i in range(n):
-        most = max(most, <uint32_t>numbers[i])
-    return n == 0 or <Py_ssize_t>most < size
-
-
 cdef Py_ssize_t run_passed(Job* job, Rows* rows, Py_ssize_t n_source) noexcept:
     """Run ROWS with updates that are rows of a source. Returns what `run` does, or UNSUITED."""
     global last
@@ -319,6 +295,11 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.n_rows = job.out_bytes // job.row_bytes if job.row_bytes else 0
     if not job.is_contiguous:
         job.row_bytes = 0
+    job.data_step = job.row_bytes
+    if update_rows is not None and job.strided != NULL and job.is_contiguous and repeats_row(data):
+        job.data = cnp.PyArray_BYTES(data)
+        job.strided = NULL
+        job.data_step = 0
     if orders and kind == AXIS:
         memory = find_order(orders, indices, job.n_rows, job.walk.n, &order)
     if memory is not None and update_rows is not None:

@@ -64,7 +64,7 @@ cdef extern from *:
     /* While a part of a row is summed, that of the update `ahead` is prefetched. Rows that have no updates are copied,
        unless `from` is `to`. */
     #define GS_SUM_ROWS(name) \
-      for (ptrdiff_t row = 0; row < n; row++, to += row_bytes, from += row_bytes) { \
+      for (ptrdiff_t row = 0; row < n; row++, to += row_bytes, from += from_step) { \
           const char *start = from; \
           const uint32_t *run = order + first; \
           ptrdiff_t n_run = end[row] - first; \
@@ -80,9 +80,10 @@ cdef extern from *:
           } \
           gs_sum_run_##name(to, start, updates, step, run, n_run, n_later, ahead, row_bytes); \
       }
-    static GS_ALWAYS_INLINE void gs_sum_rows(int type, char *to, const char *from, const char *updates, ptrdiff_t step,
-                                             const uint32_t *order, const uint32_t *end, ptrdiff_t first, ptrdiff_t n,
-                                             ptrdiff_t last, ptrdiff_t row_bytes, ptrdiff_t ahead, int assigns) {
+    static GS_ALWAYS_INLINE void gs_sum_rows(int type, char *to, const char *from, ptrdiff_t from_step,
+                                             const char *updates, ptrdiff_t step, const uint32_t *order,
+                                             const uint32_t *end, ptrdiff_t first, ptrdiff_t n, ptrdiff_t last,
+                                             ptrdiff_t row_bytes, ptrdiff_t ahead, int assigns) {
         switch (type) {
             case 1: GS_SUM_ROWS(f32) break;
             case 2: GS_SUM_ROWS(f64) break;
@@ -92,10 +93,10 @@ cdef extern from *:
     }
     """
     bint has_vectors "GS_HAS_VECTORS"
-    void sum_rows_of "gs_sum_rows" (int kind, char* to, const char* source, const char* updates, Py_ssize_t step,
-                                    const uint32_t* order, const uint32_t* end, Py_ssize_t first, Py_ssize_t n,
-                                    Py_ssize_t last, Py_ssize_t row_bytes, Py_ssize_t ahead,
-                                    bint assigns) noexcept nogil
+    void sum_rows_of "gs_sum_rows" (int kind, char* to, const char* source, Py_ssize_t source_step,
+                                    const char* updates, Py_ssize_t step, const uint32_t* order, const uint32_t* end,
+                                    Py_ssize_t first, Py_ssize_t n, Py_ssize_t last, Py_ssize_t row_bytes,
+                                    Py_ssize_t ahead, bint assigns) noexcept nogil
 
 
 cdef inline int numbers_of(const Step* step) noexcept nogil:
@@ -111,13 +112,13 @@ cdef inline int numbers_of(const Step* step) noexcept nogil:
     return 4 if step.type_code == INT64 or step.type_code == UINT64 else 0
 
 
-cdef inline cloned_v3_void sum_rows(int kind, char* to, const char* source, const char* updates, Py_ssize_t step,
-                                    const uint32_t* order, const uint32_t* end, Py_ssize_t first, Py_ssize_t n,
-                                    Py_ssize_t last, Py_ssize_t row_bytes, Py_ssize_t ahead,
-                                    bint assigns) noexcept nogil:
-    """Write the sums of n adjacent rows of source and their updates, in order.
+cdef inline cloned_v3_void sum_rows(int kind, char* to, const char* source, Py_ssize_t source_step,
+                                    const char* updates, Py_ssize_t step, const uint32_t* order, const uint32_t* end,
+                                    Py_ssize_t first, Py_ssize_t n, Py_ssize_t last, Py_ssize_t row_bytes,
+                                    Py_ssize_t ahead, bint assigns) noexcept nogil:
+    """Write the sums of n rows of source, which are source_step bytes apart, and their updates, in order.
 
     Row i has the updates order[end[i - 1]:end[i]], the first one those from `first` on. They are prefetched `ahead`
     of their use, up to order[last - 1]. assigns: a row with updates starts from its first one.
     """
-    sum_rows_of(kind, to, source, updates, step, order, end, first, n, last, row_bytes, ahead, assigns)
+    sum_rows_of(kind, to, source, source_step, updates, step, order, end, first, n, last, row_bytes, ahead, assigns)

@@ -153,6 +153,25 @@ class TestOnePass:
             assert len(asked) == n_asked
 
     @every_team
+    @every_rule
+    @pytest.mark.parametrize("shape", [(32,), (6, 1, 6), (1, 32)])
+    def test_data_that_repeats_a_row(self, passes, shape, reduction, include_self, n_threads):
+        """It is read where it is. So is no other data with a stride of 0."""
+        words = {"reduction": reduction, "include_self": include_self}
+        for dtype in ("f4", "i2"):
+            source, table = draw((37, *shape), dtype, 2), draw((1, *shape), dtype, 1)
+            indices, rows = pairs(61, 37, 200)
+            others = np.broadcast_to(table[..., :1], (61, *shape)), np.broadcast_to(table[:, :1], (61, *shape))
+            for data in (np.broadcast_to(table, (61, *shape)), *others, np.broadcast_to(table[0, 0], (61, *shape))):
+                expected = in_two(data.copy(), indices, source, rows, **words)
+                with kernels.forced(n_threads):
+                    assert_same_numbers(gs.gather_scatter(data, indices, source, rows, **words), expected)
+                    out = np.empty_like(expected)
+                    gs.gather_scatter(data, indices, source, rows, out=out, **words)
+                    assert_same_numbers(out, expected)
+        assert passes == [True] * 16
+
+    @every_team
     def test_large_results_are_streamed(self, n_threads):
         """Without forcing, and with rows that have no updates."""
         rng = np.random.default_rng(0)
@@ -164,6 +183,9 @@ class TestOnePass:
             expected = in_two(data, indices, source, rows, **words)
             assert_same_bits(gs.gather_scatter(data, indices, source, rows, **words), expected)
             assert kernel.last_strategy() == ScatterStrategy.ROWS
+            repeated = np.broadcast_to(data[:1], data.shape)
+            expected = in_two(repeated.copy(), indices, source, rows, **words)
+            assert_same_bits(gs.gather_scatter(repeated, indices, source, rows, **words), expected)
 
     @every_team
     @pytest.mark.parametrize("reduction", ["add", "mean", "max", "none"])

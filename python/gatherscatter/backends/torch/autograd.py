@@ -269,11 +269,12 @@ class _Passing(_Indexing):
 
     def gather(self, data: Any) -> Tensor:
         source_indices, shape, options = self.back
-        zeros = memory.zeros(shape, data.dtype)
         result = None
         if not memory.is_watched() and memory.is_plain(data) and data.is_contiguous():
+            zeros = memory.zeros((1, *shape[1:]), data.dtype).expand(shape)
             result = gather_scatter(zeros, source_indices, data, self.indices, "add", True, options, self.options)
         if result is None:
+            zeros = memory.zeros(shape, data.dtype)
             result = scatter(zeros, source_indices, super().gather(data), "add", True, options)
         return result
 

@@ -54,7 +54,7 @@ static inline void move_row(float *to, const float *from, int64_t m)
 static inline void prefetch_row(const float *row, int64_t m)
 {
     for (int64_t j = 0; j < m; j += 16)
-        __builtin_prefetch(row + j, 0, 2);
+        __builtin_prefetch(row + j);
 }
 
 void gather_pairs(const float *data, const int64_t *at, float *out, int64_t n, int64_t m, int64_t n_at, int64_t k, int threads)
@@ -70,7 +70,7 @@ void gather_pairs(const float *data, const int64_t *at, float *out, int64_t n, i
 
 void gather_rows(const float *data, const int64_t *at, float *out, int64_t n, int64_t m, int64_t n_at, int64_t k, int threads)
 {
-    enum { AHEAD = 32 };
+    enum { AHEAD = 8 };
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n_at; i++) {
         if (i + AHEAD < n_at)
@@ -82,7 +82,7 @@ void gather_rows(const float *data, const int64_t *at, float *out, int64_t n, in
 void gather_batched_rows(const float *data, const int64_t *at, float *out, int64_t b, int64_t n, int64_t m, int64_t b_at,
                          int64_t n_at, int64_t k, int threads)
 {
-    enum { AHEAD = 32 };
+    enum { AHEAD = 4 };
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < b * n_at; i++) {
         if (i + AHEAD < b * n_at)
@@ -258,7 +258,7 @@ PARTITIONED(scatter_max, *x = maximum(*x, u))
 void scatter_rows_none(const float *data, const int64_t *at, const float *updates, float *out, int64_t n, int64_t m,
                        int64_t n_at, int64_t k, int threads)
 {
-    enum { AHEAD = 32 };
+    enum { AHEAD = 8 };
     int32_t *last = malloc((n + AHEAD) * sizeof(int32_t));
     memset(last, 0xff, (n + AHEAD) * sizeof(int32_t));
     for (int64_t i = 0; i < n_at; i++)
@@ -276,7 +276,7 @@ void scatter_rows_none(const float *data, const int64_t *at, const float *update
 void scatter_rows_add(const float *data, const int64_t *at, const float *updates, float *out, int64_t n, int64_t m,
                       int64_t n_at, int64_t k, int threads)
 {
-    enum { AHEAD = 32 };
+    enum { AHEAD = 8 };
     int32_t *end = calloc(n + 1, sizeof(int32_t)), *order = malloc((n_at + AHEAD) * sizeof(int32_t));
     for (int64_t i = 0; i < n_at; i++)
         end[at[i] + 1]++;

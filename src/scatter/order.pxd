@@ -11,7 +11,9 @@ cdef struct Order:
     Py_ssize_t n_source
 
 
-cdef inline cnp.ndarray find_order(dict orders, cnp.ndarray indices, Py_ssize_t n_rows, Py_ssize_t n_updates,
+# The dicts are not typed as such: Cython's code for that borrows what it finds, and in free-threaded Python another
+# thread may delete it meanwhile.
+cdef inline cnp.ndarray find_order(object orders, cnp.ndarray indices, Py_ssize_t n_rows, Py_ssize_t n_updates,
                                    Order* order):
     """Describe the order of indices for so many rows. Returns its memory, which the caller keeps; None: no order."""
     try:
@@ -29,7 +31,7 @@ cdef inline cnp.ndarray find_order(dict orders, cnp.ndarray indices, Py_ssize_t 
     return memory
 
 
-cdef inline cnp.ndarray find_translation(dict translations, cnp.ndarray indices, cnp.ndarray update_rows,
+cdef inline cnp.ndarray find_translation(object translations, cnp.ndarray indices, cnp.ndarray update_rows,
                                          cnp.ndarray memory, Order* order):
     """Translate the order of indices, which has this memory. Returns memory as find_order; None: not translated."""
     try:

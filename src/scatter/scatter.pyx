@@ -101,8 +101,8 @@ cdef enum:
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
-cdef dict orders = _known_orders
-cdef dict translations = _translations
+cdef object orders = _known_orders  # dicts: see order.pxd
+cdef object translations = _translations
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
 cdef int last = AUTO

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 known: dict[int, tuple[Callable[[], Any], NDArray[np.uint32], int, int]]
+translations: dict[int, tuple[Callable[[], Any], NDArray[np.uint32], NDArray[np.uint32], int]]
 
 def group(
     rows: NDArray[np.int32],
@@ -12,6 +13,13 @@ def group(
     empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]],
     n_threads: int,
 ) -> int: ...
+def translate(
+    indices: NDArray[Any],
+    update_rows: NDArray[Any],
+    empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]],
+    n_threads: int,
+) -> None: ...
+def translation_bytes(indices: NDArray[Any]) -> int: ...
 def force(n_threads: int) -> None: ...
 def main_thread_is(ident: int) -> None: ...
 def limit_is_set() -> None: ...

@@ -299,7 +299,7 @@ cdef inline bint is_embedding(cnp.ndarray data, cnp.ndarray indices, axis, batch
             or axis is not 0 or batch_dims is not 0 or mode_of(mode, "fill") != RAISE):
         return False
     n, n_bytes = cnp.PyArray_DIM(indices, 0), cnp.PyArray_DIM(data, 1)
-    if n > ROWS_BYTES or n_bytes > ROWS_BYTES or n * n_bytes * cnp.PyArray_ITEMSIZE(data) > ROWS_BYTES:
+    if n == 0 or n > ROWS_BYTES or n_bytes > ROWS_BYTES or n * n_bytes * cnp.PyArray_ITEMSIZE(data) > ROWS_BYTES:
         return False
     for i in range(n):
         memcpy(&row, cnp.PyArray_BYTES(indices) + i * cnp.PyArray_STRIDE(indices, 0), sizeof(int64_t))

@@ -331,8 +331,12 @@ def test_derivatives_of_small_calls(shape):
 @pytest.mark.parametrize("shape", [(3, 2), (0, 2), (3, 0)])
 def test_the_gradient_of_no_rows(shape):
     leaf = torch.ones(shape, requires_grad=True)
-    (found,) = torch.autograd.grad(gs.gather(leaf, torch.zeros(0, dtype=torch.int64)).sum(), leaf)
+    result = gs.gather(leaf, torch.zeros(0, dtype=torch.int64))
+    slope = torch.ones_like(result, requires_grad=True)
+    (found,) = torch.autograd.grad(result, leaf, slope, create_graph=True)
     assert found.equal(torch.zeros(shape))
+    (second,) = torch.autograd.grad(found, slope, torch.ones(shape))
+    assert second.shape == result.shape
 
 
 def test_the_bounds_of_a_small_gather_with_a_gradient():

@@ -47,8 +47,9 @@ def gather(
         result = data.gather(axis, indices)
     elif by_rows:
         # The gradient of index_select starts threads. These two sum in the same order, on one thread. The first has
-        # none for complex numbers.
-        result = torch.embedding(data, indices) if source.ndim == 2 and data.dtype not in _COMPLEX else data[indices]
+        # none for complex numbers, and no second derivative without indices.
+        is_embedding = source.ndim == 2 and index.size > 0 and data.dtype not in _COMPLEX
+        result = torch.embedding(data, indices) if is_embedding else data[indices]
     else:
         result = data.index_select(axis, indices)
     return result

@@ -21,6 +21,7 @@ ASV = ("asv>=0.6.5", "virtualenv>=20.26")
 CIBUILDWHEEL = "cibuildwheel==4.3.3"
 MAX_WHEEL = 2_000_000  # bytes
 THOROUGH = "--hypothesis-profile=thorough"
+WORKERS = ("-n", "2", "--dist", "worksteal")  # processes of pytest-xdist
 # What needs no array library but NumPy, and all of it.
 KERNELS = ("tests/kernels", "tests/core", "-m", "not types", THOROUGH)
 
@@ -56,14 +57,14 @@ def tests(session, dependencies):
         path.write_text("\n".join(lower_bounds()) + "\n", encoding="utf-8")
         constraints = ["-c", str(path)]
     install(session, ".[test]", constraints=constraints)
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *WORKERS, *session.posargs)
 
 
 @nox.session
 def longer(session):
     """Run what the suite leaves out by default, or has a selection of: slow tests, all drawn cases, type checkers."""
     install(session, ".[test]")
-    session.run("pytest", "-m", "slow or drawn or types", THOROUGH, *session.posargs)
+    session.run("pytest", *WORKERS, "-m", "slow or drawn or types", THOROUGH, *session.posargs)
 
 
 @nox.session
@@ -77,7 +78,7 @@ def kernels(session):
 def serial(session):
     """Run the suite on a build without OpenMP."""
     install(session, ".[test]", "-Ccmake.define.GATHERSCATTER_OPENMP=OFF")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *WORKERS, *session.posargs)
 
 
 def install_sanitized(session):
@@ -134,7 +135,7 @@ def distributed(session):
 def peers(session):
     """Compare with ONNX Runtime, OpenVINO, TensorFlow and PyTorch, which take gigabytes."""
     install(session, ".[test,peers]")
-    session.run("pytest", "-m", "peers", *session.posargs)
+    session.run("pytest", *WORKERS, "-m", "peers", *session.posargs)
 
 
 @nox.session

@@ -73,6 +73,18 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_sessionfinish(session):
+    # pytest-xdist: what a worker says to the process that prints the summary.
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["absent"] = dict(session.config.stash[ABSENT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    absent = getattr(node, "workeroutput", {}).get("absent", {})  # no output: the worker crashed
+    node.config.stash[ABSENT] |= Counter(absent)  # each worker collects all tests
+
+
 def pytest_terminal_summary(terminalreporter, config):
     found = config.stash[ABSENT]
     if found:

@@ -6,6 +6,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_refused, assert_same_numbers
+from constants import REDUCTIONS
 from gatherscatter import fused
 from gatherscatter._kernels import scatter as kernel
 from gatherscatter._kernels.codes import ScatterStrategy
@@ -136,9 +137,16 @@ class TestPyTorch:
         if reduction in ("add", "mean") and 1 in wanted:
             assert len(passes) > 1  # the gradient too
 
-    @pytest.mark.parametrize("include_self", [True, False])
-    @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min", "mean"])
-    @pytest.mark.parametrize("mode", ["raise", "wrap", "drop"])
+    @pytest.mark.parametrize(
+        ("reduction", "include_self", "mode"),
+        # By default a third: any two of the three meet.
+        [
+            pytest.param(reduction, n == 0, mode, marks=[] if (i + j + n) % 3 == 0 else pytest.mark.slow)
+            for i, reduction in enumerate(REDUCTIONS)
+            for n in range(2)
+            for j, mode in enumerate(["raise", "wrap", "drop"])
+        ],
+    )
     def test_finite_differences(self, reduction, include_self, mode):
         torch = self.torch
         data, indices, source, rows = self.leaves(n=8)
@@ -217,8 +225,14 @@ class TestPyTorch:
 
     @pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated")
     @pytest.mark.filterwarnings("ignore:.*autograd.function.Function.* should not be instantiated:DeprecationWarning")
-    @pytest.mark.parametrize("mode", ["raise", "drop"])
-    @pytest.mark.parametrize("reduction", ["add", "max"])
+    @pytest.mark.parametrize(
+        ("reduction", "mode"),
+        [
+            ("add", "raise"),
+            ("max", "drop"),
+            *(pytest.param(*each, marks=pytest.mark.slow) for each in (("add", "drop"), ("max", "raise"))),
+        ],
+    )
     def test_compile(self, reduction, mode):
         torch = self.torch
         torch.compiler.reset()
@@ -362,7 +376,9 @@ class TestJAX:
     def jax(self):
         return pytest.importorskip("jax")
 
-    @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min", "mean"])
+    @pytest.mark.parametrize(
+        "reduction", ["none", "add", *(pytest.param(name, marks=pytest.mark.slow) for name in REDUCTIONS[2:])]
+    )
     def test_traces_and_gradients(self, reduction):
         jax = self.jax
         data, indices, source, rows = map(jax.numpy.asarray, (DATA, INDICES, SOURCE, ROWS))

@@ -40,7 +40,9 @@ def test_both_passes_of_a_gradient_run_on_the_kernels(moved):
     assert moved == []  # a compiled program has no kernel in it
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [kind if i % 3 == 0 else pytest.param(kind, marks=pytest.mark.slow) for i, kind in enumerate(KINDS)]
+)
 def test_derivatives_of_gathers(kind):
     data, indices, _, options = operands(kind)
     gather = functions(kind)[1]

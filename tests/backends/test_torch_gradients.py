@@ -35,16 +35,16 @@ def test_gradients_of_gathers(function, mode, device):
 
 @each_device
 @pytest.mark.parametrize(
-    ("mode", "include_self"),
+    ("function", "reduction", "mode", "include_self"),
+    # By default a quarter: each reduction has all modes and both values of include_self.
     [
-        ("raise", True),
-        ("drop", False),
-        pytest.param("raise", False, marks=pytest.mark.slow),
-        pytest.param("drop", True, marks=pytest.mark.slow),
+        pytest.param(function, reduction, mode, n == 0, marks=[] if (i + j) % 2 == m == n else pytest.mark.slow)
+        for i, function in enumerate(["scatter", "scatter_nd", "scatter_elements"])
+        for j, reduction in enumerate(FLOAT_REDUCTIONS)
+        for m, mode in enumerate(["raise", "drop"])
+        for n in range(2)
     ],
 )
-@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
-@pytest.mark.parametrize("function", ["scatter", "scatter_nd", "scatter_elements"])
 def test_gradients_of_scatters(function, reduction, include_self, mode, device):
     shape, indices, options = geometry(function, mode, device)
     data = distinct(*shape, device=device).requires_grad_()

@@ -5,9 +5,9 @@
 # the caches. They are used for results of STREAM_BYTES or more on x86-64 with AVX; elsewhere these functions are plain
 # copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. GATHERSCATTER_STREAM=0 or 1 in the
 # environment overrides the choice.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uintptr_t
 
-from common.items cimport prefetch_row_l2  # the C code below calls it
+from common.items cimport CACHE_LINE, prefetch_row_l2  # the C code below calls it
 
 cdef extern from *:
     """
@@ -17,7 +17,7 @@ cdef extern from *:
     #include <string.h>
     /* Software prefetch into L2 of the row that is moved GS_AHEAD rows later: of its first GS_BEGIN bytes, since the
        hardware prefetches the rest by itself. */
-    enum { GS_AHEAD = 32, GS_BEGIN = 1024 };
+    enum { GS_AHEAD = 32, GS_BEGIN = 1024, GS_LONG_ROW = 512 };
     GS_PREFETCHES void gs_prefetch_begin(const char *row, size_t size) {
         gs_prefetch_row_l2(row, (ptrdiff_t)(size < GS_BEGIN ? size : GS_BEGIN));
     }
@@ -45,13 +45,25 @@ cdef extern from *:
           return known;
       }
       __attribute__((target("avx"), always_inline))
+      static inline void gs_stream_line(char *out, const char *in) {
+          __m256i a = _mm256_loadu_si256((const __m256i *)in);
+          __m256i b = _mm256_loadu_si256((const __m256i *)(in + 32));
+          _mm256_stream_si256((__m256i *)out, a);
+          _mm256_stream_si256((__m256i *)(out + 32), b);
+      }
+      __attribute__((target("avx"), always_inline))
       static inline void gs_stream_lines(char *out, const char *in, size_t n) {
-          for (size_t i = 0; i < n; i += 64) {
-              __m256i a = _mm256_loadu_si256((const __m256i *)(in + i));
-              __m256i b = _mm256_loadu_si256((const __m256i *)(in + i + 32));
-              _mm256_stream_si256((__m256i *)(out + i), a);
-              _mm256_stream_si256((__m256i *)(out + i + 32), b);
+          for (size_t i = 0; i < n; i += 64) gs_stream_line(out + i, in + i);
+      }
+      /* The lines of a row; of a short one, the second of two lines first: see items.pxd. */
+      __attribute__((target("avx"), always_inline))
+      static inline void gs_stream_row(char *out, const char *in, size_t n) {
+          size_t i = 0;
+          for (; n < GS_LONG_ROW && i + 128 <= n; i += 128) {
+              gs_stream_line(out + i + 64, in + i + 64);
+              gs_stream_line(out + i, in + i);
           }
+          gs_stream_lines(out + i, in + i, n - i);
       }
       __attribute__((target("avx")))
       static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
@@ -59,7 +71,7 @@ cdef extern from *:
           if (((uintptr_t)out | step | size) % 64 == 0) {
               for (ptrdiff_t i = 0; i < n; i++) {
                   gs_prefetch_ahead(data, offsets, i, n, size);
-                  gs_stream_lines(out + i * step, data + offsets[i], size);
+                  gs_stream_row(out + i * step, data + offsets[i], size);
               }
               return;
           }
@@ -71,7 +83,7 @@ cdef extern from *:
               if (head > size) head = size;
               lines = (size - head) & ~(size_t)63;
               memcpy(to, from, head);
-              gs_stream_lines(to + head, from + head, lines);
+              gs_stream_row(to + head, from + head, lines);
               memcpy(to + head + lines, from + head + lines, size - head - lines);
           }
       }
@@ -111,3 +123,8 @@ cdef extern from *:
 cdef enum:
     STREAM_BYTES = 1 << 24  # of a result
     STREAM_ROW = 256        # of a row; too much of a shorter row may be partial lines
+
+
+cdef inline bint has_whole_lines(const char* out, Py_ssize_t step, Py_ssize_t row_bytes) noexcept nogil:
+    """Whether rows consist of whole cache lines of out, and so may be streamed even if they are short."""
+    return ((<uintptr_t>out | <uintptr_t>step | <uintptr_t>row_bytes) & (CACHE_LINE - 1)) == 0

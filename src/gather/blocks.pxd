@@ -12,7 +12,7 @@ from common.items cimport (
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
-    ROWS_AHEAD, STREAM_ROW, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
+    ROWS_AHEAD, STREAM_ROW, has_whole_lines, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
 )
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
@@ -118,7 +118,10 @@ cdef inline void move_contiguous(const char* data, const int64_t* offsets, Py_ss
 cdef inline cloned_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
                                    Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     """Move one piece of the row of each tuple. fill: NULL, or of the item's width if that is ≤ MAX_ITEM_BYTES."""
-    if row.item_bytes == 4:
+    if (job.streams and row.n_inner == 1 and fill == NULL
+            and (row.item_bytes >= STREAM_ROW or has_whole_lines(out, out_step, row.item_bytes))):
+        stream_rows(out, out_step, data, offsets, n, row.item_bytes)
+    elif row.item_bytes == 4:
         move_width(<uint32_t*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 8:
         move_width(<uint64_t*>NULL, row, data, offsets, n, fill, out, out_step)
@@ -140,8 +143,6 @@ cdef inline cloned_void move_block(const Job* job, const Row* row, const char* d
         move_width(<bytes32*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 64:
         move_width(<bytes64*>NULL, row, data, offsets, n, fill, out, out_step)
-    elif job.streams and row.item_bytes >= STREAM_ROW and row.n_inner == 1 and fill == NULL:
-        stream_rows(out, out_step, data, offsets, n, row.item_bytes)
     elif row.n_inner == 1 and fill == NULL:
         move_contiguous(data, offsets, n, row.item_bytes, out, out_step)
     else:

@@ -223,7 +223,7 @@ STREAMS = """
         assert np.array_equal(found, expected) and found.dtype == expected.dtype
 
     # Results of STREAM_BYTES or more. Rows of whole lines, and of others, into a result that is aligned and not.
-    for row in (64, 65, 300):
+    for row in (16, 32, 48, 64, 65, 112, 300):
         n = 17 * MiB // (4 * row)
         data = rng.random((n, row), np.float32)
         indices = rng.integers(-n, n, n)

@@ -12,16 +12,19 @@ from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE
 from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
 from common.rows cimport Row
-from common.stream cimport STREAM_ROW
+from common.stream cimport STREAM_ROW, has_whole_lines
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
 from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.marks cimport Marks, add_to_mark
 from scatter.means cimport divide_rows
+from scatter.reduce_rows cimport kind_of
 from scatter.reductions cimport Step
 
 cdef enum:
     MIN_ROW = CACHE_LINE
+    SHORT_ROW = 32              # bytes: a vector of numbers that are reduced in registers
+    MIN_SHORT_BYTES = 1 << 23   # of a result of such rows
     MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
     MAX_WIDE_ROW = 1 << 13      # bytes, with accumulate_dtype
     MIN_ROWS_BYTES = 1 << 22    # of a result, or of the updates
@@ -54,7 +57,7 @@ cdef struct Rows:
     uint32_t* counts            # order_chunk's histograms; NULL: order_updates
     Marks marks                 # by row id
     Py_ssize_t n_tasks
-    int numbers                 # for sum_rows
+    int kind                    # of reduce_rows; 0: other loops
     bint in_update_order        # updates are applied in update order, not row by row
     bint fresh                  # in the first round: rows of out are not written yet
     bint is_last                # round
@@ -79,9 +82,13 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     if job.data == NULL and (job.conversion.pair or (not forced and (
             job.walk.n < UPDATES_PER_ROW * job.n_rows or (job.n_threads == 1 and job.row_bytes <= CACHE_LINE)))):
         return False
+    if not forced and job.row_bytes < MIN_ROW and (
+            job.row_bytes != SHORT_ROW or kind_of(&job.step) == 0 or job.conversion.pair
+            or job.out_bytes < MIN_SHORT_BYTES or job.walk.n < job.n_rows):
+        return False
     # A small result is worth it if the updates are large: several threads read them sooner than one.
-    if not forced and (job.row_bytes < MIN_ROW or (job.out_bytes < MIN_ROWS_BYTES and (
-            job.n_threads == 1 or job.walk.n < MIN_ROWS_BYTES // job.row_bytes))):
+    if not forced and job.out_bytes < MIN_ROWS_BYTES and (
+            job.n_threads == 1 or job.walk.n < MIN_ROWS_BYTES // job.row_bytes):
         return False
     if job.conversion.pair and (row.n_inner * job.conversion.wide_bytes > MAX_WIDE_ROW
                                 or (job.order == NULL and job.walk.n > updates_of_a_round(job))):
@@ -104,7 +111,9 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     for d in range(job.walk.n_dims):
         rows.walk.stride[d][DATA] //= job.row_bytes
     rows.update_step = job.row_bytes if job.update_rows != NULL else job.walk.stride[job.walk.n_dims - 1][OTHER]
-    rows.streams = job.streams and job.data != NULL and job.row_bytes >= STREAM_ROW
+    # Short rows that are combined are faster without: each goes through a buffer.
+    rows.streams = job.streams and job.data != NULL and (job.row_bytes >= STREAM_ROW or (
+        job.step.reduction == ASSIGN and has_whole_lines(job.out, job.row_bytes, job.row_bytes)))
     return True
 
 

@@ -29,18 +29,20 @@ from scatter.grouping cimport (
 from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, divide_steps
 from scatter.marks cimport Marks, allocate_marks, count_of, free_marks, note_firsts
 from scatter.order cimport Order
-from scatter.sums cimport numbers_of, sum_rows
+from scatter.reduce_rows cimport kind_of, reduce_rows
 from scatter.wide_rows cimport write_widened
 
 cdef enum:
     BATCH = 4                   # updates that are combined in one call; others are prefetched between the calls
     PREFETCH_DISTANCE = 1 << 11  # in bytes of rows, in update order
-    # Bytes of a row for which two threads are faster row by row than in update order; the longest, if rows are not
-    # summed in registers.
+    # Bytes of a result that one thread updates faster in update order, although rows can be reduced in registers: it
+    # reads the updates sequentially, and the result is in the caches.
+    ALONE_BYTES = 6 << 20
+    # Bytes of a row for which two threads are faster row by row, although rows cannot be reduced in registers.
     SHORTEST_ORDERED = 2 * 64
     LONGEST_ORDERED = 8 * 64
-    SUM_AHEAD = 1 << 14         # bytes of updates that sum_rows prefetches, into L2
-    MAX_SUMMED = 1 << 14        # updates of some rows, between two questions for signals
+    REDUCE_AHEAD = 1 << 14      # bytes of updates that reduce_rows prefetches, into L2
+    MAX_REDUCED = 1 << 14       # updates of some rows, between two questions for signals
 
 
 cdef inline void copy_rows(const Rows* rows, char* out, const char* source, const int64_t* offsets, Py_ssize_t n,
@@ -121,31 +123,31 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
         first += n
 
 
-cdef inline bint can_sum(const Rows* rows) noexcept nogil:
-    """Whether sum_rows is for the updates of this round."""
-    return rows.numbers != 0 and (not rows.marks.assigns or rows.start == 0)
+cdef inline bint reduces_in_registers(const Rows* rows) noexcept nogil:
+    """Whether reduce_rows is for the updates of this round."""
+    return rows.kind != 0 and (not rows.marks.assigns or rows.start == 0)
 
 
-cdef inline void sum_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t source_step, Py_ssize_t row,
-                             Py_ssize_t first, Py_ssize_t n) noexcept nogil:
+cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t source_step,
+                                Py_ssize_t row, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
     """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
-    cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = SUM_AHEAD // row_bytes, i
+    cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = REDUCE_AHEAD // row_bytes, i
     cdef bint assigns = rows.marks.assigns, is_first
     cdef const char* start
     cdef uint32_t stop
-    if rows.end[row + n - 1] - first <= MAX_SUMMED:
-        sum_rows(rows.numbers, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
-                 first, n, rows.n, row_bytes, ahead, assigns)
+    if rows.end[row + n - 1] - first <= MAX_REDUCED:
+        reduce_rows(rows.kind, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
+                    first, n, rows.n, row_bytes, ahead, assigns)
         return
     for i in range(n):
         start = source + i * source_step
         is_first = True
         while is_first or first < rows.end[row + i]:  # some of a row's updates at a time
-            if is_interrupted(rows.job.interrupts, MAX_SUMMED * row_bytes >> 2):
+            if is_interrupted(rows.job.interrupts, MAX_REDUCED * row_bytes >> 2):
                 return
-            stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_SUMMED)
-            sum_rows(rows.numbers, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
-                     first, 1, rows.n, row_bytes, ahead, assigns and is_first)
+            stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_REDUCED)
+            reduce_rows(rows.kind, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
+                        first, 1, rows.n, row_bytes, ahead, assigns and is_first)
             first = stop
             start = to + i * row_bytes
             is_first = False
@@ -160,18 +162,18 @@ cdef inline void stream_combined(const Rows* rows, char* scratch, const char* up
     cdef int64_t offsets[MAX_BATCH]
     cdef Py_ssize_t i
     cdef Py_ssize_t end = first
-    cdef bint sums = can_sum(rows)
+    cdef bint in_registers = reduces_in_registers(rows)
     for i in range(n):
         offsets[i] = i * job.data_step
         if rows.end[row + i] > end or rows.marks.width:
             target = scratch + i * job.row_bytes
-            if sums:
-                sum_ordered(rows, target, data + offsets[i], job.data_step, row + i, end, 1)
+            if in_registers:
+                reduce_ordered(rows, target, data + offsets[i], job.data_step, row + i, end, 1)
             elif rows.end[row + i] == end or not rows.marks.assigns:
                 memcpy(target, data + offsets[i], job.row_bytes)
             offsets[i] = <int64_t>(<size_t>target - <size_t>data)
         end = rows.end[row + i]
-    if not sums:
+    if not in_registers:
         combine_ordered(rows, scratch, updates, row, first, end)
     if rows.marks.width:
         finish_rows(rows, &job.step, scratch, job.row_bytes, row, n)
@@ -226,8 +228,8 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
             if not rows.fresh:
                 data = out
                 prefetch_updated(rows, row + n, min(row + 2 * n, stop))
-            if can_sum(rows):
-                sum_ordered(rows, out, data, step, row, first, n)
+            if reduces_in_registers(rows):
+                reduce_ordered(rows, out, data, step, row, first, n)
             else:
                 if rows.fresh:
                     copy_starts(rows, out, data, row, n)
@@ -318,8 +320,10 @@ cdef inline bint is_in_update_order(const Rows* rows, Py_ssize_t n_tuples) noexc
         return False
     if n_tuples * job.row_bytes <= job.out_bytes:
         return False
-    return (job.n_threads == 1 or job.out_bytes < SMALLEST_ORDERED or job.row_bytes < SHORTEST_ORDERED
-            or (job.row_bytes > LONGEST_ORDERED and not rows.numbers))
+    if rows.kind:
+        return job.n_threads == 1 and job.out_bytes <= ALONE_BYTES
+    return (job.n_threads == 1 or job.out_bytes < SMALLEST_ORDERED
+            or not SHORTEST_ORDERED <= job.row_bytes <= LONGEST_ORDERED)
 
 
 cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
@@ -351,7 +355,7 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     cdef cnp.ndarray lists = None
     if order == NULL:
         lists = allocate_scratch(rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job))
-    rows.numbers = numbers_of(&rows.job.step)
+    rows.kind = kind_of(&rows.job.step)
     rows.in_update_order = is_in_update_order(rows, n_tuples)
     rows.marks = rows.job.marks
     # In a single round that is row by row, a row's first update is known without a mark.

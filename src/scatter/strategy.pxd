@@ -11,6 +11,7 @@ from scatter.grouping cimport MIN_ROWS_BYTES, SMALLEST_ORDERED, UPDATES_PER_ROW,
 from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
+from scatter.reduce_rows cimport kind_of
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces, has_few_rows
 from scatter.tiles cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.units cimport Units
@@ -47,8 +48,9 @@ cdef enum:
     # resolves all tuples.
     WINDOWS_BYTES = 1 << 22
     WINDOWS_THREADS = 4
-    # Bytes of a row, and rows, that two threads update faster piece by piece than row by row. Each reads the updates in
-    # order, so memory is read sequentially, and the pieces that it updates are mostly in the cache.
+    # Bytes of a row, and rows, that two threads update faster piece by piece than row by row, unless a row can be
+    # reduced in registers. Each reads the updates in order, so memory is read sequentially, and the pieces that it
+    # updates are mostly in the cache.
     SHORTEST_CUT = 2 * 64
     LONGEST_CUT = 8 * 64
     MAX_CUT_ROWS = 20 << 10
@@ -134,7 +136,7 @@ cdef inline bint prefers_wide_rows(const Job* job) noexcept nogil:
 cdef inline bint prefers_pieces(const Job* job) noexcept nogil:
     """Whether ROW_PIECES is faster than ROWS."""
     return (job.n_threads == 2 and SHORTEST_CUT <= job.row_bytes <= LONGEST_CUT and job.step.reduction != ASSIGN
-            and job.walk.n >= MIN_ROWS_BYTES // job.row_bytes
+            and kind_of(&job.step) == 0 and job.walk.n >= MIN_ROWS_BYTES // job.row_bytes
             and (job.n_rows <= MAX_CUT_ROWS or has_few_rows(job, MAX_CUT_ROWS)))
 
 

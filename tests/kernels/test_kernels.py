@@ -284,6 +284,49 @@ def test_rows_that_have_most_of_the_updates_are_cut_into_pieces(way, strategy):
     assert_same_bits(result, counts[:, None] * updates[0])
 
 
+@pytest.mark.parametrize(
+    ("n_threads", "n_rows", "dtype", "strategy"),
+    [
+        (2, 1000, "f4", "rows"),  # whatever has the most updates
+        (2, 1000, "f2", "row_pieces"),  # not reduced in registers
+        (2, 300_000, "f4", "rows"),  # a vector for each of many rows
+        (2, 300_000, "f2", "ranges"),
+        (1, 300_000, "f4", "rows"),
+    ],
+)
+def test_rows_that_can_be_reduced_in_registers(n_threads, n_rows, dtype, strategy):
+    width = 256 // np.dtype(dtype).itemsize // (1 if n_rows == 1000 else 8)
+    rng = np.random.default_rng(0)
+    n = max(n_rows, 40_000)
+    data, updates = np.zeros((n_rows, width), dtype), rng.integers(0, 3, (n, width)).astype(dtype)
+    indices = np.minimum(rng.zipf(1.5, n), n_rows) - 1
+    with kernels.forced(n_threads):
+        result = gs.scatter(data, indices, updates, reduction="max")
+    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
+    with kernels.forced(1, scatter="serial"):
+        assert_same_bits(result, gs.scatter(data, indices, updates, reduction="max"))
+
+
+@pytest.mark.parametrize("width", [16, 23, 64, 71])
+@pytest.mark.parametrize("reduction", ["max", "min"])
+def test_the_first_nan_and_the_first_zero_stay(reduction, width):
+    rng = np.random.default_rng(0)
+    for dtype, bits in (("f4", "u4"), ("f8", "u8")):
+        data, updates = (rng.choice([0.0, -0.0, 1, -1], (n, width)).astype(dtype) for n in (30, 200))
+        for array, n_nans in ((data, 40), (updates, 300)):  # each NaN with a payload and a sign of its own
+            numbers = array.reshape(-1).view(bits)
+            nans = np.full(n_nans, np.nan, dtype).view(bits) + np.arange(n_nans, dtype=bits)
+            nans[::3] |= np.array(-0.0, dtype).view(bits)
+            numbers[rng.choice(numbers.size, n_nans, replace=False)] = nans
+        indices = rng.integers(0, 30, 200)
+        with kernels.forced(1, scatter="serial"):
+            expected = gs.scatter(data, indices, updates, reduction=reduction)
+        with kernels.forced(2, scatter="rows"):
+            result = gs.scatter(data, indices, updates, reduction=reduction)
+        assert result.tobytes() == expected.tobytes()
+        assert len(np.unique(result[np.isnan(result)].view(bits))) > 100
+
+
 @pytest.mark.parametrize("strategy", ["blocks", "runs", "columns"])
 def test_a_public_gather_runs_the_strategy_that_is_asked_for(strategy):
     rng = np.random.default_rng(0)

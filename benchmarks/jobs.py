@@ -38,8 +38,8 @@ NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
     "weights": "memory: gatherscatter adds in order on one thread, which reads 64 MB",
-    "group-sum": "memory: the rows (100 MB) are read in order, which two threads do hardly faster than one",
-    "group-mean": "memory: the rows (100 MB) are read in order, which two threads do hardly faster than one",
+    "group-sum": "memory: both read the rows (100 MB) once",
+    "group-mean": "memory: both read the rows (100 MB) once",
     "centroids": "memory: gatherscatter adds in order on one thread, as 64 rows are too few to divide among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,

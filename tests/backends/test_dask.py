@@ -238,6 +238,7 @@ def others():
         if library.package in ("torch", "jax", "cupy", "array_api_strict") and library.way is contextlib.nullcontext:
             # JAX compiles programs for all shapes that there are, so it gets few.
             for waiting in [0, graphs.WAITING][library.package == "jax" :]:
+                # By default PyTorch has the limit that there is, and the others 0.
                 is_slow = library.package == "jax" or (library.package == "torch") == (waiting == 0)
                 marks = [*on(library), *([pytest.mark.slow] if is_slow else [])]
                 yield pytest.param(library, waiting, marks=marks, id=f"{library.name}, {waiting}")

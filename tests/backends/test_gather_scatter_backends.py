@@ -139,7 +139,7 @@ class TestPyTorch:
 
     @pytest.mark.parametrize(
         ("reduction", "include_self", "mode"),
-        # By default a third: any two of the three meet.
+        # By default a third: each reduction with both values of include_self, and in two of the modes.
         [
             pytest.param(reduction, n == 0, mode, marks=[] if (i + j + n) % 3 == 0 else pytest.mark.slow)
             for i, reduction in enumerate(REDUCTIONS)

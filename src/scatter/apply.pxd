@@ -12,9 +12,11 @@ from common.items cimport (
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
+from scatter.reduce_rows cimport reduce_each
 from scatter.reductions cimport (
     Step, bfloat16, boolean, combine_typed, complex64, complex128, float16,
 )
+from scatter.vectors cimport kind_of
 
 
 ctypedef fused short_row_t:
@@ -26,8 +28,12 @@ ctypedef fused short_row_t:
 
 
 cdef inline void finish_step(Step* step) noexcept nogil:
+    """Derive what depends on the others."""
     step.by_value = (step.row.outer.n == 1 and step.row.n_inner == 1 and not step.swapped
                      and is_word(step.row.item_bytes))
+    step.kind = 0
+    if not step.swapped and step.row.inner_data == step.row.inner_other == step.row.item_bytes:
+        step.kind = kind_of(step.reduction, step.type_code)
 
 
 cdef inline inline_void combine_any(bint by_value, const Step* step, char* out, const int64_t* offsets,
@@ -74,10 +80,21 @@ cdef inline cloned_void combine_elements_block(const Step* step, char* out, cons
     combine_any(True, step, out, offsets, updates, NULL, update_step, n)
 
 
-cdef inline cloned_v3_void combine_rows_block(const Step* step, char* out, const int64_t* offsets, const char* updates,
+cdef inline cloned_v3_void combine_other_rows(const Step* step, char* out, const int64_t* offsets, const char* updates,
                                               const int64_t* update_offsets, Py_ssize_t update_step,
                                               Py_ssize_t n) noexcept nogil:
     combine_any(False, step, out, offsets, updates, update_offsets, update_step, n)
+
+
+cdef inline void combine_rows_block(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                                    const int64_t* update_offsets, Py_ssize_t update_step,
+                                    Py_ssize_t n) noexcept nogil:
+    """Combine rows without outer axes, in native byte order."""
+    if step.kind:
+        reduce_each(step.kind, out, offsets, updates, update_offsets, update_step, n,
+                    step.row.n_inner * step.row.item_bytes)
+    else:
+        combine_other_rows(step, out, offsets, updates, update_offsets, update_step, n)
 
 
 cdef inline void combine_row(const Step* step, char* out, const char* update) noexcept nogil:
@@ -143,6 +160,7 @@ cdef inline void combine_swapped(const Step* step, char* out, const char* update
     cdef char b[16]
     native.reduction = step.reduction
     native.type_code = step.type_code
+    native.kind = 0
     native.is_rare = False
     native.row.n_inner = 1
     native.row.inner_data = 0

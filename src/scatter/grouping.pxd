@@ -18,23 +18,21 @@ from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
 from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.marks cimport Marks, add_to_mark
 from scatter.means cimport divide_rows
-from scatter.reduce_rows cimport kind_of
 from scatter.reductions cimport Step
 
 cdef enum:
     MIN_ROW = CACHE_LINE
-    SHORT_ROW = 32              # bytes: a vector of numbers that are reduced in registers
+    SHORT_ROW = 32              # bytes: a vector
     MIN_SHORT_BYTES = 1 << 23   # of a result of such rows
     MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
     MAX_WIDE_ROW = 1 << 13      # bytes, with accumulate_dtype
     MIN_ROWS_BYTES = 1 << 22    # of a result, or of the updates
+    ALONE_BYTES = 6 << 20
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
     MAX_COUNTS = 1 << 22        # 4 bytes of scratch memory each
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
     MAX_BATCH = 64              # rows that are written at a time
     UPDATES_PER_ROW = 2         # in place
-    # Bytes of a result. In a small one, most updates of a batch would be of one row, and wait for each other.
-    SMALLEST_ORDERED = 1 << 16
     AHEAD_BYTES = 10 << 10      # of updates that are prefetched: rows in any order need many outstanding misses
     ASKING = 1 << 10            # updates or rows between two questions for signals
 
@@ -57,8 +55,6 @@ cdef struct Rows:
     uint32_t* counts            # order_chunk's histograms; NULL: order_updates
     Marks marks                 # by row id
     Py_ssize_t n_tasks
-    int kind                    # of reduce_rows; 0: other loops
-    bint in_update_order        # updates are applied in update order, not row by row
     bint fresh                  # in the first round: rows of out are not written yet
     bint is_last                # round
     bint streams
@@ -83,12 +79,16 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
             job.walk.n < UPDATES_PER_ROW * job.n_rows or (job.n_threads == 1 and job.row_bytes <= CACHE_LINE)))):
         return False
     if not forced and job.row_bytes < MIN_ROW and (
-            job.row_bytes != SHORT_ROW or kind_of(&job.step) == 0 or job.conversion.pair
+            job.row_bytes < SHORT_ROW or (job.step.kind == 0 and job.step.reduction != ASSIGN) or job.conversion.pair
             or job.out_bytes < MIN_SHORT_BYTES or job.walk.n < job.n_rows):
         return False
     # A small result is worth it if the updates are large: several threads read them sooner than one.
     if not forced and job.out_bytes < MIN_ROWS_BYTES and (
             job.n_threads == 1 or job.walk.n < MIN_ROWS_BYTES // job.row_bytes):
+        return False
+    # In a result that fits the caches, one thread combines larger updates faster in the order in which they are read.
+    if (not forced and job.n_threads == 1 and job.out_bytes <= ALONE_BYTES and job.step.reduction != ASSIGN
+            and job.walk.n * job.row_bytes > job.out_bytes):
         return False
     if job.conversion.pair and (row.n_inner * job.conversion.wide_bytes > MAX_WIDE_ROW
                                 or (job.order == NULL and job.walk.n > updates_of_a_round(job))):
@@ -191,10 +191,8 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
     begin = below
     for i in range(width):  # prefix sum
         count = end[i]
-        end[i] = begin + count if rows.in_update_order else begin  # the next loop advances it to the end
+        end[i] = begin  # the next loop advances it to the end
         begin += count
-    if rows.in_update_order:
-        return
     for block in range((rows.n + OWNED - 1) // OWNED):
         if is_interrupted(rows.job.interrupts, OWNED):
             return
@@ -205,8 +203,7 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
 
 cdef inline bint counts_chunks(const Rows* rows, Py_ssize_t n) noexcept nogil:
     """Whether a round of n updates is grouped by order_chunk: there are few rows, and so short histograms."""
-    cdef Py_ssize_t most = MAX_COUNTS if rows.in_update_order else min(n, <Py_ssize_t>MAX_COUNTS)
-    return rows.job.step.reduction != ASSIGN and (rows.n_rows + 1) * rows.n_chunks <= most
+    return rows.job.step.reduction != ASSIGN and (rows.n_rows + 1) * rows.n_chunks <= min(n, <Py_ssize_t>MAX_COUNTS)
 
 
 cdef inline void add_counts(const Rows* rows) noexcept nogil:

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from common.codes cimport ASSIGN, BOOL, OK
 from common.rows cimport empty_row
 from common.threads cimport MAX_TASKS, chunk_start, first_error
-from scatter.apply cimport combine_row
+from scatter.apply cimport combine_row, finish_step
 from scatter.accumulate cimport (
     elements_of_data, fill_elements, finish_elements, needs_scratch, start_elements,
 )
@@ -66,12 +66,12 @@ cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noex
     step.type_code = job.step.type_code
     step.is_rare = False
     step.swapped = 0
-    step.by_value = False
     empty_row(&step.row)
     step.row.n_inner = job.n_rows
     step.row.inner_data = width
     step.row.inner_other = width
     step.row.item_bytes = width
+    finish_step(&step)
     combine_row(&step, sums, copy)
 
 

@@ -13,6 +13,7 @@ from common.codes cimport ADD, MAX, MIN, MUL, ReductionCode, TypeCode
 from common.items cimport inline_void
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
+from scatter.vectors cimport has_vectors
 
 cdef struct Step:
     # How one update is applied to one destination.
@@ -20,6 +21,7 @@ cdef struct Step:
     TypeCode type_code
     int swapped     # for non-native byte order: the width of a number; else 0
     bint by_value   # an update is one element that fits a register
+    int kind        # of reduce_rows.pxd, for contiguous rows of numbers; 0: other loops
     bint is_rare    # of maxima and minima of floats: an update rarely changes its destination, which has many
     Row row         # of the result, and of updates
 
@@ -191,6 +193,17 @@ cdef inline value_t multiply(value_t a, value_t b) noexcept nogil:
         return <value_t>(a * b)
 
 
+cdef inline int is_nan(float16 a) noexcept nogil:
+    return (a.bits & 0x7fff) > 0x7c00
+
+
+cdef inline int place_of(float16 a) noexcept nogil:
+    """The place of a number in the order of these, as an integer, without a branch and sooner than it is converted."""
+    cdef int place = <int16_t>a.bits
+    place ^= (place >> 16) & 0x7fff  # below 0, a greater magnitude is less
+    return place + (place == -1)  # -0 is 0
+
+
 # Maximum and minimum propagate NaN from either side: a if it is greater or NaN, else b, which may be NaN.
 cdef inline value_t select(bint first, value_t a, value_t b) noexcept nogil:
     """a if first else b, bit for bit and without a branch, since random updates would mispredict half of them."""
@@ -204,18 +217,13 @@ cdef inline value_t select(bint first, value_t a, value_t b) noexcept nogil:
 
 
 cdef inline value_t maximum(value_t a, value_t b) noexcept nogil:
-    cdef float x, y
     if value_t is boolean:
         a.bits = a.bits != 0 or b.bits != 0  # any byte but 0 is true
         return a
-    elif value_t is float16 or value_t is bfloat16:
-        if value_t is float16:
-            x = widen_float16(a)
-            y = widen_float16(b)
-        else:
-            x = widen_bfloat16(a)
-            y = widen_bfloat16(b)
-        return select((x >= y) | (x != x), a, b)
+    elif value_t is float16:
+        return select(((place_of(a) >= place_of(b)) & ~is_nan(b)) | is_nan(a), a, b)
+    elif value_t is bfloat16:
+        return select((widen_bfloat16(a) >= widen_bfloat16(b)) | (widen_bfloat16(a) != widen_bfloat16(a)), a, b)
     elif value_t is complex64 or value_t is complex128:
         return a  # never called: complex numbers have no order
     elif value_t is float or value_t is double:
@@ -227,18 +235,13 @@ cdef inline value_t maximum(value_t a, value_t b) noexcept nogil:
 
 
 cdef inline value_t minimum(value_t a, value_t b) noexcept nogil:
-    cdef float x, y
     if value_t is boolean:
         a.bits = a.bits != 0 and b.bits != 0
         return a
-    elif value_t is float16 or value_t is bfloat16:
-        if value_t is float16:
-            x = widen_float16(a)
-            y = widen_float16(b)
-        else:
-            x = widen_bfloat16(a)
-            y = widen_bfloat16(b)
-        return select((x <= y) | (x != x), a, b)
+    elif value_t is float16:
+        return select(((place_of(a) <= place_of(b)) & ~is_nan(b)) | is_nan(a), a, b)
+    elif value_t is bfloat16:
+        return select((widen_bfloat16(a) <= widen_bfloat16(b)) | (widen_bfloat16(a) != widen_bfloat16(a)), a, b)
     elif value_t is complex64 or value_t is complex128:
         return a  # never called: complex numbers have no order
     elif value_t is float or value_t is double:
@@ -326,14 +329,6 @@ cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, bint
         combine_elements(kind, code, out, offsets, updates, sizeof(value_t), n)
     elif by_value:
         combine_elements(kind, code, out, offsets, updates, update_step, n)
-    # Constant lengths for points and pixels, for which a loop takes longer than its body. (With 8 it is slower: the
-    # compiler unrolls the loop instead of vectorising it.)
-    elif (value_t is float or value_t is double) and step.row.n_inner == 2:
-        combine_rows(kind, code, 2, sizeof(value_t), sizeof(value_t), out, offsets, updates, update_offsets,
-                     update_step, n)
-    elif (value_t is float or value_t is double) and step.row.n_inner == 3:
-        combine_rows(kind, code, 3, sizeof(value_t), sizeof(value_t), out, offsets, updates, update_offsets,
-                     update_step, n)
     else:
         combine_rows(kind, code, step.row.n_inner, sizeof(value_t), sizeof(value_t), out, offsets, updates,
                      update_offsets, update_step, n)
@@ -343,8 +338,11 @@ cdef inline inline_void combine_typed(value_t* kind, bint by_value, const Step* 
                                       const int64_t* offsets, const char* updates, const int64_t* update_offsets,
                                       Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Combine a block of rows with their updates, in order. by_value: no offset is SKIPPED, update_offsets is NULL."""
-    if not by_value and (step.row.inner_data != sizeof(value_t) or step.row.inner_other != sizeof(value_t)):
-        # Strided rows are memory-bound: one loop, with the reduction as a variable, suffices.
+    # Contiguous rows are mostly for reduce_rows.pxd, and strided ones are memory-bound: one loop, with the reduction as
+    # a variable, suffices.
+    if not by_value and (
+            (has_vectors and value_t is not float16 and value_t is not complex64 and value_t is not complex128)
+            or step.row.inner_data != sizeof(value_t) or step.row.inner_other != sizeof(value_t)):
         combine_rows(kind, step.reduction, step.row.n_inner, step.row.inner_data, step.row.inner_other, out, offsets,
                      updates, update_offsets, update_step, n)
     elif step.reduction == ADD:

@@ -1,8 +1,6 @@
 # ROW_PIECES: rows are cut into pieces. Each thread resolves all tuples and applies its own piece of every row.
 #
-# For long rows, and where the pieces that are updated are mostly in the caches (prefers_pieces in strategy.pxd): in a
-# small result, or if few rows have most of the updates, as in a graph whose degrees follow a power law.
-from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
+# For long rows, of which a piece is long enough to be read as a stream.
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t
 
@@ -22,10 +20,6 @@ from scatter.reductions cimport Step
 
 cdef enum:
     LONG_ROW = 1 << 12          # bytes
-    SAMPLE = 1 << 16            # tuples
-    SAMPLE_RUN = 1 << 7         # consecutive ones
-    SAMPLED = 8                 # times as many tuples, so that the sample takes a small part of the time
-    HASH_BITS = 20
 
 cdef struct RowPieces:
     const Job* job
@@ -44,36 +38,6 @@ cdef inline bint describe_row_pieces(RowPieces* pieces, const Job* job, bint for
         return False
     return forced or (job.n_threads > 1 and <double>row_items(job) * job.step.row.item_bytes >= LONG_ROW
                       and pieces.row_length >= job.n_threads)
-
-
-cdef inline bint has_few_rows(const Job* job, Py_ssize_t most) noexcept nogil:
-    """Whether a sample of the updates is of `most` rows or fewer, which are in no order.
-
-    For rows of two cache lines or more.
-    """
-    cdef int64_t offsets[SAMPLE_RUN]
-    cdef Cursor cursor
-    cdef Py_ssize_t n, i, run, n_rows = 0, n_ascending = 0
-    cdef uint64_t place
-    cdef char* seen
-    if job.walk.n < SAMPLED * SAMPLE:
-        return False
-    seen = <char*>calloc(1 << HASH_BITS, 1)
-    if seen == NULL:
-        return False
-    for run in range(SAMPLE // SAMPLE_RUN):
-        seek(&job.walk, job.walk.n // (SAMPLE // SAMPLE_RUN) * run, &cursor)
-        resolve_block(&job.tuples, &job.walk, &cursor, SAMPLE_RUN, False, offsets, &n)
-        for i in range(n):
-            if offsets[i] == SKIPPED:
-                continue
-            # Rows begin at different multiples of two lines.
-            place = <uint64_t>(offsets[i] // (2 * CACHE_LINE)) * <uint64_t>0x9e3779b97f4a7c15 >> (64 - HASH_BITS)
-            n_rows += not seen[place]
-            seen[place] = True
-            n_ascending += i > 0 and offsets[i] >= offsets[i - 1]
-    free(seen)
-    return n_rows <= most and n_ascending < SAMPLE // 8 * 7
 
 
 cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t* status) noexcept nogil:

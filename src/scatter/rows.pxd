@@ -5,8 +5,6 @@
 #     write_rows                        each row is written from data and its updates
 #                                       (with accumulate_dtype, by write_widened: wide_rows.pxd)
 # For prepared indices the updates are grouped already (orders.pyx). In place, only rows with updates are written.
-# If the updates are larger than the result, write_owned may replace write_rows: each thread applies the updates of its
-# rows in update order, so that updates are read sequentially.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -15,32 +13,24 @@ cimport numpy as cnp
 
 from common.codes cimport ASSIGN, INTERRUPTED, OK
 from common.interrupts cimport block_of, is_interrupted
-from common.items cimport CACHE_LINE, inline_void, prefetch_l1, prefetch_row, prefetch_row_l2, prefetch_stream
+from common.items cimport CACHE_LINE, prefetch_row, prefetch_row_l2, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.apply cimport combine_rows_block
 from scatter.grouping cimport (
-    AHEAD_BYTES, ASKING, MAX_BATCH, MAX_COMBINED_ROW, OWNED, SMALLEST_ORDERED, Rows, add_counts, counts_chunks,
-    finish_rows, first_row_of, order_chunk, order_updates, resolve_row_ids, select_owned, tuple_bytes,
-    updates_of_a_round,
+    AHEAD_BYTES, ASKING, MAX_BATCH, MAX_COMBINED_ROW, Rows, add_counts, counts_chunks, finish_rows, first_row_of,
+    order_chunk, order_updates, resolve_row_ids, tuple_bytes, updates_of_a_round,
 )
-from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, divide_steps
-from scatter.marks cimport Marks, allocate_marks, count_of, free_marks, note_firsts
+from scatter.job cimport Job, begin_writing, check_tuples
+from scatter.marks cimport allocate_marks, count_of, free_marks
 from scatter.order cimport Order
-from scatter.reduce_rows cimport kind_of, reduce_rows
+from scatter.reduce_rows cimport reduce_rows
 from scatter.wide_rows cimport write_widened
 
 cdef enum:
     BATCH = 4                   # updates that are combined in one call; others are prefetched between the calls
-    PREFETCH_DISTANCE = 1 << 11  # in bytes of rows, in update order
-    # Bytes of a result that one thread updates faster in update order, although rows can be reduced in registers: it
-    # reads the updates sequentially, and the result is in the caches.
-    ALONE_BYTES = 6 << 20
-    # Bytes of a row for which two threads are faster row by row, although rows cannot be reduced in registers.
-    SHORTEST_ORDERED = 2 * 64
-    LONGEST_ORDERED = 8 * 64
     REDUCE_AHEAD = 1 << 14      # bytes of updates that reduce_rows prefetches, into L2
     MAX_REDUCED = 1 << 14       # updates of some rows, between two questions for signals
 
@@ -125,7 +115,7 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
 
 cdef inline bint reduces_in_registers(const Rows* rows) noexcept nogil:
     """Whether reduce_rows is for the updates of this round."""
-    return rows.kind != 0 and (not rows.marks.assigns or rows.start == 0)
+    return rows.job.step.kind != 0 and (not rows.marks.assigns or rows.start == 0)
 
 
 cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t source_step,
@@ -133,10 +123,11 @@ cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, 
     """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
     cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = REDUCE_AHEAD // row_bytes, i
     cdef bint assigns = rows.marks.assigns, is_first
+    cdef int kind = rows.job.step.kind
     cdef const char* start
     cdef uint32_t stop
     if rows.end[row + n - 1] - first <= MAX_REDUCED:
-        reduce_rows(rows.kind, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
+        reduce_rows(kind, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
                     first, n, rows.n, row_bytes, ahead, assigns)
         return
     for i in range(n):
@@ -146,7 +137,7 @@ cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, 
             if is_interrupted(rows.job.interrupts, MAX_REDUCED * row_bytes >> 2):
                 return
             stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_REDUCED)
-            reduce_rows(rows.kind, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
+            reduce_rows(kind, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
                         first, 1, rows.n, row_bytes, ahead, assigns and is_first)
             first = stop
             start = to + i * row_bytes
@@ -253,79 +244,6 @@ cdef inline void write_rows(const Rows* rows, Py_ssize_t task) noexcept nogil:
         stream_fence()
 
 
-cdef inline inline_void prefetch_lines(const char* row, Py_ssize_t row_bytes) noexcept nogil:
-    """Without the last line of a row that is not aligned, which is the first of the next row."""
-    cdef Py_ssize_t line
-    for line in range(row_bytes // CACHE_LINE):
-        prefetch_l1(row + line * CACHE_LINE)
-
-
-cdef inline void combine_owned(const Rows* rows, Py_ssize_t low, Py_ssize_t width) noexcept nogil:
-    """Combine the rows low to low + width with their updates in this round, in update order."""
-    cdef const Job* job = rows.job
-    cdef const char* updates = rows.updates
-    cdef uint32_t owned[OWNED]
-    cdef uint32_t owned_rows[OWNED]
-    cdef uint32_t below = 0
-    cdef int64_t offsets[MAX_BATCH]
-    cdef int64_t update_offsets[MAX_BATCH]
-    cdef int64_t ids[MAX_BATCH]
-    cdef int32_t firsts[MAX_BATCH + 1]
-    cdef Py_ssize_t n_firsts = 0
-    cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, PREFETCH_DISTANCE // job.row_bytes), <Py_ssize_t>MAX_BATCH)
-    cdef char* out = job.out + low * job.row_bytes
-    cdef Py_ssize_t block, i, j, n, m
-    for block in range((rows.n + OWNED - 1) // OWNED):
-        n = select_owned(rows, block, <uint32_t>low, <uint32_t>width, owned, owned_rows, &below)
-        j = 0
-        if is_interrupted(job.interrupts, OWNED + (n * job.row_bytes >> 2)):
-            return
-        while j < n:
-            m = min(batch, n - j)
-            for i in range(m):
-                offsets[i] = owned_rows[j + i] * job.row_bytes
-                update_offsets[i] = owned[j + i] * rows.update_step
-                if j + i + batch < n:
-                    prefetch_lines(out + owned_rows[j + i + batch] * job.row_bytes, job.row_bytes)
-                    prefetch_lines(updates + owned[j + i + batch] * rows.update_step, job.row_bytes)
-            if rows.marks.width:
-                for i in range(m):
-                    ids[i] = low + owned_rows[j + i]
-                note_firsts(&rows.marks, ids, offsets, m, firsts, &n_firsts)
-                for i in range(n_firsts if rows.marks.assigns else 0):
-                    memcpy(out + offsets[firsts[i]], updates + update_offsets[firsts[i]], job.row_bytes)
-                    offsets[firsts[i]] = SKIPPED
-            combine_rows_block(&job.step, out, offsets, updates, update_offsets, 0, m)
-            j += m
-
-
-cdef inline void write_owned(const Rows* rows, Py_ssize_t owner) noexcept nogil:
-    """Write the rows of one owner, with updates in update order, which reads the updates sequentially."""
-    cdef const Job* job = rows.job
-    cdef Marks marks = rows.marks
-    cdef Py_ssize_t low = first_row_of(rows, owner)
-    cdef Py_ssize_t stop = first_row_of(rows, owner + 1) if owner + 1 < rows.n_tasks else rows.n_rows
-    cdef Py_ssize_t start = low * job.row_bytes
-    if rows.fresh:
-        copy_bytes(job, job.out + start, job.data + start, stop * job.row_bytes - start)
-    combine_owned(rows, low, stop - low)
-    if rows.is_last and job.divides:
-        marks.table += low * marks.width
-        divide_steps(job, &job.step, &marks, job.out + start, stop - low)
-
-
-cdef inline bint is_in_update_order(const Rows* rows, Py_ssize_t n_tuples) noexcept nogil:
-    cdef const Job* job = rows.job
-    if job.step.reduction == ASSIGN or job.conversion.pair or job.order != NULL or job.update_rows != NULL:
-        return False
-    if n_tuples * job.row_bytes <= job.out_bytes:
-        return False
-    if rows.kind:
-        return job.n_threads == 1 and job.out_bytes <= ALONE_BYTES
-    return (job.n_threads == 1 or job.out_bytes < SMALLEST_ORDERED
-            or not SHORTEST_ORDERED <= job.row_bytes <= LONGEST_ORDERED)
-
-
 cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
     """Group the updates of a round. Returns OK or the position of the first bad index."""
     cdef Py_ssize_t status[MAX_TASKS]
@@ -336,8 +254,7 @@ cdef inline Py_ssize_t group_updates(Rows* rows, int n_threads) noexcept:
         return first_error(status, rows.n_chunks)
     if rows.counts != NULL:
         add_counts(rows)
-        for chunk in prange(rows.n_chunks if not rows.in_update_order else 0, num_threads=n_threads,
-                            schedule="static", nogil=True):
+        for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
             order_chunk(rows, chunk)
     else:
         for chunk in prange(rows.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
@@ -355,11 +272,9 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     cdef cnp.ndarray lists = None
     if order == NULL:
         lists = allocate_scratch(rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job))
-    rows.kind = kind_of(&rows.job.step)
-    rows.in_update_order = is_in_update_order(rows, n_tuples)
     rows.marks = rows.job.marks
-    # In a single round that is row by row, a row's first update is known without a mark.
-    if not rows.job.divides and per_round >= n_tuples and not rows.in_update_order:
+    # In a single round a row's first update is known without a mark.
+    if not rows.job.divides and per_round >= n_tuples:
         rows.marks.width = 0
     if (order == NULL and lists is None) or (rows.marks.width and not allocate_marks(&rows.marks, rows.n_rows)):
         return False
@@ -372,8 +287,7 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
         rows.order = <uint32_t*>(rows.row + per_round)
     rows.counts = NULL
     rows.n_chunks = n_threads
-    rows.n_tasks = min(rows.n_rows, <Py_ssize_t>min(n_threads if rows.in_update_order else 16 * n_threads,
-                                                    <int>MAX_TASKS))
+    rows.n_tasks = min(rows.n_rows, <Py_ssize_t>min(16 * n_threads, <int>MAX_TASKS))
     n_writers = <int>min(<Py_ssize_t>n_threads, rows.n_tasks)
     if order == NULL and counts_chunks(rows, per_round):
         rows.counts = <uint32_t*>malloc((rows.n_rows + 1) * n_threads * sizeof(uint32_t))
@@ -396,12 +310,8 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
             bad[0] = begin_writing(rows.job, False)
         if bad[0] != OK or rows.job.interrupts.stopped:
             break
-        if rows.in_update_order:
-            for task in prange(rows.n_tasks, num_threads=n_threads, schedule="static", nogil=True):
-                write_owned(rows, task)
-        else:
-            for task in prange(rows.n_tasks, num_threads=n_writers, schedule="dynamic", chunksize=1, nogil=True):
-                write_rows(rows, task)
+        for task in prange(rows.n_tasks, num_threads=n_writers, schedule="dynamic", chunksize=1, nogil=True):
+            write_rows(rows, task)
         rows.fresh = False
         rows.streams = False
         rows.start += rows.n if not rows.job.interrupts.stopped else n_tuples

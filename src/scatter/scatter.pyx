@@ -14,12 +14,11 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                     order_updates    each thread owns a range of rows and groups their updates, in order, by histogram
                                      and prefix sum; for ASSIGN it keeps the last update of each row
                     write_rows       each row is written once, from data and its updates, with non-temporal stores for
-                                     large results; in place, only rows with updates. Numbers of 4 and 8 bytes are
-                                     reduced while they are in registers (reduce_rows.pxd)
+                                     large results; in place, only rows with updates. Numbers are reduced while they
+                                     are in registers (reduce_rows.pxd)
                 gather_scatter runs it with updates that are rows of its source, which the second step looks up
-    ROW_PIECES  (row_pieces.pxd) long rows, or few rows that have most of the updates and are not reduced in registers:
-                every thread resolves all tuples and applies its piece of each row, so that the updates are read in
-                order
+    ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its piece of each row, so that
+                the updates are read in order
     RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations: every thread resolves
                 all tuples and applies those of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max

@@ -7,12 +7,11 @@ from common.strategies cimport (
 )
 from common.threads cimport n_tasks_for
 from scatter.columns cimport Columns
-from scatter.grouping cimport MIN_ROWS_BYTES, SMALLEST_ORDERED, UPDATES_PER_ROW, Rows, describe_rows
+from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
-from scatter.reduce_rows cimport kind_of
-from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces, has_few_rows
+from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.tiles cimport Partition, can_partition, describe_partition, is_scattered
 from scatter.units cimport Units
 from scatter.widen cimport wide_row_bytes
@@ -43,17 +42,12 @@ cdef extern from *:
 
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
+    SMALLEST_ORDERED = 1 << 16  # bytes of a result
     ROWS_PER_UPDATE = 8         # with more, marks are in a hash table, which SERIAL has
     # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates. Each thread
     # resolves all tuples.
     WINDOWS_BYTES = 1 << 22
     WINDOWS_THREADS = 4
-    # Bytes of a row, and rows, that two threads update faster piece by piece than row by row, unless a row can be
-    # reduced in registers. Each reads the updates in order, so memory is read sequentially, and the pieces that it
-    # updates are mostly in the cache.
-    SHORTEST_CUT = 2 * 64
-    LONGEST_CUT = 8 * 64
-    MAX_CUT_ROWS = 20 << 10
     # Bytes of a result from which a partition is faster on one thread: half of L3, within these limits.
     MIN_PARTITION_BYTES = 1 << 23
     MAX_PARTITION_BYTES = 3 << 23
@@ -133,13 +127,6 @@ cdef inline bint prefers_wide_rows(const Job* job) noexcept nogil:
     return job.row_bytes > 2 * CACHE_LINE or job.walk.n > job.n_rows or table_bytes <= SCRATCH_BYTES  # else PARTITION
 
 
-cdef inline bint prefers_pieces(const Job* job) noexcept nogil:
-    """Whether ROW_PIECES is faster than ROWS."""
-    return (job.n_threads == 2 and SHORTEST_CUT <= job.row_bytes <= LONGEST_CUT and job.step.reduction != ASSIGN
-            and kind_of(&job.step) == 0 and job.walk.n >= MIN_ROWS_BYTES // job.row_bytes
-            and (job.n_rows <= MAX_CUT_ROWS or has_few_rows(job, MAX_CUT_ROWS)))
-
-
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
     """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition
@@ -155,8 +142,6 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return UNITS
     if descriptions.by_columns:
         return COLUMN_TILES
-    if prefers_pieces(job) and describe_row_pieces(&descriptions.row_pieces, job, True):
-        return ROW_PIECES
     if describe_rows(&descriptions.rows, job, False):
         return ROWS
     if describe_row_pieces(&descriptions.row_pieces, job, False):

@@ -23,6 +23,7 @@ from common.resolve cimport Tuples, find_trivial
 from common.rows cimport empty_row
 from common.strategies cimport AUTO, ROW_PIECES, SERIAL, UNITS, WINDOWS, ScatterStrategy
 from common.walk cimport DATA, MAX_DIMS, OTHER, Walk, add_axis, finish_walk, is_linear, start_walk
+from scatter.apply cimport finish_step
 from scatter.conversions cimport pair_of
 from scatter.job cimport SCRATCH_BYTES, Job, row_items
 from scatter.marks cimport Marks, describe_marks
@@ -113,12 +114,12 @@ cdef inline void describe_accumulators(Job* job, TypeCode accumulate, Py_ssize_t
     job.wide_step.type_code = accumulate
     job.wide_step.swapped = 0
     job.wide_step.is_rare = False
-    job.wide_step.by_value = row_items(job) == 1
     empty_row(&job.wide_step.row)
     job.wide_step.row.item_bytes = width
     job.wide_step.row.n_inner = row_items(job)
     job.wide_step.row.inner_data = width
     job.wide_step.row.inner_other = width
+    finish_step(&job.wide_step)
 
 
 cdef inline void set_pitch(Wide* wide, Py_ssize_t piece_items) noexcept nogil:

@@ -72,6 +72,12 @@ cdef extern from *:
     float round_to_odd "gs_round_to_odd" (double x) nogil
 
 
+cdef enum:
+    # Terms of a float16 for which its mean can be rounded twice, to float32 and to float16: it is a midpoint of two
+    # float16, or further from one (by 2 ** -23 of it, as a midpoint has 12 bits and the divisor 11) than the first
+    # rounding moves it.
+    FEW_TERMS = 1 << 11
+
 ctypedef fused count_t:
     int32_t
     int64_t
@@ -84,6 +90,8 @@ cdef inline value_t quotient(value_t total, count_t count) noexcept nogil:
     elif value_t is double:
         return total / <double>count
     elif value_t is float16:
+        if count <= FEW_TERMS:
+            return round_float16(widen_float16(total) / <float>count)
         return round_float16(round_to_odd(<double>widen_float16(total) / <double>count))
     elif value_t is bfloat16:
         return round_bfloat16(round_to_odd(<double>widen_bfloat16(total) / <double>count))

@@ -49,6 +49,17 @@ class TestReductions:
                     result = gs.scatter(data, np.arange(2**16), updates, reduction=reduction)
                     assert_same_numbers(result, wanted)
 
+    @pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16], ids=str)
+    def test_means_of_16_bit_floats_are_rounded_once(self, dtype):
+        """Every number, divided by counts of which the quotient is rounded by way of float32, and of others."""
+        terms = np.arange(1 << 16, dtype="u2").view(dtype)
+        zeros = np.zeros(1 << 16, dtype)
+        for n in (2, 3, 7, 100, 1023, 2047, 2048, 2049, 3001):
+            updates = np.broadcast_to(zeros, (n - 1, 1 << 16))
+            result = gs.scatter(terms[None], np.zeros(n - 1, int), updates, reduction="mean")[0]
+            with np.errstate(all="ignore"):
+                assert_same_numbers(result, ((terms + zeros).astype("f8") / n).astype(dtype))
+
     def test_integers_wrap_around_and_means_floor(self, forced_threads):
         for call in FLAT.values():
             data = np.array([100, -7, 0], "i1")

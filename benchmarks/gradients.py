@@ -95,6 +95,42 @@ def training_steps(torch):
     return sorted(rows, key=lambda row: order.index(row[0].partition(",")[0]))
 
 
+def assignments(torch):
+    """Forward and backward of assignments to distinct destinations, for which PyTorch's gradients are right too."""
+    generator = torch.Generator().manual_seed(0)
+
+    def numbers(*shape):
+        return torch.randn(shape, generator=generator, requires_grad=True)
+
+    def order(n):
+        return torch.randperm(n, generator=generator)
+
+    columns = torch.argsort(torch.rand(2000, 1000, generator=generator), dim=1)
+    cases = {
+        "scatter: 100 k rows of 64 into 200 k": (
+            numbers(200_000, 64), numbers(100_000, 64), order(200_000)[:100_000],
+            gs.scatter, lambda x, i, u: x.index_copy(0, i, u)),
+        "scatter: 1 M elements into 4 M": (
+            numbers(4_000_000), numbers(1_000_000), order(4_000_000)[:1_000_000],
+            gs.scatter, lambda x, i, u: x.index_copy(0, i, u)),
+        "scatter_elements: a permutation of each row of (2000, 1000)": (
+            numbers(2000, 1000), numbers(2000, 1000), columns,
+            lambda x, i, u: gs.scatter_elements(x, i, u, axis=1), lambda x, i, u: x.scatter(1, i, u)),
+    }  # fmt: skip
+    rows = []
+    for name, (data, updates, indices, ours, theirs) in cases.items():
+        slope = torch.randn(data.shape, generator=generator)
+
+        def step(forward, x=data, u=updates, i=indices, slope=slope):
+            return torch.autograd.grad(forward(x, i, u), (x, u), slope)
+
+        for one, other in zip(step(ours), step(theirs), strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=0)
+        best = least({way: lambda f=f, step=step: step(f) for way, f in (("ours", ours), ("theirs", theirs))}, ROUNDS)
+        rows.append((name, best["ours"], {"PyTorch": best["theirs"]}))
+    return rows
+
+
 def small_calls(torch):
     """Forward and backward of ten rows."""
     n_threads = torch.get_num_threads()
@@ -243,6 +279,7 @@ def main():
     torch.set_num_threads(gs.get_num_threads())
     sections = [
         ("Training steps in PyTorch", "gather, scatter and square, forward and backward", training_steps(torch), "ms"),
+        ("Assignments in PyTorch", "forward and backward, distinct destinations", assignments(torch), "ms"),
         ("Small calls with gradients in PyTorch", "forward and backward, one thread", small_calls(torch), "µs"),
     ]
     import jax

@@ -3,8 +3,8 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.string cimport memcpy, memset
 
 from common.codes cimport (
-    ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16,
-    UINT32, UINT64,
+    ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, TAKE, UINT8,
+    UINT16, UINT32, UINT64,
 )
 from common.items cimport (
     bytes3, bytes12, bytes16, bytes24, bytes32, cloned_v3_void, cloned_void, inline_void, is_word, word_t,
@@ -30,7 +30,7 @@ ctypedef fused short_row_t:
 cdef inline void finish_step(Step* step) noexcept nogil:
     """Derive what depends on the others."""
     step.by_value = (step.row.outer.n == 1 and step.row.n_inner == 1 and not step.swapped
-                     and is_word(step.row.item_bytes))
+                     and is_word(step.row.item_bytes) and step.reduction != TAKE)
     step.kind = 0
     if not step.swapped and step.row.inner_data == step.row.inner_other == step.row.item_bytes:
         step.kind = kind_of(step.reduction, step.type_code)
@@ -243,10 +243,39 @@ cdef inline void assign_rows(Py_ssize_t row_bytes, char* out, const int64_t* off
         assign_rows_of(<char*>NULL, row_bytes, out, offsets, updates, update_offsets, update_step, n)
 
 
+cdef inline inline_void take_rows_of(word_t* kind, Py_ssize_t row_bytes, char* out, const int64_t* offsets,
+                                     char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """kind: of rows of a constant size; single bytes: of row_bytes."""
+    cdef Py_ssize_t i
+    cdef Py_ssize_t size = row_bytes if word_t is uint8_t else <Py_ssize_t>sizeof(word_t)
+    for i in range(n):
+        if offsets[i] != SKIPPED:
+            memcpy(updates + i * update_step, out + offsets[i], size)
+            memset(out + offsets[i], 0, size)
+
+
+cdef inline void take_rows(Py_ssize_t row_bytes, char* out, const int64_t* offsets, const char* updates,
+                           Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Move contiguous rows to the updates, which are an output here."""
+    if row_bytes == 4:
+        take_rows_of(<uint32_t*>NULL, 4, out, offsets, <char*>updates, update_step, n)
+    elif row_bytes == 8:
+        take_rows_of(<uint64_t*>NULL, 8, out, offsets, <char*>updates, update_step, n)
+    elif row_bytes == 2:
+        take_rows_of(<uint16_t*>NULL, 2, out, offsets, <char*>updates, update_step, n)
+    elif row_bytes == 16:
+        take_rows_of(<bytes16*>NULL, 16, out, offsets, <char*>updates, update_step, n)
+    else:
+        take_rows_of(<uint8_t*>NULL, row_bytes, out, offsets, <char*>updates, update_step, n)
+
+
 cdef inline void apply_rows(const Step* step, char* out, const int64_t* offsets, const char* updates,
                             const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Apply rows at updates + update_offsets; if update_offsets is NULL, rows that are update_step bytes apart."""
     cdef Py_ssize_t i
+    if step.reduction == TAKE:
+        take_rows(step.row.item_bytes, out, offsets, updates, update_step, n)
+        return
     if step.reduction != ASSIGN and step.row.outer.n == 1 and not step.swapped:
         combine_rows_block(step, out, offsets, updates, update_offsets, update_step, n)
         return

@@ -7,7 +7,7 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memset
 
-from common.codes cimport ASSIGN, INTERRUPTED, OK
+from common.codes cimport ASSIGN, INTERRUPTED, OK, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE
 from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
@@ -72,7 +72,8 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     """Describe the job for ROWS. False: it would be slower; with forced: it is impossible."""
     cdef const Row* row = &job.step.row
     cdef int d
-    if job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped:
+    if (job.row_bytes <= 0 or not job.updates_are_linear or row.outer.n != 1 or job.step.swapped
+            or job.step.reduction == TAKE):
         return False
     # If the result holds data already, other strategies visit only the rows that have updates.
     if job.data == NULL and (job.conversion.pair or (not forced and (

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport ASSIGN, INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, ReductionCode
+from common.codes cimport ASSIGN, INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, TAKE, ReductionCode
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_row, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED, Tuples, are_trivial, resolve_block
@@ -84,10 +84,10 @@ cdef inline Py_ssize_t row_items(const Job* job) noexcept nogil:
 
 
 cdef inline bint prefetches_rows(const Job* job, const Step* step) noexcept nogil:
-    """Whether a row of the result is prefetched before its update is combined with it."""
+    """Whether a row of the result is prefetched before it is read."""
     cdef const Row* row = &step.row
     return (step.reduction != ASSIGN and not step.by_value and not step.swapped and row.outer.n == 1
-            and row.inner_data == row.item_bytes and job.out_bytes >= PREFETCHED_BYTES
+            and (row.inner_data == row.item_bytes or step.reduction == TAKE) and job.out_bytes >= PREFETCHED_BYTES
             and CACHE_LINE <= row.n_inner * row.item_bytes <= LONGEST_PREFETCHED)
 
 

@@ -6,7 +6,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from common.codes cimport ASSIGN, INTERRUPTED, OK
+from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
 from common.items cimport cloned_void
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
@@ -15,6 +15,7 @@ from common.walk cimport OTHER, Cursor, seek
 from scatter.apply cimport apply_rows
 from scatter.job cimport Job, begin_writing, copy_data, divide_steps, row_items
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
+from scatter.reductions cimport is_move
 
 cdef enum:
     MIN_ITEMS = 3               # of a row: to apply fewer takes no longer than to resolve their tuple
@@ -54,7 +55,7 @@ cdef inline bint describe_ranges(Ranges* ranges, const Job* job, bint forced) no
         return False
     if not forced and (job.n_threads == 1 or job.walk.n < MIN_RANGES_TUPLES
                        or job.out_bytes < 32 * NEIGHBOUR_BYTES
-                       or (row_items(job) < MIN_ITEMS and job.step.reduction != ASSIGN)):
+                       or (row_items(job) < MIN_ITEMS and not is_move(job.step.reduction))):
         return False
     memset(count, 0, sizeof(count))
     for i in range(SAMPLE if job.walk.n > 1 else 0):

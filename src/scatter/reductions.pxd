@@ -9,7 +9,7 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from common.codes cimport ADD, MAX, MIN, MUL, ReductionCode, TypeCode
+from common.codes cimport ADD, ASSIGN, MAX, MIN, MUL, TAKE, ReductionCode, TypeCode
 from common.items cimport inline_void
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
@@ -24,6 +24,12 @@ cdef struct Step:
     int kind        # of reduce_rows.pxd, for contiguous rows of numbers; 0: other loops
     bint is_rare    # of maxima and minima of floats: an update rarely changes its destination, which has many
     Row row         # of the result, and of updates
+
+
+cdef inline bint is_move(ReductionCode code) noexcept nogil:
+    """Whether elements are moved, whatever their dtype."""
+    return code == ASSIGN or code == TAKE
+
 
 ctypedef fused floating:
     float

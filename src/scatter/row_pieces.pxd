@@ -4,7 +4,7 @@
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t
 
-from common.codes cimport ASSIGN, OK
+from common.codes cimport ASSIGN, OK, TAKE
 from common.items cimport CACHE_LINE
 from common.resolve cimport SKIPPED, resolve_block
 from common.rows cimport cut_length, cut_row
@@ -16,10 +16,11 @@ from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, divide_steps, row_items,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
-from scatter.reductions cimport Step
+from scatter.reductions cimport Step, is_move
 
 cdef enum:
     LONG_ROW = 1 << 12          # bytes
+    TAKEN_ROW = 2 * CACHE_LINE  # bytes of a row that is moved to its update, which ROWS cannot do
 
 cdef struct RowPieces:
     const Job* job
@@ -32,11 +33,12 @@ cdef struct RowPieces:
 
 cdef inline bint describe_row_pieces(RowPieces* pieces, const Job* job, bint forced) noexcept nogil:
     """Describe the job for ROW_PIECES. False: it would be slower; with forced: it is impossible."""
+    cdef Py_ssize_t least = TAKEN_ROW if job.step.reduction == TAKE else LONG_ROW
     pieces.job = job
     pieces.row_length = cut_length(&job.step.row)
-    if pieces.row_length == 0 or (row_items(job) == 1 and job.step.reduction != ASSIGN):  # never cut a single number
+    if pieces.row_length == 0 or (row_items(job) == 1 and not is_move(job.step.reduction)):  # never cut a single number
         return False
-    return forced or (job.n_threads > 1 and <double>row_items(job) * job.step.row.item_bytes >= LONG_ROW
+    return forced or (job.n_threads > 1 and <double>row_items(job) * job.step.row.item_bytes >= least
                       and pieces.row_length >= job.n_threads)
 
 

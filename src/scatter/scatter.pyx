@@ -48,7 +48,8 @@ cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, AXIS, BOOL, INCONSISTENT, MUL, NONE, OK, UINT64, UNSUITED, Kind, Mode, ReductionCode, TypeCode,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, INCONSISTENT, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind, Mode, ReductionCode,
+    TypeCode,
 )
 from common.describe cimport describe, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
@@ -76,6 +77,7 @@ from scatter.order cimport Order, find_order, find_translation
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.ranges cimport run_ranges
+from scatter.reductions cimport is_move
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.serial cimport run_serial
@@ -104,6 +106,7 @@ cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
 cdef object orders = _known_orders  # dicts: see order.pxd
 cdef object translations = _translations
+reductions[<int>TAKE].step = TAKE
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
 cdef int last = AUTO
@@ -222,7 +225,7 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
             and cnp.PyArray_ITEMSIZE(updates) == itemsize
             and (data is None or (cnp.PyArray_ITEMSIZE(data) == itemsize
                                   and has_shape(data, cnp.PyArray_NDIM(out), <const Py_ssize_t*>cnp.PyArray_DIMS(out))))
-            and (code == ASSIGN or itemsize == width_of(type_code))
+            and (is_move(code) or itemsize == width_of(type_code))
             and (accumulate == NONE or (reductions[<int>code].step in (ADD, MUL)
                                         and pair_of(type_code, accumulate) != 0)))
 
@@ -283,11 +286,11 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
             copy_data(&job)
         release(&job.tuples)
         return with_interrupts(&interrupts, status)
-    describe_row(&job.step.row, out, row_axis, updates, updates_axis, PY_SSIZE_T_MAX, code != ASSIGN)
+    describe_row(&job.step.row, out, row_axis, updates, updates_axis, PY_SSIZE_T_MAX, not is_move(code))
     # Empty rows: only check the indices.
     job.step.reduction = job.reduction.step if job.step.row.item_bytes else ASSIGN
     job.step.type_code = type_code
-    job.step.swapped = number_bytes(out) if code != ASSIGN and cnp.PyArray_ISBYTESWAPPED(out) else 0
+    job.step.swapped = number_bytes(out) if not is_move(code) and cnp.PyArray_ISBYTESWAPPED(out) else 0
     finish_step(&job.step)
     job.step.is_rare = job.walk.n >= RARE * (job.out_bytes // max(cnp.PyArray_ITEMSIZE(out), <Py_ssize_t>1))
     job.row_bytes = cnp.PyArray_ITEMSIZE(out)
@@ -379,6 +382,23 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
     status = scatter_into(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
                           <ReductionCode>reduction, <TypeCode>type_code, <TypeCode>accumulate, include_self,
                           checks_first, n_threads, source, update_rows)
+    raise_if_interrupted(status)
+    return status
+
+
+def take(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray updates not None,
+         cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int n_threads):
+    """The derivatives of an assignment: copy data to out, and move the rows of out to the updates.
+
+    Each update, in order, becomes the row at its destination, which becomes 0; one that is dropped stays as it is. All
+    arrays but indices are C-contiguous, except for the leading axes of updates. Returns a status.
+    """
+    cdef Py_ssize_t status
+    if not cnp.PyArray_ISWRITEABLE(updates) or not is_consistent(<Kind>kind, data, indices, None, updates, out, axis,
+                                                                 batch_dims, TAKE, NONE, NONE):
+        return <Py_ssize_t>INCONSISTENT
+    status = scatter_into(<Kind>kind, data, indices, None, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
+                          TAKE, NONE, NONE, True, False, n_threads, None, None)
     raise_if_interrupted(status)
     return status
 

@@ -2,6 +2,7 @@
 from libc.stdint cimport int64_t, uint16_t, uint32_t
 from libc.string cimport memset
 
+from common.codes cimport TAKE
 from common.items cimport CACHE_LINE
 from common.resolve cimport SKIPPED, resolve_block
 from common.walk cimport DATA, Cursor, seek
@@ -101,7 +102,7 @@ cdef inline void describe_partition(Partition* partition, const Job* job) noexce
 
 
 cdef inline bint can_partition(const Partition* partition) noexcept nogil:
-    return partition.shift < 32 and row_items(partition.job) > 0
+    return partition.shift < 32 and row_items(partition.job) > 0 and partition.job.step.reduction != TAKE
 
 
 cdef inline bint can_partition_wide(Partition* partition) noexcept nogil:

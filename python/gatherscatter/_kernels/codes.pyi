@@ -28,6 +28,7 @@ class ReductionCode(IntEnum):
     MAX = 3
     MIN = 4
     MEAN = 5
+    TAKE = 6
 
 class TypeCode(IntEnum):
     NONE = 0

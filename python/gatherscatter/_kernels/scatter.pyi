@@ -32,6 +32,18 @@ def scatter(
     source: NDArray[Any] | None = None,
     update_rows: NDArray[np.int32] | None = None,
 ) -> int: ...
+def take(
+    kind: int,
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    updates: NDArray[Any],
+    out: NDArray[Any],
+    axis: int,
+    batch_dims: int,
+    mode: int,
+    wrap_negative: bool,
+    n_threads: int,
+) -> int: ...
 def try_scatter(
     kind: int,
     wrap_negative: object,

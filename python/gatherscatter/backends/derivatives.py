@@ -40,6 +40,17 @@ class Indexing:
         """The scatter of updates into data."""
         raise NotImplementedError
 
+    def assigned(self, grad: Any, wants: Any) -> tuple[Any, Any]:
+        """The gradients of data and updates of an assignment, as `scatter_vjp`: a row's goes to its last writer."""
+        xp, row = self.xp, grad.ndim - len(self.leading)
+        order = self.numbers(self.tuples)
+        last = self.of_rows().scatter(self.integers(self.leading, 0), order, "none")
+        won = self.of_rows().gather(last) == order
+        return (
+            xp.where(_column(xp, last > 0, row), 0, grad) if wants[0] else None,
+            xp.where(_column(xp, won, row), self.gather(grad), 0) if wants[1] else None,
+        )
+
     def of_rows(self) -> Indexing:
         """The same indices, into data whose rows are single elements."""
         raise NotImplementedError
@@ -72,13 +83,7 @@ def scatter_vjp(
     to_data, to_updates = wants
     row = grad.ndim - len(at.leading)
     if reduction == "none":
-        order = at.numbers(at.tuples)
-        last = at.of_rows().scatter(at.integers(at.leading, 0), order, "none")
-        won = at.of_rows().gather(last) == order
-        return (
-            xp.where(_column(xp, last > 0, row), 0, grad) if to_data else None,
-            xp.where(_column(xp, won, row), at.gather(grad), 0) if to_updates else None,
-        )
+        return at.assigned(grad, wants)
     if reduction in ("add", "mean"):
         if reduction == "mean" or (to_data and not include_self):
             counts = _counts(at)

@@ -101,6 +101,32 @@ def gather_scatter(
     )  # fmt: skip
 
 
+def take(plan: Plan, grad: Array, indices: Array) -> tuple[Array, Array]:
+    """The gradients of an assignment, of data and of updates, in one pass. plan: of the assignment; not for ARRAYS.
+
+    From the last update to the first, each takes the gradient of its destination and leaves 0 there: the last writer
+    gets it, the others get 0, and what remains is the gradient of data.
+    """
+    to_data = memory.empty(grad.shape, grad.dtype)
+    to_updates = (np.zeros if MODES[plan.mode] == SKIP else memory.empty)(plan.shape, grad.dtype)
+    # Only along these axes can updates have the same destination.
+    first = plan.batch_dims if plan.kind != ELEMENTS else plan.axis
+    last = plan.axis + 1 if plan.kind == ELEMENTS else indices.ndim - (plan.kind == ND)
+    shift = plan.axis - plan.batch_dims if plan.kind == AXIS else 0
+    status = _scatter.take(
+        plan.kind, np.asarray(grad, order="C"), _reversed(indices, first, last),
+        _reversed(to_updates, first + shift, last + shift), to_data, plan.axis, plan.batch_dims, MODES[plan.mode],
+        plan.wrap_negative_indices, threads.limit,
+    )  # fmt: skip
+    check(status, indices, plan)
+    return to_data, to_updates
+
+
+def _reversed(array: Array, first: int, last: int) -> Array:
+    """A view in which the axes first to last - 1 run backwards."""
+    return array[(slice(None),) * first + (slice(None, None, -1),) * (last - first) + (...,)]
+
+
 def row_ids(shape: Shape) -> Array:
     """An array in which the byte offset of each element is the row-major number of its position.
 

@@ -126,6 +126,11 @@ class _Indexing(IndexingByOptions):
     def scatter(self, data: Any, updates: Any, reduction: str, include_self: bool = True) -> Tensor:
         return scatter(data, self.indices, updates, reduction, include_self, self.options)
 
+    def assigned(self, grad: Any, wants: Any) -> tuple[Any, Any]:
+        if memory.needs_gradient(grad) or memory.is_watched() or not memory.is_plain(grad, self.indices):
+            return super().assigned(grad, wants)
+        return operators.assigned(grad, self.indices, self.options) or super().assigned(grad, wants)
+
     def integers(self, shape: Any, value: int) -> Tensor:
         return torch.full((), value, dtype=torch.int64, device=self.indices.device).expand(shape)
 

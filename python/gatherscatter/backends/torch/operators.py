@@ -15,6 +15,7 @@ from torch import Tensor
 
 from gatherscatter import errors
 from gatherscatter import plan as plans
+from gatherscatter.backends import kernels
 from gatherscatter.backends.derivatives import Indexing
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import memory
@@ -112,6 +113,16 @@ def passed(data: Tensor, indices: Tensor, source: Tensor, source_indices: Tensor
     arrays = memory.as_numpy(data, indices, source, source_indices)
     result = None if arrays is None else NUMPY.gather_scatter(*arrays, to, of, None)
     return None if result is None else memory.from_numpy(result, data.dtype)
+
+
+def assigned(grad: Tensor, indices: Tensor, options: Options) -> tuple[Tensor, Tensor] | None:
+    """The gradients of an assignment in one pass; None if that is not possible."""
+    arrays = memory.as_numpy(grad, indices)
+    if arrays is None:
+        return None
+    found = kernels.take(options.plan(True, grad.shape, indices.shape, "none", True), *arrays)
+    to_data, to_updates = (memory.from_numpy(array, grad.dtype) for array in found)
+    return to_data, to_updates
 
 
 def _by_primitives(call: Any, data: Tensor, first: Any, second: Any, plan: Plan) -> Tensor:

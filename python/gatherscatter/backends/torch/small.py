@@ -16,7 +16,7 @@ from torch import Tensor
 from gatherscatter import threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
-from gatherscatter.backends import derivatives
+from gatherscatter.backends import derivatives, kernels
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import exchange, memory
 from gatherscatter.backends.torch.operators import IndexingByOptions, Options
@@ -91,6 +91,10 @@ class _Indexing(IndexingByOptions):
             plan = self.options.plan(True, data.shape, self.indices.shape, reduction, include_self)
             result = NUMPY.scatter(data, self.indices, updates, plan, None)
         return result
+
+    def assigned(self, grad: Any, wants: Any) -> tuple[Any, Any]:
+        plan = self.options.plan(True, grad.shape, self.indices.shape, "none", True)
+        return kernels.take(plan, grad, self.indices)
 
     def integers(self, shape: Any, value: int) -> Any:
         return np.full(shape, value)

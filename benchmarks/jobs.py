@@ -3,11 +3,11 @@
     pip install '.[bench,peers,dask]'
     python benchmarks/jobs.py [--rounds N] [--threads N] [--quick] [--write FOLDER] [JOB ...]
 
-The tasks ("jobs") are in jobs_numpy.py and jobs_others.py. Each has calls of gatherscatter and of NumPy, SciPy, pandas,
-numpy_groupies, PyTorch, JAX, Dask and onnxruntime, where they are installed and have an idiom for it. Results are
-compared with ours first; an alternative with a different result is named and does not count. Within each round every
-call runs once (short ones repeatedly), and the fastest alternative counts. With --write the folder gets jobs.json,
-jobs.md and jobs.png.
+The tasks ("jobs") are in jobs_images.py, jobs_numpy.py and jobs_others.py. Each has calls of gatherscatter and of
+NumPy, SciPy, pandas, numpy_groupies, PyTorch, JAX, Dask and onnxruntime, where they are installed and have an idiom for
+it. Results are compared with ours first; an alternative with a different result is named and does not count. Within
+each round every call runs once (short ones repeatedly), and the fastest alternative counts. With --write the folder
+gets jobs.json, jobs.md and jobs.png.
 """
 
 import argparse
@@ -22,7 +22,8 @@ import warnings
 from pathlib import Path
 
 import gatherscatter as gs
-import jobs_numpy  # noqa: F401  (they fill JOBS)
+import jobs_images  # noqa: F401  (they fill JOBS)
+import jobs_numpy  # noqa: F401
 import jobs_others  # noqa: F401
 import numpy as np
 from jobs_common import ABSENT, JOBS, OURS

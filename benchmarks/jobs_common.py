@@ -101,3 +101,16 @@ def numbers(rng, shape, dtype=np.float32):
 def columns(pairs):
     """The two columns of (…, 2), each in memory of its own, as NumPy, PyTorch and JAX want them."""
     return [np.ascontiguousarray(pairs[..., 0]), np.ascontiguousarray(pairs[..., 1])]
+
+
+def sums(sparse, labels, rows, groups):
+    """Sums of the rows of each label, as a product with a matrix of one 1 in each column, which is quick to make."""
+    ones, starts = np.ones(len(rows), rows.dtype), np.arange(len(rows) + 1)
+    return sparse.csc_array((ones, labels, starts), shape=(groups, len(rows))) @ rows
+
+
+def grouped(pandas, labels, rows, groups, reduction):
+    """A reduction of the rows of each label, by categories, which pandas need not find out first."""
+    frame = pandas.Series(rows) if rows.ndim == 1 else pandas.DataFrame(rows)
+    categories = pandas.Categorical.from_codes(labels, categories=np.arange(groups))
+    return lambda: getattr(frame.groupby(categories, observed=False), reduction)()

@@ -1,102 +1,8 @@
-"""The jobs of jobs.py on NumPy arrays: images, statistics, models, small calls."""
+"""The jobs of jobs.py on NumPy arrays: statistics, models, small calls."""
 
 import gatherscatter as gs
 import numpy as np
-from jobs_common import OURS, Needs, columns, job, numbers, on
-
-# Images
-
-
-def near(height, width):
-    """For each pixel a place (y, x) near its own."""
-    y, x = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
-    where = np.stack([y + 20 * np.sin(x / 50), x + 20 * np.cos(y / 50)], axis=-1).astype(np.int64)
-    return np.clip(where, 0, [height - 1, width - 1])
-
-
-@job("warp", "Image warp", "nearest neighbour, uint8 (2160, 3840, 3)")
-def warp(rng, less):
-    height, width = 2160 // less, 3840 // less
-    image, where = rng.integers(0, 256, (height, width, 3), np.uint8), near(height, width)
-    y, x = columns(where)
-    pixels, flat = image.reshape(-1, 3), y * width + x  # ready: a map serves for many images
-    return {
-        OURS: lambda: gs.gather_nd(image, where),
-        "NumPy, [y, x]": lambda: image[y, x],
-        "NumPy, take": lambda: pixels.take(flat, axis=0),
-        "PyTorch, [y, x]": on("torch", lambda torch, image, y, x: image[y, x], image, y, x),
-        "PyTorch, embedding": on("torch", lambda torch, p, i: torch.nn.functional.embedding(i, p), pixels, flat),
-        "JAX, [y, x]": on("jax", lambda jax, image, y, x: image[y, x], image, y, x),
-        "JAX, [flat]": on("jax", lambda jax, pixels, flat: pixels[flat], pixels, flat),
-    }
-
-
-@job("splat", "Splat", "forward warp: pixels added to an image, float32 (1080, 1920, 3)")
-def splat(rng, less):
-    height, width = 1080 // less, 1920 // less
-    image, where = numbers(rng, (height, width, 3)), near(height, width)
-    y, x = columns(where)
-    n = height * width
-    pixels, flat = image.reshape(-1, 3), (y * width + x).ravel()
-
-    def each_channel():
-        result = np.zeros((n, 3), np.float32)
-        for c in range(3):
-            np.add.at(result[:, c], flat, pixels[:, c])
-        return result.reshape(image.shape)
-
-    return {
-        OURS: lambda: gs.scatter_nd(np.zeros_like(image), where, image, reduction="add"),
-        "NumPy, add.at of each channel": each_channel,
-        "SciPy, sparse product": on("scipy.sparse", lambda s: sums(s, flat, pixels, n).reshape(image.shape)),
-        "PyTorch, index_add_": on(
-            "torch", lambda torch, p, i: torch.zeros_like(p).index_add_(0, i, p).view(image.shape), pixels, flat
-        ),
-        "PyTorch, scatter_add_": on(
-            "torch",
-            lambda torch, p, i: torch.zeros_like(p).scatter_add_(0, i[:, None].expand(-1, 3), p).view(image.shape),
-            *(pixels, flat),
-        ),
-        "JAX, .at[].add": on("jax", lambda jax, im, y, x: jax.numpy.zeros_like(im).at[y, x].add(im), image, y, x),
-    }
-
-
-@job("pool", "Segmentation pool", "maximum over 500 k pixels × 8 channels by 3 k labels")
-def pool(rng, less):
-    height, width, labels = 500 // less, 1000 // less, 3000
-    y, x = np.ogrid[:height, :width]
-    label = np.ascontiguousarray(y * 50 // height * 60 + x * 60 // width)  # superpixels: 50 × 60 of them
-    features = rng.random((height, width, 8), np.float32)
-    flat, rows = label.ravel(), features.reshape(-1, 8)
-
-    def each_channel():
-        result = np.full((8, labels), -np.inf, np.float32)
-        for c in range(8):
-            np.maximum.at(result[c], flat, rows[:, c])
-        return result.T
-
-    def sorted_first():
-        order = np.argsort(flat, kind="stable")
-        return np.maximum.reduceat(rows[order], np.searchsorted(flat[order], np.arange(labels)), axis=0)
-
-    def of_each_channel(ndimage):
-        return np.stack([ndimage.maximum(features[..., c], label, np.arange(labels)) for c in range(8)], axis=-1)
-
-    def scatter_reduce(torch, label, rows):
-        result = torch.full((labels, 8), -torch.inf)
-        return result.scatter_reduce_(0, label[:, None].expand(-1, 8), rows, "amax")
-
-    return {
-        OURS: lambda: gs.scatter(np.full((labels, 8), -np.inf, np.float32), label, features, reduction="max"),
-        "NumPy, maximum.at of each channel": each_channel,
-        "NumPy, maximum.reduceat": sorted_first,
-        "SciPy, ndimage.maximum of each channel": on("scipy.ndimage", of_each_channel),
-        "pandas": Needs("pandas", lambda pandas: grouped(pandas, flat, rows, labels, "max")),
-        "numpy_groupies": on("numpy_groupies", lambda npg: npg.aggregate(flat, rows, "max", labels, axis=0)),
-        "PyTorch, scatter_reduce_": on("torch", scatter_reduce, flat, rows),
-        "JAX, segment_max": on("jax", lambda jax, r, i: jax.ops.segment_max(r, i, labels), rows, flat),
-    }
-
+from jobs_common import OURS, Needs, columns, grouped, job, numbers, on, sums
 
 # Statistics
 
@@ -160,19 +66,6 @@ def added(labels, rows, groups):
     result = np.zeros(groups * width, rows.dtype)
     np.add.at(result, (labels[:, None] * width + np.arange(width)).ravel(), rows.ravel())
     return result.reshape(groups, width)
-
-
-def sums(sparse, labels, rows, groups):
-    """The same as a product with a matrix of one 1 in each column, which is quick to make."""
-    ones, starts = np.ones(len(rows), rows.dtype), np.arange(len(rows) + 1)
-    return sparse.csc_array((ones, labels, starts), shape=(groups, len(rows))) @ rows
-
-
-def grouped(pandas, labels, rows, groups, reduction):
-    """By categories, which pandas need not find out first."""
-    frame = pandas.Series(rows) if rows.ndim == 1 else pandas.DataFrame(rows)
-    categories = pandas.Categorical.from_codes(labels, categories=np.arange(groups))
-    return lambda: getattr(frame.groupby(categories, observed=False), reduction)()
 
 
 def bag(torch, labels, rows, groups, mode):

@@ -11,7 +11,8 @@ from .common import timed
 # asv imports this folder alone; the jobs lie beside it, for benchmarks/jobs.py.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import jobs_numpy  # noqa: F401  (they fill JOBS)
+import jobs_images  # noqa: F401  (they fill JOBS)
+import jobs_numpy  # noqa: F401
 import jobs_others  # noqa: F401
 from jobs_common import JOBS
 

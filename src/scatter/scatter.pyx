@@ -82,6 +82,7 @@ from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.serial cimport run_serial
 from scatter.source cimport are_rows, is_source, repeats_row
+from scatter.spread cimport spread
 from scatter.strategy cimport (
     MIN_PARTITION, Descriptions, can_mark_rows, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
 )
@@ -258,6 +259,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef Py_ssize_t status
     cdef double work_ns
 
+    if code != TAKE:
+        updates = spread(updates, n_threads, forced_threads)
     status = describe(kind, out, indices, arrays, updates, axis, batch_dims, mode, wrap_negative, &job.tuples,
                       &job.walk, &row_axis, &updates_axis)
     if status != OK:

@@ -1,0 +1,71 @@
+"""Updates in short runs, which are copied first (src/scatter/spread.pxd): the same results as of contiguous ones."""
+
+import gatherscatter as gs
+import ml_dtypes
+import numpy as np
+import pytest
+from assertions import assert_same_bits
+
+DTYPES = ["u1", "f2", ml_dtypes.bfloat16, "f4", ">f4", "f8", "c16"]
+N = 700  # with the axes below, more positions than are copied at least
+
+
+def layouts(rng, dtype):
+    """Pairs of updates and of the shape of the indices; the rows are the axes after it."""
+
+    def numbers(*shape):
+        return rng.integers(0, 100, shape).astype(dtype)
+
+    yield np.broadcast_to(numbers(N, 1, 3), (N, 3, 3)), (N, 3)  # a normal for each corner
+    yield np.broadcast_to(numbers(N, 1), (N, 3)), (N, 3)
+    yield np.broadcast_to(numbers(1, 2, 1, 5), (N, 2, 3, 5)), (N, 2, 3)
+    yield np.broadcast_to(numbers(20, 1, 7, 17), (20, 9, 7, 17)), (20, 9, 7)
+    yield numbers(3, N).T, (N,)  # channels first
+    yield numbers(3, 2, N).transpose(2, 1, 0), (N, 2)
+    yield numbers(N, 3, 4)[:, ::-1], (N, 3)
+    yield numbers(N, 6, 4)[:, ::2, 1:], (N, 3)
+    yield numbers(2 * N, 3)[::2, :2], (N, 2)
+
+
+@pytest.mark.parametrize("n_rows", [5, 4000])
+@pytest.mark.parametrize(
+    ("dtype", "reduction"),
+    [(d, r) for d in DTYPES for r in ("none", "add", "max", "mean") if (d, r) != ("c16", "max")],
+    ids=str,
+)
+def test_layouts(dtype, reduction, n_rows, forced_threads):
+    rng = np.random.default_rng(0)
+    for updates, shape in layouts(rng, dtype):
+        assert not updates.flags.c_contiguous
+        indices = rng.integers(0, n_rows, shape)
+        data = rng.integers(0, 100, (n_rows, *updates.shape[len(shape) :])).astype(dtype)
+        expected = gs.scatter(data, indices, np.ascontiguousarray(updates), reduction=reduction)
+        assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction), expected)
+        assert_same_bits(gs.scatter_nd(data, indices[..., None], updates, reduction=reduction), expected)
+        in_place = data.copy()
+        assert gs.scatter(in_place, indices, updates, reduction=reduction, out=in_place) is in_place
+        assert_same_bits(in_place, expected)
+
+
+def test_elements_along_each_axis():
+    rng = np.random.default_rng(0)
+    data, updates = rng.random((60, 50)), np.broadcast_to(rng.random((60, 1)), (60, 50))
+    for axis in (0, 1):
+        indices = rng.integers(0, 50, (60, 50))
+        expected = gs.scatter_elements(data, indices, updates.copy(), axis=axis, reduction="add")
+        assert_same_bits(gs.scatter_elements(data, indices, updates, axis=axis, reduction="add"), expected)
+        wide = gs.scatter_elements(
+            data.astype("f4"), indices, updates.astype("f4"), axis=axis, reduction="add", accumulate_dtype="float64"
+        )
+        same = gs.scatter_elements(
+            data.astype("f4"), indices, updates.copy().astype("f4"), axis=axis, reduction="add",
+            accumulate_dtype="float64",
+        )  # fmt: skip
+        assert_same_bits(wide, same)
+
+
+def test_updates_that_are_objects_are_not_copied_without_references():
+    data = np.array([None] * 5, object)
+    updates = np.broadcast_to(np.array([[object()] for _ in range(N)], object), (N, 3))
+    result = gs.scatter(data, np.arange(3 * N).reshape(N, 3) % 5, updates)
+    assert result[4] is updates[-1, 0]

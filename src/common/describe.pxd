@@ -29,6 +29,29 @@ cdef inline Py_ssize_t describe_arrays(tuple arrays, Tuples* tuples) noexcept:
     return OK if tuples.arrays != NULL else NO_MEMORY
 
 
+cdef inline cnp.ndarray index_of_rows(cnp.ndarray data, cnp.ndarray indices, int axis, Py_ssize_t* repeats):
+    """For ELEMENTS: the indices without the axes after `axis`, if they repeat along these, and cover data's; else None.
+
+    Such as expanded ones: `torch.Tensor.expand`, `np.broadcast_to`. They select rows as those of kind AXIS do, with all
+    axes before `axis` as batch axes. OUT  repeats: how many elements of indices each stands for
+    """
+    cdef int d, q = cnp.PyArray_NDIM(indices)
+    repeats[0] = 1
+    for d in range(q):
+        if d != axis and cnp.PyArray_DIM(indices, d) != cnp.PyArray_DIM(data, d):
+            return None
+        if d > axis:
+            if cnp.PyArray_STRIDE(indices, d) != 0 and cnp.PyArray_DIM(indices, d) > 1:
+                return None
+            repeats[0] *= cnp.PyArray_DIM(indices, d)
+    if repeats[0] <= 1:
+        return None
+    try:
+        return indices[(slice(None),) * (axis + 1) + (0,) * (q - axis - 1)]
+    except MemoryError:
+        return None
+
+
 cdef inline Py_ssize_t describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray other,
                                 int axis, int batch_dims, Mode mode, bint wrap_negative, Tuples* tuples, Walk* walk,
                                 int* row_axis, int* other_axis) noexcept:

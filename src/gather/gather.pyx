@@ -20,8 +20,8 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
-from common.codes cimport ARRAYS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, Kind, Mode
-from common.describe cimport describe, release
+from common.codes cimport ARRAYS, AXIS, ELEMENTS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, Kind, Mode
+from common.describe cimport describe, index_of_rows, release
 from common.interrupts cimport (
     Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
 )
@@ -79,8 +79,12 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     cdef Columns columns
     cdef Interrupts interrupts
     cdef int d, row_axis, out_axis
-    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0, status
+    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0, status, repeats = 1
+    cdef cnp.ndarray of_rows = index_of_rows(data, indices, axis, &repeats) if kind == ELEMENTS else None
 
+    if of_rows is not None:
+        status = gather_into(AXIS, data, of_rows, None, out, axis, axis, mode, wrap_negative, fill, can_stop, n_threads)
+        return status * repeats if status > 0 else status
     status = describe(kind, data, indices, arrays, out, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk,
                       &row_axis, &out_axis)
     if status != OK:

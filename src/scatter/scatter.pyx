@@ -48,10 +48,10 @@ cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, AXIS, BOOL, INCONSISTENT, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind, Mode, ReductionCode,
-    TypeCode,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind, Mode,
+    ReductionCode, TypeCode,
 )
-from common.describe cimport describe, release
+from common.describe cimport describe, index_of_rows, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
@@ -82,7 +82,7 @@ from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.serial cimport run_serial
 from scatter.source cimport are_rows, is_source, repeats_row
-from scatter.spread cimport spread
+from scatter.spread cimport row_of_scalar, spread
 from scatter.strategy cimport (
     MIN_PARTITION, Descriptions, can_mark_rows, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
 )
@@ -257,14 +257,21 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef cnp.ndarray memory = None, translation = None  # of the order
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status
+    cdef Py_ssize_t repeats = 1
     cdef double work_ns
+    cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
 
+    if of_rows is not None:
+        status = scatter_into(AXIS, data, of_rows, None, updates, out, axis, axis, mode, wrap_negative, code, type_code,
+                              accumulate, include_self, checks_first, n_threads, source, update_rows)
+        return status * repeats if status > 0 else status
     if code != TAKE:
         updates = spread(updates, n_threads, forced_threads)
     status = describe(kind, out, indices, arrays, updates, axis, batch_dims, mode, wrap_negative, &job.tuples,
                       &job.walk, &row_axis, &updates_axis)
     if status != OK:
         return status
+    updates = row_of_scalar(updates, updates_axis)
     job.reduction = &reductions[<int>code]
     job.out = cnp.PyArray_BYTES(out)
     job.out_bytes = cnp.PyArray_NBYTES(out)

@@ -1,4 +1,4 @@
-# Updates in short runs, such as broadcast ones, are copied to contiguous memory before a scatter.
+# Updates that are spread out are copied to contiguous memory before a scatter: those in short runs, and scalars.
 #
 # Strategies step through updates by one stride, as far as the innermost axis goes. If the normal of a triangle is added
 # to three corners, this axis has three positions, and a scatter took 20 times as long as with the copy.
@@ -13,6 +13,7 @@ from common.threads cimport chunk_start, team_size
 from common.walk cimport OTHER, Cursor, Walk, add_axis, advance, finish_walk, is_linear, seek, start_walk
 
 cdef enum:
+    MIN_SCALARS = 1 << 12       # elements that are one scalar
     SHORT_RUN = 64              # positions
     MIN_SPREAD = 1 << 10        # positions
     MAX_SPREAD_BYTES = 1 << 26  # of the copy
@@ -114,3 +115,20 @@ cdef inline cnp.ndarray spread(cnp.ndarray updates, int max_threads, int forced_
             copy_chunk(&walk, to, source, step, n, piece, chunk_start(n_runs, n_threads, chunk),
                        chunk_start(n_runs, n_threads, chunk + 1))
     return result
+
+
+cdef inline cnp.ndarray row_of_scalar(cnp.ndarray updates, int row_axis):
+    """The updates; if they are one scalar, as a contiguous row, which repeats along the axes before row_axis."""
+    cdef int d
+    if cnp.PyArray_SIZE(updates) < MIN_SCALARS or PyDataType_REFCHK(updates.descr):
+        return updates
+    for d in range(cnp.PyArray_NDIM(updates)):
+        if cnp.PyArray_STRIDE(updates, d) != 0 and cnp.PyArray_DIM(updates, d) > 1:
+            return updates
+    try:
+        from numpy import broadcast_to, empty
+        row = empty((<object>updates).shape[row_axis:], (<object>updates).dtype)
+        row[...] = updates[(0,) * updates.ndim]
+        return broadcast_to(row, (<object>updates).shape)
+    except (MemoryError, RuntimeError):  # as above
+        return updates

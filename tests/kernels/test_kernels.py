@@ -81,7 +81,7 @@ class TestStrategies:
         force(strategy, n_threads)
         kind = Kind.AXIS
         if strategy is ScatterStrategy.COLUMN_TILES:  # the same, element by element
-            kind, indices = Kind.ELEMENTS, np.broadcast_to(indices[:, None], updates.shape)
+            kind, indices = Kind.ELEMENTS, np.tile(indices[:, None], updates.shape[1:])
         status, out = run_scatter(kind, data, indices, updates, code=code)
         assert (status, scatter.last_strategy()) == (OK, strategy)
         assert_same_bits(out, expected)

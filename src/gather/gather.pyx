@@ -83,8 +83,7 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     cdef cnp.ndarray of_rows = index_of_rows(data, indices, axis, &repeats) if kind == ELEMENTS else None
 
     if of_rows is not None:
-        status = gather_into(AXIS, data, of_rows, None, out, axis, axis, mode, wrap_negative, fill, can_stop, n_threads)
-        return status * repeats if status > 0 else status
+        kind, indices, batch_dims = AXIS, of_rows, axis
     status = describe(kind, data, indices, arrays, out, axis, batch_dims, mode, wrap_negative, &job.tuples, &job.walk,
                       &row_axis, &out_axis)
     if status != OK:
@@ -117,7 +116,7 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
         disarm(&interrupts)
     status = run(&job, &columns, choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns))
     release(&job.tuples)
-    return with_interrupts(&interrupts, status)
+    return with_interrupts(&interrupts, status * repeats if status > 0 else status)
 
 
 cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray out, int axis,

@@ -262,9 +262,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
 
     if of_rows is not None:
-        status = scatter_into(AXIS, data, of_rows, None, updates, out, axis, axis, mode, wrap_negative, code, type_code,
-                              accumulate, include_self, checks_first, n_threads, source, update_rows)
-        return status * repeats if status > 0 else status
+        kind, indices, batch_dims = AXIS, of_rows, axis
     if code != TAKE:
         updates = spread(updates, n_threads, forced_threads)
     status = describe(kind, out, indices, arrays, updates, axis, batch_dims, mode, wrap_negative, &job.tuples,
@@ -295,7 +293,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         if status == OK:
             copy_data(&job)
         release(&job.tuples)
-        return with_interrupts(&interrupts, status)
+        return with_interrupts(&interrupts, status * repeats if status > 0 else status)
     describe_row(&job.step.row, out, row_axis, updates, updates_axis, PY_SSIZE_T_MAX, not is_move(code))
     # Empty rows: only check the indices.
     job.step.reduction = job.reduction.step if job.step.row.item_bytes else ASSIGN
@@ -339,7 +337,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     if update_rows is not None:
         status = run_passed(&job, &descriptions.rows, cnp.PyArray_DIM(source, 0))
         release(&job.tuples)
-        return with_interrupts(&interrupts, status)
+        return with_interrupts(&interrupts, status * repeats if status > 0 else status)
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
     if accumulate != NONE and job.step.row.item_bytes:
         describe_accumulators(&job, accumulate, width_of(accumulate))
@@ -349,14 +347,14 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
             status = run_wide(&wide, &job, &descriptions)
             release(&wide.tuples)
         release(&job.tuples)
-        return with_interrupts(&interrupts, status)
+        return with_interrupts(&interrupts, status * repeats if status > 0 else status)
     descriptions.by_columns = describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, False)
     descriptions.has_columns = descriptions.by_columns or (
         forced_strategy == COLUMN_TILES
         and describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, True))
     status = run(&job, &descriptions, choose_strategy(&job, forced_strategy, &descriptions))
     release(&job.tuples)
-    return with_interrupts(&interrupts, status)
+    return with_interrupts(&interrupts, status * repeats if status > 0 else status)
 
 
 cdef inline int number_bytes(cnp.ndarray array) noexcept:

@@ -125,7 +125,7 @@ cdef extern from *:
 cdef inline int kind_of(ReductionCode reduction, TypeCode type_code) noexcept nogil:
     """The kind of a reduction on this CPU; 0: there is none."""
     cdef bint is_order = reduction == MAX or reduction == MIN
-    cdef int number = type_code
+    cdef int number = type_code  # of the part, for complex numbers
     if not has_vectors or not (is_order or reduction == ADD or reduction == MUL):
         return 0
     if type_code == BOOL and is_order:
@@ -136,6 +136,8 @@ cdef inline int kind_of(ReductionCode reduction, TypeCode type_code) noexcept no
         number = FLOAT32 if type_code == COMPLEX64 else FLOAT64
     elif INT8 <= type_code <= INT64 and not is_order:
         number = type_code + (UINT8 - INT8)
+    if number > FLOAT64:
+        return 0
     if has_avx2():
         return AVX2_KIND(reduction, number)
     return 0 if type_code == FLOAT16 and not is_order else KIND(reduction, number)

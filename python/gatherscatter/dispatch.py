@@ -65,7 +65,8 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
             _check_index_list(op, value, array, arguments.get("data"))
     # The keys of `known` do not name the arguments: a list as updates must not be taken for known indices.
     is_call = "indices" in arguments or not isinstance(arguments.get("updates"), values.TYPES)
-    if is_call and all(array is value for array, value in zip(arrays, arguments.values(), strict=True)):
+    is_plain = all(array is value for array, value in zip(arrays, arguments.values(), strict=True))
+    if is_call and is_plain and not backend.is_traced():
         _remember(tuple(map(type, arrays)), backend)
     return backend, arrays
 

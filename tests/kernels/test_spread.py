@@ -69,3 +69,25 @@ def test_updates_that_are_objects_are_not_copied_without_references():
     updates = np.broadcast_to(np.array([[object()] for _ in range(N)], object), (N, 3))
     result = gs.scatter(data, np.arange(3 * N).reshape(N, 3) % 5, updates)
     assert result[4] is updates[-1, 0]
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min", "mean"])
+@pytest.mark.parametrize("dtype", [">f2", ">f4", ">f8", ">i2", ">u8", ">c8"])
+def test_large_scatters_in_another_byte_order(dtype, reduction):
+    """They are reduced in native order; signalling NaNs and their payloads stay as they are."""
+    if dtype == ">c8" and reduction in ("max", "min"):
+        return
+    rng = np.random.default_rng(0)
+    data, updates = (rng.integers(0, 9, (n, 3)).astype(dtype) for n in (50, N))
+    if np.dtype(dtype).kind == "f":
+        bits = data.view(f">u{np.dtype(dtype).itemsize}")
+        bits[49] = np.array(np.inf, dtype).view(bits.dtype) | 5  # of a row without updates
+    indices = rng.integers(0, 49, N)
+    native = np.dtype(dtype).newbyteorder("=")
+    expected = gs.scatter(data.astype(native), indices, updates.astype(native), reduction=reduction)
+    result = gs.scatter(data, indices, updates, reduction=reduction)
+    assert result.dtype == data.dtype
+    assert result.tobytes() == expected.byteswap().tobytes()
+    in_place = data.copy()
+    gs.scatter(in_place, indices, updates, reduction=reduction, out=in_place)
+    assert in_place.tobytes() == result.tobytes()

@@ -208,6 +208,10 @@ class Backend:
         except (KeyError, TypeError, ValueError, RuntimeError):  # not a number; traced
             return None
 
+    def is_traced(self) -> bool:
+        """Whether the call is traced by a compiler, which must not see a global variable change."""
+        return False
+
     def uses_orders(self, data: Any, scatters: bool) -> bool:
         """Whether a scatter into data is run by the compiled kernels, which use the order of prepared indices.
 

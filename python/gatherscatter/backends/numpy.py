@@ -92,6 +92,10 @@ class NumPyBackend(Backend):
         else:
             updates = self.as_updates(plan, updates, data)
         _check_unused(indices, plan)
+        if out is None and _is_sooner_native(plan, data, updates):
+            native = data.dtype.newbyteorder("=")
+            result = self.scatter(data.astype(native), indices, updates.astype(native), plan, None)
+            return result.astype(data.dtype)
         if out is None:
             result = memory.empty(data.shape, data.dtype)
             _scatter(result, data, indices, updates, plan)
@@ -237,6 +241,12 @@ def _gather(data: Array, indices: Indices, plan: Plan, fill: Array | None) -> Ar
     else:
         kernels.check(status, indices, plan)
     return result
+
+
+def _is_sooner_native(plan: Plan, data: Array, updates: Array) -> bool:
+    """Whether to reduce copies in native byte order: the kernels reverse the bytes of one element at a time."""
+    swapped = plan.reduction != "none" and not data.dtype.isnative and data.dtype.kind in "iufc"
+    return swapped and data.size <= 4 * updates.size and 0 not in updates.strides
 
 
 def _scatter(

@@ -188,6 +188,9 @@ class TorchBackend(Backend):
         result = NUMPY.scatter(source, tuple(arrays), update, plan, target)
         return memory.from_numpy(result, data.dtype) if out is None else _delivered(out)
 
+    def is_traced(self) -> bool:
+        return torch.compiler.is_compiling()
+
     def uses_orders(self, data: Any, scatters: bool) -> bool:
         return not memory.is_watched() and bool(data.is_cpu) and (scatters or memory.needs_gradient(data))
 

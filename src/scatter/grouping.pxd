@@ -27,7 +27,7 @@ cdef enum:
     MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
     MAX_WIDE_ROW = 1 << 13      # bytes, with accumulate_dtype
     MIN_ROWS_BYTES = 1 << 22    # of a result, or of the updates
-    ALONE_BYTES = 6 << 20
+    ALONE_BYTES = 6 << 20       # of a result that fits the caches
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
     MAX_COUNTS = 1 << 22        # 4 bytes of scratch memory each
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
@@ -87,7 +87,7 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     if not forced and job.out_bytes < MIN_ROWS_BYTES and (
             job.n_threads == 1 or job.walk.n < MIN_ROWS_BYTES // job.row_bytes):
         return False
-    # In a result that fits the caches, one thread combines larger updates faster in the order in which they are read.
+    # One thread combines the updates of such a result faster in their own order, in which it reads them (SERIAL).
     if (not forced and job.n_threads == 1 and job.out_bytes <= ALONE_BYTES and job.step.reduction != ASSIGN
             and job.walk.n * job.row_bytes > job.out_bytes):
         return False

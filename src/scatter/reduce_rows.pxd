@@ -97,9 +97,10 @@ cdef extern from *:
                 ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes) { \
             static const uint32_t first = 0; \
             for (ptrdiff_t i = 0; i < n; i++) { \
+                if (offsets[i] == INT64_MIN) continue;  /* SKIPPED */ \
                 const char *update = updates + (update_offsets ? update_offsets[i] : i * step); \
                 char *row = out + offsets[i]; \
-                if (offsets[i] != INT64_MIN) gs_row_##name(row, row, update, 0, &first, 1, 0, 1, row_bytes); \
+                gs_row_##name(row, row, update, 0, &first, 1, 0, 1, row_bytes); \
             } \
         } \
         /* The sizes of points and pixels are constants: choosing vectors would take longer than their use. */ \

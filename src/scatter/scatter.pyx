@@ -102,7 +102,7 @@ cdef extern from "Python.h":
 cdef enum:
     N_REDUCTIONS = 32  # codes that can be registered
     RARE = 64          # updates per destination from which one rarely changes a maximum
-    MANY_SWAPPED = 256  # indices of a reduction in another byte order that may be for native copies (backends/numpy.py)
+    MANY_SWAPPED = 256  # indices of a reduction in another byte order, which may be for native copies
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
@@ -447,9 +447,8 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
     code = found
     if reductions[code].types:
         type_code = type_code_of(source.descr)
-        if not reductions[code].types >> type_code & 1:
-            return None
-        if cnp.PyArray_ISBYTESWAPPED(source) and cnp.PyArray_SIZE(first) >= MANY_SWAPPED:
+        if (not reductions[code].types >> type_code & 1
+                or (cnp.PyArray_ISBYTESWAPPED(source) and cnp.PyArray_SIZE(first) >= MANY_SWAPPED)):
             return None
     if type(updates) is cnp.ndarray:
         update = updates

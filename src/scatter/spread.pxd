@@ -8,6 +8,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.items cimport bytes12, bytes16, bytes24, bytes32, inline_void, item_t
+from common.scratch cimport allocate_scratch
 from common.small_calls cimport PyDataType_REFCHK
 from common.threads cimport chunk_start, team_size
 from common.walk cimport OTHER, Cursor, Walk, add_axis, advance, finish_walk, is_linear, seek, start_walk
@@ -119,16 +120,23 @@ cdef inline cnp.ndarray spread(cnp.ndarray updates, int max_threads, int forced_
 
 cdef inline cnp.ndarray row_of_scalar(cnp.ndarray updates, int row_axis):
     """The updates; if they are one scalar, as a contiguous row, which repeats along the axes before row_axis."""
+    cdef object array = updates, row
+    cdef Py_ssize_t row_bytes = cnp.PyArray_ITEMSIZE(updates)
+    cdef cnp.ndarray memory
     cdef int d
-    if cnp.PyArray_SIZE(updates) < MIN_SCALARS or PyDataType_REFCHK(updates.descr):
+    if (cnp.PyArray_SIZE(updates) < MIN_SCALARS or row_axis == cnp.PyArray_NDIM(updates)
+            or PyDataType_REFCHK(updates.descr)):
         return updates
     for d in range(cnp.PyArray_NDIM(updates)):
         if cnp.PyArray_STRIDE(updates, d) != 0 and cnp.PyArray_DIM(updates, d) > 1:
             return updates
-    try:
-        from numpy import broadcast_to, empty
-        row = empty((<object>updates).shape[row_axis:], (<object>updates).dtype)
-        row[...] = updates[(0,) * updates.ndim]
-        return broadcast_to(row, (<object>updates).shape)
-    except (MemoryError, RuntimeError):  # as above
+        row_bytes *= cnp.PyArray_DIM(updates, d) if d >= row_axis else 1
+    memory = allocate_scratch(row_bytes)
+    if memory is None:
+        return updates
+    try:  # in C alone: a function in Python may run a signal's handler
+        row = (<object>cnp.ndarray)(array.shape[row_axis:], array.dtype, memory)
+        row[...] = array[(0,) * row_axis]
+        return (<object>cnp.ndarray)(array.shape, array.dtype, memory, 0, (0,) * row_axis + row.strides)
+    except MemoryError:
         return updates

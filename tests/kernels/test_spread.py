@@ -1,5 +1,7 @@
 """Updates in short runs, which are copied first (src/scatter/spread.pxd): the same results as of contiguous ones."""
 
+import itertools
+
 import gatherscatter as gs
 import ml_dtypes
 import numpy as np
@@ -71,12 +73,15 @@ def test_updates_that_are_objects_are_not_copied_without_references():
     assert result[4] is updates[-1, 0]
 
 
-@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min", "mean"])
-@pytest.mark.parametrize("dtype", [">f2", ">f4", ">f8", ">i2", ">u8", ">c8"])
+@pytest.mark.parametrize(
+    ("dtype", "reduction"),
+    [
+        *itertools.product([">f2", ">f4", ">f8", ">i2", ">u8"], ["add", "mul", "max", "min", "mean"]),
+        *itertools.product([">c8"], ["add", "mul", "mean"]),
+    ],
+)
 def test_large_scatters_in_another_byte_order(dtype, reduction):
     """They are reduced in native order; signalling NaNs and their payloads stay as they are."""
-    if dtype == ">c8" and reduction in ("max", "min"):
-        return
     rng = np.random.default_rng(0)
     data, updates = (rng.integers(0, 9, (n, 3)).astype(dtype) for n in (50, N))
     if np.dtype(dtype).kind == "f":

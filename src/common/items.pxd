@@ -4,65 +4,7 @@
 # Items are copied by memcpy of a constant size, which compiles to one or two instructions and needs no alignment.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-      #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
-    #else
-      #define GS_ALWAYS_INLINE inline
-    #endif
-    #if defined(__GNUC__) || defined(__clang__)
-      #define GS_INLINE_VOID __attribute__((always_inline)) void
-    #else
-      #define GS_INLINE_VOID void
-    #endif
-    /* Function multiversioning: the loader selects the version for the CPU. GCC before 12 lacks the x86-64 levels.
-       AVX-512 (v4) makes resolving faster by up to 40 %, but combining short rows slower, which thus uses AVX2 (v3). */
-    #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
-        && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-      #define GS_CLONED_VOID \
-        __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"))) void
-      #define GS_CLONED_V3_VOID __attribute__((target_clones("default", "arch=x86-64-v3"))) void
-    #else
-      #define GS_CLONED_VOID void
-      #define GS_CLONED_V3_VOID void
-    #endif
-    /* Software prefetch: into L2, which allows more outstanding misses than L1, so that rows can be prefetched early;
-       into L1 for rows that are used next. */
-    #if defined(__GNUC__) || defined(__clang__)
-      #define GS_PREFETCH_L2(p) __builtin_prefetch((p), 0, 2)
-      #define GS_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3)
-      #define GS_PREFETCH_WRITE(p) __builtin_prefetch((p), 1, 3)
-    #else
-      #define GS_PREFETCH_L2(p) ((void)0)
-      #define GS_PREFETCH_L1(p) ((void)0)
-      #define GS_PREFETCH_WRITE(p) ((void)0)
-    #endif
-    /* Rows in random order are read with the second of two cache lines first. In ascending or descending order, the
-       hardware would take each row for the begin of a stream and read lines beyond it: on a Zen 4, sums of rows of
-       256 bytes took 1.15 times as long, and up to twice as long while other programs used the memory. */
-    /* Inlined always: GCC drops the calls of functions without effects. */
-    #if defined(__GNUC__) || defined(__clang__)
-      #define GS_PREFETCHES __attribute__((always_inline)) static inline
-    #else
-      #define GS_PREFETCHES static inline
-    #endif
-    GS_PREFETCHES void gs_prefetch_row(const char *row, ptrdiff_t size) {
-        for (ptrdiff_t i = 0; i < size; i += 64) GS_PREFETCH_L1(row + i);
-        GS_PREFETCH_L1(row + size - 1);  /* a row that is not aligned touches one line more */
-    }
-    GS_PREFETCHES void gs_prefetch_row_l2(const char *row, ptrdiff_t size) {
-        for (ptrdiff_t i = 0; i < size; i += 64) GS_PREFETCH_L2(row + i);
-        GS_PREFETCH_L2(row + size - 1);  /* as above */
-    }
-    typedef struct { char bytes[3]; } gs_bytes3;
-    typedef struct { char bytes[6]; } gs_bytes6;
-    typedef struct { char bytes[12]; } gs_bytes12;
-    typedef struct { char bytes[16]; } gs_bytes16;
-    typedef struct { char bytes[24]; } gs_bytes24;
-    typedef struct { char bytes[32]; } gs_bytes32;
-    typedef struct { char bytes[64]; } gs_bytes64;
-    """
+cdef extern from "common/compiler.h":
     ctypedef void inline_void "GS_INLINE_VOID"
     ctypedef void cloned_void "GS_CLONED_VOID"
     ctypedef void cloned_v3_void "GS_CLONED_V3_VOID"
@@ -71,6 +13,17 @@ cdef extern from *:
     void prefetch_write "GS_PREFETCH_WRITE" (const void* p) nogil
     void prefetch_row "gs_prefetch_row" (const char* row, Py_ssize_t size) nogil
     void prefetch_row_l2 "gs_prefetch_row_l2" (const char* row, Py_ssize_t size) nogil
+
+cdef extern from *:
+    """
+    typedef struct { char bytes[3]; } gs_bytes3;
+    typedef struct { char bytes[6]; } gs_bytes6;
+    typedef struct { char bytes[12]; } gs_bytes12;
+    typedef struct { char bytes[16]; } gs_bytes16;
+    typedef struct { char bytes[24]; } gs_bytes24;
+    typedef struct { char bytes[32]; } gs_bytes32;
+    typedef struct { char bytes[64]; } gs_bytes64;
+    """
     ctypedef struct bytes3 "gs_bytes3":
         pass
     ctypedef struct bytes6 "gs_bytes6":

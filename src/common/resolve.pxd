@@ -78,9 +78,9 @@ cdef inline bint are_trivial(const Tuples* tuples, const char* p, Py_ssize_t ste
 
 
 # Load: one component of the tuples, widened to int64.
-# A parameter `kind` is never read: its type selects the specialisation of a fused type.
+# A parameter `type` is never read: it selects the specialisation of a fused type.
 
-cdef inline inline_void load_strided(index_t* kind, const char* p, Py_ssize_t step, Py_ssize_t n,
+cdef inline inline_void load_strided(index_t* type, const char* p, Py_ssize_t step, Py_ssize_t n,
                                      int64_t* values) noexcept nogil:
     cdef Py_ssize_t i
     cdef index_t value
@@ -89,7 +89,7 @@ cdef inline inline_void load_strided(index_t* kind, const char* p, Py_ssize_t st
         values[i] = <int64_t>value
 
 
-cdef inline inline_void load_swapped(index_t* kind, const char* p, Py_ssize_t step, Py_ssize_t n,
+cdef inline inline_void load_swapped(index_t* type, const char* p, Py_ssize_t step, Py_ssize_t n,
                                      int64_t* values) noexcept nogil:
     cdef Py_ssize_t i
     cdef size_t byte
@@ -100,19 +100,19 @@ cdef inline inline_void load_swapped(index_t* kind, const char* p, Py_ssize_t st
         values[i] = <int64_t>value
 
 
-cdef inline inline_void load(index_t* kind, const char* p, Py_ssize_t step, Py_ssize_t n, bint swapped,
+cdef inline inline_void load(index_t* type, const char* p, Py_ssize_t step, Py_ssize_t n, bint swapped,
                              int64_t* values) noexcept nogil:
     if swapped:
-        load_swapped(kind, p, step, n, values)
+        load_swapped(type, p, step, n, values)
     # A constant stride lets the compiler vectorise. Pairs and triples have one for the common dtypes only.
     elif step == sizeof(index_t):
-        load_strided(kind, p, sizeof(index_t), n, values)
+        load_strided(type, p, sizeof(index_t), n, values)
     elif (index_t is int64_t or index_t is int32_t) and step == 2 * sizeof(index_t):
-        load_strided(kind, p, 2 * sizeof(index_t), n, values)
+        load_strided(type, p, 2 * sizeof(index_t), n, values)
     elif (index_t is int64_t or index_t is int32_t) and step == 3 * sizeof(index_t):
-        load_strided(kind, p, 3 * sizeof(index_t), n, values)
+        load_strided(type, p, 3 * sizeof(index_t), n, values)
     else:
-        load_strided(kind, p, step, n, values)
+        load_strided(type, p, step, n, values)
 
 
 @cython.cdivision(True)
@@ -187,7 +187,7 @@ cdef inline inline_void resolve_axis(Mode mode, const int64_t* values, Py_ssize_
                 offsets[i] = (start + i * start_step if is_first else offsets[i]) + value * stride
 
 
-cdef inline inline_void resolve_trivial(trivial_index_t* kind, int k, int step, const Tuples* tuples, const char* p,
+cdef inline inline_void resolve_trivial(trivial_index_t* type, int k, int step, const Tuples* tuples, const char* p,
                                         int64_t start, int64_t start_step, Py_ssize_t n, int64_t* offsets,
                                         int64_t* out_of_bounds) noexcept nogil:
     """Load and resolve trivial tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
@@ -216,15 +216,15 @@ cdef inline inline_void resolve_trivial(trivial_index_t* kind, int k, int step, 
     out_of_bounds[0] |= outside
 
 
-cdef inline inline_void resolve_any_trivial(trivial_index_t* kind, const Tuples* tuples, const char* p,
+cdef inline inline_void resolve_any_trivial(trivial_index_t* type, const Tuples* tuples, const char* p,
                                             Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n,
                                             int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
-        resolve_trivial(kind, 1, 1, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_trivial(type, 1, 1, tuples, p, start, start_step, n, offsets, out_of_bounds)
     elif step == 2 * sizeof(trivial_index_t):
-        resolve_trivial(kind, 2, 2, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_trivial(type, 2, 2, tuples, p, start, start_step, n, offsets, out_of_bounds)
     else:
-        resolve_trivial(kind, 2, 1, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_trivial(type, 2, 1, tuples, p, start, start_step, n, offsets, out_of_bounds)
 
 
 cdef inline inline_void prefetch_tuples(const Tuples* tuples, const char* p, Py_ssize_t step,

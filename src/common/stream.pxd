@@ -18,10 +18,10 @@ cdef extern from *:
     /* Software prefetch into L2 of the row that is moved GS_AHEAD rows later: of its first GS_BEGIN bytes, since the
        hardware prefetches the rest by itself. */
     enum { GS_AHEAD = 32, GS_BEGIN = 1024, GS_LONG_ROW = 512 };
-    GS_PREFETCHES void gs_prefetch_begin(const char *row, size_t size) {
+    static GS_ALWAYS_INLINE void gs_prefetch_begin(const char *row, size_t size) {
         gs_prefetch_row_l2(row, (ptrdiff_t)(size < GS_BEGIN ? size : GS_BEGIN));
     }
-    GS_PREFETCHES void gs_prefetch_ahead(const char *data, const int64_t *offsets, ptrdiff_t i, ptrdiff_t n,
+    static GS_ALWAYS_INLINE void gs_prefetch_ahead(const char *data, const int64_t *offsets, ptrdiff_t i, ptrdiff_t n,
                                          size_t size) {
         if (i + GS_AHEAD < n) gs_prefetch_begin(data + offsets[i + GS_AHEAD], size);
     }
@@ -55,7 +55,7 @@ cdef extern from *:
       static inline void gs_stream_lines(char *out, const char *in, size_t n) {
           for (size_t i = 0; i < n; i += 64) gs_stream_line(out + i, in + i);
       }
-      /* The lines of a row; of a short one, the second of two lines first: see items.pxd. */
+      /* The lines of a row; of a short one, the second of two lines first: see compiler.h. */
       __attribute__((target("avx"), always_inline))
       static inline void gs_stream_row(char *out, const char *in, size_t n) {
           size_t i = 0;

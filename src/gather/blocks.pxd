@@ -29,7 +29,7 @@ cdef struct Blocks:
 
 # Parameters `kind` are never read: their types select the specialisation of a fused type.
 
-cdef inline inline_void move_items(item_t* kind, const char* data, const int64_t* offsets, Py_ssize_t n,
+cdef inline inline_void move_items(item_t* type, const char* data, const int64_t* offsets, Py_ssize_t n,
                                    const char* fill, char* out, Py_ssize_t out_step, Py_ssize_t n_inner,
                                    Py_ssize_t inner_data, Py_ssize_t inner_out) noexcept nogil:
     cdef Py_ssize_t i, j
@@ -56,7 +56,7 @@ cdef inline inline_void move_items(item_t* kind, const char* data, const int64_t
                 memcpy(out + i * out_step + j * inner_out, &item, sizeof(item_t))
 
 
-cdef inline inline_void move_words(word_t* kind, const char* data, const int64_t* offsets, Py_ssize_t n,
+cdef inline inline_void move_words(word_t* type, const char* data, const int64_t* offsets, Py_ssize_t n,
                                    char* out) noexcept nogil:
     """Move n items, a multiple of 4, none of them skipped, to contiguous memory.
 
@@ -75,15 +75,15 @@ cdef inline inline_void move_words(word_t* kind, const char* data, const int64_t
         memcpy(out + (i + 3) * <Py_ssize_t>sizeof(word_t), &item3, sizeof(word_t))
 
 
-cdef inline inline_void move_width(item_t* kind, const Row* row, const char* data, const int64_t* offsets,
+cdef inline inline_void move_width(item_t* type, const Row* row, const char* data, const int64_t* offsets,
                                    Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     # Constant strides for the common layouts, so that the compiler can optimise the loops.
     if row.n_inner == 1 and out_step == sizeof(item_t) and fill == NULL:
-        move_items(kind, data, offsets, n, NULL, out, sizeof(item_t), 1, 0, 0)
+        move_items(type, data, offsets, n, NULL, out, sizeof(item_t), 1, 0, 0)
     elif row.n_inner == 1 and out_step == sizeof(item_t):
-        move_items(kind, data, offsets, n, fill, out, sizeof(item_t), 1, 0, 0)
+        move_items(type, data, offsets, n, fill, out, sizeof(item_t), 1, 0, 0)
     else:
-        move_items(kind, data, offsets, n, fill, out, out_step, row.n_inner, row.inner_data, row.inner_other)
+        move_items(type, data, offsets, n, fill, out, out_step, row.n_inner, row.inner_data, row.inner_other)
 
 
 cdef inline void repeat(const char* element, Py_ssize_t itemsize, Py_ssize_t n_bytes, char* out) noexcept nogil:

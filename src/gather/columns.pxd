@@ -23,7 +23,7 @@ cdef struct Columns:
     ColumnTiles tiles
 
 
-cdef inline inline_void move_columns(word_t* kind, const char* tile, const int64_t* offsets, Py_ssize_t n_columns,
+cdef inline inline_void move_columns(word_t* type, const char* tile, const int64_t* offsets, Py_ssize_t n_columns,
                                      const char* fill, char* out) noexcept nogil:
     cdef Py_ssize_t j
     cdef const char* source
@@ -34,7 +34,7 @@ cdef inline inline_void move_columns(word_t* kind, const char* tile, const int64
         memcpy(out + j * <Py_ssize_t>sizeof(word_t), &item, sizeof(word_t))
 
 
-cdef inline inline_void move_trivial_tile(word_t* kind, trivial_index_t* index_kind, const Columns* columns,
+cdef inline inline_void move_trivial_tile(word_t* type, trivial_index_t* index_type, const Columns* columns,
                                           const char* tile, const char* indices, char* out,
                                           int64_t* out_of_bounds) noexcept nogil:
     """A whole tile, row by row; each row is resolved before the previous one is moved."""
@@ -45,7 +45,7 @@ cdef inline inline_void move_trivial_tile(word_t* kind, trivial_index_t* index_k
         if row < tiles.n_rows:
             prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row,
                              COLUMN_BYTES // sizeof(word_t) * sizeof(trivial_index_t))
-            resolve_trivial(index_kind, 1, 1, &tiles.tuples, indices + row * tiles.index_row, 0, sizeof(word_t),
+            resolve_trivial(index_type, 1, 1, &tiles.tuples, indices + row * tiles.index_row, 0, sizeof(word_t),
                             COLUMN_BYTES // sizeof(word_t), offsets[row & 1], out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
@@ -53,11 +53,11 @@ cdef inline inline_void move_trivial_tile(word_t* kind, trivial_index_t* index_k
                 out_of_bounds[0] = -1
                 return
         if row > 0:
-            move_words(kind, tile, offsets[row - 1 & 1], COLUMN_BYTES // sizeof(word_t),
+            move_words(type, tile, offsets[row - 1 & 1], COLUMN_BYTES // sizeof(word_t),
                        out + (row - 1) * tiles.other_row)
 
 
-cdef inline inline_void move_tile(word_t* kind, const Columns* columns, const char* tile, Py_ssize_t n_columns,
+cdef inline inline_void move_tile(word_t* type, const Columns* columns, const char* tile, Py_ssize_t n_columns,
                                   const char* indices, char* out, int64_t* out_of_bounds) noexcept nogil:
     cdef const ColumnTiles* tiles = &columns.tiles
     cdef int64_t offsets[COLUMN_BYTES]
@@ -65,9 +65,9 @@ cdef inline inline_void move_tile(word_t* kind, const Columns* columns, const ch
     cdef uint64_t outside = 0
     if tiles.tuples.trivial and n_columns == COLUMN_BYTES // sizeof(word_t):
         if tiles.tuples.width == 8:
-            move_trivial_tile(kind, <int64_t*>NULL, columns, tile, indices, out, out_of_bounds)
+            move_trivial_tile(type, <int64_t*>NULL, columns, tile, indices, out, out_of_bounds)
         else:
-            move_trivial_tile(kind, <int32_t*>NULL, columns, tile, indices, out, out_of_bounds)
+            move_trivial_tile(type, <int32_t*>NULL, columns, tile, indices, out, out_of_bounds)
         return
     for row in range(tiles.n_rows):
         resolve_strided(&tiles.tuples, indices + row * tiles.index_row, tiles.index_column, 0, sizeof(word_t),
@@ -76,7 +76,7 @@ cdef inline inline_void move_tile(word_t* kind, const Columns* columns, const ch
                        and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * n_columns)):
             out_of_bounds[0] = -1
             return
-        move_columns(kind, tile, offsets, n_columns, columns.job.fill, out + row * tiles.other_row)
+        move_columns(type, tile, offsets, n_columns, columns.job.fill, out + row * tiles.other_row)
 
 
 cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* tile,

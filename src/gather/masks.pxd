@@ -46,7 +46,7 @@ cdef inline bint is_empty(const uint8_t* mask) noexcept nogil:
     return some == 0
 
 
-cdef inline inline_void write_chunk(number_t* kind, const uint8_t* mask, Py_ssize_t start, Py_ssize_t stop,
+cdef inline inline_void write_chunk(number_t* type, const uint8_t* mask, Py_ssize_t start, Py_ssize_t stop,
                                     number_t* numbers, Py_ssize_t count) noexcept nogil:
     """Write the count numbers of the true elements from start to stop."""
     cdef Py_ssize_t i = start, n = 0, j

@@ -27,7 +27,7 @@ cdef struct Runs:
     Py_ssize_t tuples_per_task
 
 
-cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int k, int index_step, const Job* job,
+cdef inline inline_void move_run(word_t* type, trivial_index_t* index_type, int k, int index_step, const Job* job,
                                  const Tuples* tuples, const char* p, int64_t start, int64_t start_step, Py_ssize_t n,
                                  char* out, int64_t* out_of_bounds) noexcept nogil:
     """k, index_step: as in resolve_trivial."""
@@ -46,7 +46,7 @@ cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int 
     while True:
         n_next = min(<Py_ssize_t>RUN_BLOCK, n - resolved)
         if n_next == RUN_BLOCK:
-            resolve_trivial(index_kind, k, index_step, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
+            resolve_trivial(index_type, k, index_step, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
                             out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
@@ -64,10 +64,10 @@ cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int 
         resolved += n_next
         if n_offsets == RUN_BLOCK:
             if streams:
-                move_words(kind, data, offsets, RUN_BLOCK, scratch)
+                move_words(type, data, offsets, RUN_BLOCK, scratch)
                 stream_contiguous(out, scratch, RUN_BLOCK * sizeof(word_t))
             else:
-                move_words(kind, data, offsets, RUN_BLOCK, out)
+                move_words(type, data, offsets, RUN_BLOCK, out)
         else:
             for i in range(n_offsets):
                 memcpy(&item, data + offsets[i], sizeof(word_t))
@@ -81,25 +81,25 @@ cdef inline inline_void move_run(word_t* kind, trivial_index_t* index_kind, int 
         n_offsets = n_next
 
 
-cdef inline inline_void move_run_pairs(word_t* kind, trivial_index_t* index_kind, const Job* job,
+cdef inline inline_void move_run_pairs(word_t* type, trivial_index_t* index_type, const Job* job,
                                        const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
                                        int64_t start_step, Py_ssize_t n, char* out,
                                        int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
-        move_run(kind, index_kind, 1, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
+        move_run(type, index_type, 1, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
     elif step == 2 * sizeof(trivial_index_t):
-        move_run(kind, index_kind, 2, 2, job, tuples, p, start, start_step, n, out, out_of_bounds)
+        move_run(type, index_type, 2, 2, job, tuples, p, start, start_step, n, out, out_of_bounds)
     else:
-        move_run(kind, index_kind, 2, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
+        move_run(type, index_type, 2, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
 
 
-cdef inline inline_void move_run_width(word_t* kind, const Job* job, const Tuples* tuples, const char* p,
+cdef inline inline_void move_run_width(word_t* type, const Job* job, const Tuples* tuples, const char* p,
                                        Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n, char* out,
                                        int64_t* out_of_bounds) noexcept nogil:
     if tuples.width == 8:
-        move_run_pairs(kind, <int64_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
+        move_run_pairs(type, <int64_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
     else:
-        move_run_pairs(kind, <int32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
+        move_run_pairs(type, <int32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
 
 
 cdef inline cloned_void move_any_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,

@@ -15,7 +15,7 @@ from scatter.means cimport divide_any, divide_rows
 cdef enum:
     STEP_ELEMENTS = 1 << 20  # of a pass over the result, between two questions for signals
 
-cdef inline inline_void fill_typed(word_t* kind, const char* element, char* out, Py_ssize_t n) noexcept nogil:
+cdef inline inline_void fill_typed(word_t* type, const char* element, char* out, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     cdef word_t item
     memcpy(&item, element, sizeof(word_t))
@@ -36,7 +36,7 @@ cdef inline void fill_elements(Py_ssize_t width, const char* element, char* out,
         fill_typed(<bytes16*>NULL, element, out, n)
 
 
-cdef inline inline_void choose_typed(word_t* kind, const uint8_t* marks, const char* sums, const char* data, char* out,
+cdef inline inline_void choose_typed(word_t* type, const uint8_t* marks, const char* sums, const char* data, char* out,
                                      Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     cdef word_t a, b

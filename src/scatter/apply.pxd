@@ -3,8 +3,8 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.string cimport memcpy, memset
 
 from common.codes cimport (
-    ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, TAKE, UINT8,
-    UINT16, UINT32, UINT64,
+    ADD, ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX, MIN,
+    MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
     bytes3, bytes12, bytes16, bytes24, bytes32, cloned_v3_void, cloned_void, inline_void, is_word, word_t,
@@ -12,11 +12,10 @@ from common.items cimport (
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
-from scatter.reduce_rows cimport reduce_each
+from scatter.loops.table cimport ROW_LOOP, has_vectors, loops
 from scatter.reductions cimport (
     Step, bfloat16, boolean, combine_typed, complex64, complex128, float16,
 )
-from scatter.vectors cimport kind_of
 
 
 ctypedef fused short_row_t:
@@ -27,13 +26,32 @@ ctypedef fused short_row_t:
     bytes32
 
 
+cdef inline int row_loop_of(ReductionCode reduction, TypeCode type_code) noexcept nogil:
+    """For reduce_rows and reduce_each; 0: they do not have this reduction of this type."""
+    cdef bint is_order = reduction == MAX or reduction == MIN
+    cdef int number = type_code  # of the part, for complex numbers
+    if not has_vectors or not (is_order or reduction == ADD or reduction == MUL):
+        return 0
+    if type_code == BOOL and is_order:
+        reduction = ADD if reduction == MAX else MUL
+    elif type_code == COMPLEX64 or type_code == COMPLEX128:  # added part by part
+        if reduction != ADD:
+            return 0
+        number = FLOAT32 if type_code == COMPLEX64 else FLOAT64
+    elif INT8 <= type_code <= INT64 and not is_order:
+        number = type_code + (UINT8 - INT8)
+    if number > FLOAT64 or (number == FLOAT16 and not is_order and not loops.has_float16_sums):
+        return 0
+    return ROW_LOOP(reduction, number)
+
+
 cdef inline void finish_step(Step* step) noexcept nogil:
     """Derive what depends on the others."""
     step.by_value = (step.row.outer.n == 1 and step.row.n_inner == 1 and not step.swapped
                      and is_word(step.row.item_bytes) and step.reduction != TAKE)
-    step.kind = 0
+    step.row_loop = 0
     if not step.swapped and step.row.inner_data == step.row.inner_other == step.row.item_bytes:
-        step.kind = kind_of(step.reduction, step.type_code)
+        step.row_loop = row_loop_of(step.reduction, step.type_code)
 
 
 cdef inline inline_void combine_any(bint by_value, const Step* step, char* out, const int64_t* offsets,
@@ -90,9 +108,9 @@ cdef inline void combine_rows_block(const Step* step, char* out, const int64_t* 
                                     const int64_t* update_offsets, Py_ssize_t update_step,
                                     Py_ssize_t n) noexcept nogil:
     """Combine rows without outer axes, in native byte order."""
-    if step.kind:
-        reduce_each(step.kind, out, offsets, updates, update_offsets, update_step, n,
-                    step.row.n_inner * step.row.item_bytes)
+    if step.row_loop:
+        loops.reduce_each(step.row_loop, out, offsets, updates, update_offsets, update_step, n,
+                          step.row.n_inner * step.row.item_bytes)
     else:
         combine_other_rows(step, out, offsets, updates, update_offsets, update_step, n)
 
@@ -103,7 +121,7 @@ cdef inline void combine_row(const Step* step, char* out, const char* update) no
     combine_rows_block(step, out, &zero, update, NULL, 0, 1)
 
 
-cdef inline inline_void assign_elements(word_t* kind, char* out, const int64_t* offsets, const char* updates,
+cdef inline inline_void assign_elements(word_t* type, char* out, const int64_t* offsets, const char* updates,
                                         Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     cdef word_t item
@@ -112,12 +130,12 @@ cdef inline inline_void assign_elements(word_t* kind, char* out, const int64_t* 
         memcpy(out + offsets[i], &item, sizeof(word_t))
 
 
-cdef inline inline_void assign_typed(word_t* kind, char* out, const int64_t* offsets, const char* updates,
+cdef inline inline_void assign_typed(word_t* type, char* out, const int64_t* offsets, const char* updates,
                                      Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     if update_step == sizeof(word_t):
-        assign_elements(kind, out, offsets, updates, sizeof(word_t), n)
+        assign_elements(type, out, offsets, updates, sizeof(word_t), n)
     else:
-        assign_elements(kind, out, offsets, updates, update_step, n)
+        assign_elements(type, out, offsets, updates, update_step, n)
 
 
 cdef inline cloned_void assign(Py_ssize_t item_bytes, char* out, const int64_t* offsets, const char* updates,
@@ -160,7 +178,7 @@ cdef inline void combine_swapped(const Step* step, char* out, const char* update
     cdef char b[16]
     native.reduction = step.reduction
     native.type_code = step.type_code
-    native.kind = 0
+    native.row_loop = 0
     native.is_rare = False
     native.row.n_inner = 1
     native.row.inner_data = 0
@@ -216,10 +234,10 @@ cdef inline void apply_row(const Step* step, char* out, const char* update) noex
         advance(&step.row.outer, 1, &cursor)
 
 
-cdef inline inline_void assign_rows_of(short_row_t* kind, Py_ssize_t row_bytes, char* out, const int64_t* offsets,
+cdef inline inline_void assign_rows_of(short_row_t* type, Py_ssize_t row_bytes, char* out, const int64_t* offsets,
                                        const char* updates, const int64_t* update_offsets, Py_ssize_t update_step,
                                        Py_ssize_t n) noexcept nogil:
-    """kind: of rows of a constant size; chars: of row_bytes."""
+    """type: of rows of a constant size; chars: of row_bytes."""
     cdef Py_ssize_t i
     cdef const char* update
     for i in range(n):
@@ -243,9 +261,9 @@ cdef inline void assign_rows(Py_ssize_t row_bytes, char* out, const int64_t* off
         assign_rows_of(<char*>NULL, row_bytes, out, offsets, updates, update_offsets, update_step, n)
 
 
-cdef inline inline_void take_rows_of(word_t* kind, Py_ssize_t row_bytes, char* out, const int64_t* offsets,
+cdef inline inline_void take_rows_of(word_t* type, Py_ssize_t row_bytes, char* out, const int64_t* offsets,
                                      char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """kind: of rows of a constant size; single bytes: of row_bytes."""
+    """type: of rows of a constant size; single bytes: of row_bytes."""
     cdef Py_ssize_t i
     cdef Py_ssize_t size = row_bytes if word_t is uint8_t else <Py_ssize_t>sizeof(word_t)
     for i in range(n):

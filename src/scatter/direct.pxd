@@ -36,7 +36,7 @@ cdef inline bint can_apply_directly(const Tuples* tuples, const Walk* walk, cons
     return step.reduction == ADD and type_code in (FLOAT32, FLOAT64, INT32, INT64, UINT32, UINT64)
 
 
-cdef inline inline_void apply_one(element_t* kind, ReductionCode code, char* out, const char* update) noexcept nogil:
+cdef inline inline_void apply_one(element_t* type, ReductionCode code, char* out, const char* update) noexcept nogil:
     cdef element_t a, b
     memcpy(&b, update, sizeof(element_t))
     if code == ADD:
@@ -45,7 +45,7 @@ cdef inline inline_void apply_one(element_t* kind, ReductionCode code, char* out
     memcpy(out, &b, sizeof(element_t))
 
 
-cdef inline inline_void apply_in_order(element_t* kind, trivial_index_t* index_kind, ReductionCode code,
+cdef inline inline_void apply_in_order(element_t* type, trivial_index_t* index_type, ReductionCode code,
                                        const Tuples* tuples, const char* p, char* out, const char* updates,
                                        Py_ssize_t update_step, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """As apply_run. code, and update_step if it is that of adjacent elements, are constants."""
@@ -63,22 +63,22 @@ cdef inline inline_void apply_in_order(element_t* kind, trivial_index_t* index_k
             if <uint64_t>value >= <uint64_t>size:
                 done[0] = i
                 return
-            apply_one(kind, code, out + value * <int64_t>sizeof(element_t), updates + i * update_step)
+            apply_one(type, code, out + value * <int64_t>sizeof(element_t), updates + i * update_step)
             i += 1
     done[0] = n
 
 
-cdef inline inline_void apply_any_index(element_t* kind, ReductionCode code, const Tuples* tuples, const char* p,
+cdef inline inline_void apply_any_index(element_t* type, ReductionCode code, const Tuples* tuples, const char* p,
                                         char* out, const char* updates, Py_ssize_t update_step, Py_ssize_t n,
                                         Py_ssize_t* done) noexcept nogil:
     if tuples.width == 8 and update_step == sizeof(element_t):
-        apply_in_order(kind, <int64_t*>NULL, code, tuples, p, out, updates, sizeof(element_t), n, done)
+        apply_in_order(type, <int64_t*>NULL, code, tuples, p, out, updates, sizeof(element_t), n, done)
     elif tuples.width == 8:
-        apply_in_order(kind, <int64_t*>NULL, code, tuples, p, out, updates, update_step, n, done)
+        apply_in_order(type, <int64_t*>NULL, code, tuples, p, out, updates, update_step, n, done)
     elif update_step == sizeof(element_t):
-        apply_in_order(kind, <int32_t*>NULL, code, tuples, p, out, updates, sizeof(element_t), n, done)
+        apply_in_order(type, <int32_t*>NULL, code, tuples, p, out, updates, sizeof(element_t), n, done)
     else:
-        apply_in_order(kind, <int32_t*>NULL, code, tuples, p, out, updates, update_step, n, done)
+        apply_in_order(type, <int32_t*>NULL, code, tuples, p, out, updates, update_step, n, done)
 
 
 cdef inline void apply_run(const Step* step, const Tuples* tuples, const char* p, char* out,

@@ -80,8 +80,8 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
             job.walk.n < UPDATES_PER_ROW * job.n_rows or (job.n_threads == 1 and job.row_bytes <= CACHE_LINE)))):
         return False
     if not forced and job.row_bytes < MIN_ROW and (
-            job.row_bytes < SHORT_ROW or (job.step.kind == 0 and job.step.reduction != ASSIGN) or job.conversion.pair
-            or job.out_bytes < MIN_SHORT_BYTES or job.walk.n < job.n_rows):
+            job.row_bytes < SHORT_ROW or (not job.step.row_loop and job.step.reduction != ASSIGN)
+            or job.conversion.pair or job.out_bytes < MIN_SHORT_BYTES or job.walk.n < job.n_rows):
         return False
     # A small result is worth it if the updates are large: several threads read them sooner than one.
     if not forced and job.out_bytes < MIN_ROWS_BYTES and (

@@ -226,7 +226,7 @@ cdef inline cloned_void count_block(const Marks* marks, bint skips, const int64_
         count_typed(<uint64_t*>marks.table, True, marks, offsets, n)
 
 
-cdef inline inline_void assign_firsts(word_t* kind, char* out, int64_t* offsets, const char* updates,
+cdef inline inline_void assign_firsts(word_t* type, char* out, int64_t* offsets, const char* updates,
                                       Py_ssize_t update_step, const int32_t* firsts, Py_ssize_t n_firsts,
                                       int64_t sinks) noexcept nogil:
     cdef Py_ssize_t j, i

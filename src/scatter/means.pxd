@@ -11,65 +11,20 @@ from common.codes cimport (
 from common.items cimport cloned_void, inline_void
 from common.walk cimport DATA, Cursor, advance, seek
 from scatter.apply cimport swap_bytes
+from scatter.loops.table cimport loops
 from scatter.marks cimport Marks, count_of, offset_of
 from scatter.reductions cimport (
-    Step, bfloat16, boolean, complex64, complex128, float16, round_bfloat16, round_float16, value_t,
+    Step, bfloat16, boolean, complex64, complex128, float16, round_bfloat16, round_float16, round_to_odd, value_t,
     widen_bfloat16, widen_float16,
 )
 
 cdef extern from *:
     """
-    #include <stdint.h>
-    #include <string.h>
-    /* Round to odd: a float that is then rounded to 16 bits gives the result of one rounding from double. */
-    static inline float gs_round_to_odd(double x) {
-        float y = (float)x;
-        uint32_t bits;
-        if ((double)y == x || x != x) return y;
-        memcpy(&bits, &y, 4);
-        if ((x > 0) == ((double)y > x)) bits--;  /* rounded away from zero */
-        bits |= 1u;
-        memcpy(&y, &bits, 4);
-        return y;
-    }
     static inline int64_t gs_floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }  /* b > 0 */
     static inline uint64_t gs_divide_unsigned(uint64_t a, uint64_t b) { return a / b; }
-    /* In C, to say that iterations are independent: data and out may be the same elements, which for the compiler would
-       be a reason not to vectorise. The elements may be unaligned. */
-    #if defined(__clang__)
-      #define GS_UNALIGNED __attribute__((aligned(1)))
-      #define GS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-    #elif defined(__GNUC__)
-      #define GS_UNALIGNED __attribute__((aligned(1)))
-      #define GS_INDEPENDENT _Pragma("GCC ivdep")
-    #else
-      #define GS_UNALIGNED
-      #define GS_INDEPENDENT
-    #endif
-    typedef float gs_unaligned_float GS_UNALIGNED;
-    typedef double gs_unaligned_double GS_UNALIGNED;
-    #define GS_DIVIDE(name, number) \
-      static GS_ALWAYS_INLINE void name(char *out, const int32_t *counts, const char *data, Py_ssize_t n, \
-                                        int32_t more) { \
-          gs_unaligned_##number *sums = (gs_unaligned_##number *)out; \
-          const gs_unaligned_##number *from = (const gs_unaligned_##number *)data; \
-          GS_INDEPENDENT \
-          for (Py_ssize_t i = 0; i < n; i++) { \
-              int32_t terms = counts[i] + more; \
-              number mean = sums[i] / (number)(terms > 0 ? terms : 1); \
-              sums[i] = counts[i] ? mean : from[i]; \
-          } \
-      }
-    GS_DIVIDE(gs_divide_floats, float)
-    GS_DIVIDE(gs_divide_doubles, double)
     """
-    void divide_floats "gs_divide_floats" (char* out, const int32_t* counts, const char* data, Py_ssize_t n,
-                                           int32_t more) noexcept nogil
-    void divide_doubles "gs_divide_doubles" (char* out, const int32_t* counts, const char* data, Py_ssize_t n,
-                                             int32_t more) noexcept nogil
     int64_t floor_divide "gs_floor_divide" (int64_t a, int64_t b) nogil
     uint64_t divide_unsigned "gs_divide_unsigned" (uint64_t a, uint64_t b) nogil
-    float round_to_odd "gs_round_to_odd" (double x) nogil
 
 
 cdef enum:
@@ -111,17 +66,17 @@ cdef inline value_t quotient(value_t total, count_t count) noexcept nogil:
         return <value_t>floor_divide(<int64_t>total, count)
 
 
-# A parameter `kind` is never read: its type selects the specialisation of a fused type.
+# A parameter `type` is never read: it selects the specialisation of a fused type.
 
-cdef inline inline_void divide_elements(value_t* kind, count_t* counts, char* out, const char* data, Py_ssize_t n,
+cdef inline inline_void divide_elements(value_t* type, count_t* counts, char* out, const char* data, Py_ssize_t n,
                                         count_t more) noexcept nogil:
     cdef Py_ssize_t i
     cdef value_t a
     if value_t is float and count_t is int32_t:
-        divide_floats(out, counts, data, n, more)
+        loops.divide_floats(out, counts, data, n, more)
         return
     if value_t is double and count_t is int32_t:
-        divide_doubles(out, counts, data, n, more)
+        loops.divide_doubles(out, counts, data, n, more)
         return
     for i in range(n):
         if counts[i]:
@@ -132,7 +87,7 @@ cdef inline inline_void divide_elements(value_t* kind, count_t* counts, char* ou
         memcpy(out + i * sizeof(value_t), &a, sizeof(value_t))
 
 
-cdef inline inline_void divide_items(value_t* kind, char* out, Py_ssize_t n, Py_ssize_t step,
+cdef inline inline_void divide_items(value_t* type, char* out, Py_ssize_t n, Py_ssize_t step,
                                      int64_t count) noexcept nogil:
     cdef Py_ssize_t i
     cdef value_t a
@@ -142,16 +97,16 @@ cdef inline inline_void divide_items(value_t* kind, char* out, Py_ssize_t n, Py_
         memcpy(out + i * step, &a, sizeof(value_t))
 
 
-cdef inline inline_void divide_typed(value_t* kind, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
+cdef inline inline_void divide_typed(value_t* type, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
                                      const char* data, int64_t count) noexcept nogil:
     if marks != NULL and marks.width == 4:
-        divide_elements(kind, <int32_t*>marks.table, out, data, n, <int32_t>count)
+        divide_elements(type, <int32_t*>marks.table, out, data, n, <int32_t>count)
     elif marks != NULL:
-        divide_elements(kind, <int64_t*>marks.table, out, data, n, count)
+        divide_elements(type, <int64_t*>marks.table, out, data, n, count)
     elif step == sizeof(value_t):
-        divide_items(kind, out, n, sizeof(value_t), count)
+        divide_items(type, out, n, sizeof(value_t), count)
     else:
-        divide_items(kind, out, n, step, count)
+        divide_items(type, out, n, step, count)
 
 
 cdef inline cloned_void divide_any(int type_code, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
@@ -214,14 +169,14 @@ cdef inline void divide_row(const Step* step, char* out, int64_t count) noexcept
         advance(&step.row.outer, 1, &cursor)
 
 
-cdef inline inline_void divide_rows_typed(value_t* kind, char* out, Py_ssize_t row_bytes, Py_ssize_t n_items,
+cdef inline inline_void divide_rows_typed(value_t* type, char* out, Py_ssize_t row_bytes, Py_ssize_t n_items,
                                           const Marks* marks, bint include_self, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     cdef int64_t count
     for i in range(n):
         count = count_of(marks, i)
         if count:
-            divide_items(kind, out + i * row_bytes, n_items, sizeof(value_t), count + include_self)
+            divide_items(type, out + i * row_bytes, n_items, sizeof(value_t), count + include_self)
 
 
 cdef inline cloned_void divide_short_rows(int type_code, char* out, Py_ssize_t row_bytes, Py_ssize_t n_items,

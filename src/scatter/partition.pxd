@@ -27,8 +27,8 @@ from common.stream cimport stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.conversions cimport F32_F64
 from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes
+from scatter.loops.table cimport F32_F64
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.means cimport divide_rows
 from scatter.records cimport (

@@ -77,10 +77,10 @@ cdef inline char* next_segment(const Partition* partition, uint32_t tile, char* 
     return segment
 
 
-cdef inline inline_void write_block(word_t* kind, const Partition* partition, Py_ssize_t chunk, const int64_t* offsets,
+cdef inline inline_void write_block(word_t* type, const Partition* partition, Py_ssize_t chunk, const int64_t* offsets,
                                     const char* updates, Py_ssize_t update_step, Py_ssize_t n,
                                     Unused* unused) noexcept nogil:
-    """Write a record for each update. kind: the type of the update by value, or of its offset (uint64_t)."""
+    """Write a record for each update. type: the type of the update by value, or of its offset (uint64_t)."""
     cdef bint by_value = partition.job.step.by_value
     cdef const char* all_updates = partition.job.updates
     cdef int64_t low = partition.low
@@ -166,7 +166,7 @@ cdef inline inline_void select_group(const Partition* partition, int64_t* offset
         offsets[i] = offsets[i] if <uint64_t>offsets[i] - low < size else SKIPPED
 
 
-cdef inline inline_void pick_typed(word_t* kind, uint64_t low, uint64_t size, int64_t* offsets, const char* updates,
+cdef inline inline_void pick_typed(word_t* type, uint64_t low, uint64_t size, int64_t* offsets, const char* updates,
                                    Py_ssize_t update_step, Py_ssize_t n, char* picked,
                                    Py_ssize_t* n_picked) noexcept nogil:
     cdef Py_ssize_t i, m = 0
@@ -201,10 +201,10 @@ cdef inline inline_void pick_group(const Partition* partition, int64_t* offsets,
         pick_typed(<bytes16*>NULL, low, size, offsets, updates, update_step, n, picked, n_picked)
 
 
-cdef inline inline_void write_short(short_word_t* kind, const Partition* partition, Py_ssize_t chunk,
+cdef inline inline_void write_short(short_word_t* type, const Partition* partition, Py_ssize_t chunk,
                                     const int64_t* offsets, const char* updates, Py_ssize_t update_step, Py_ssize_t n,
                                     Unused* unused) noexcept nogil:
-    """Write a short record for each update. kind: the type of the update."""
+    """Write a short record for each update. type: the type of the update."""
     cdef int64_t low = partition.low
     cdef int item_shift = 1 if short_word_t is uint16_t else 2
     cdef int shift = partition.shift - item_shift

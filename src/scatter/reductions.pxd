@@ -2,9 +2,8 @@
 #
 # To add a reduction: its code in common/codes.pxd, and here its step and its lines in `step_of` and `combine_typed`.
 #
-# float16, bfloat16 and bool are structures, because a fused type cannot have two members of the same C type. 16-bit
-# floats compute in float32 and round after each step. For +, × and ÷ this gives the correctly rounded result, since
-# float32's 24 bits are at least 2 · 11 + 2. Integers wrap around (-fwrapv). Fused multiply-adds are disabled
+# 16-bit floats compute in float32 and round after each step. For +, × and ÷ this gives the correctly rounded result,
+# since float32's 24 bits are at least 2 · 11 + 2. Integers wrap around (-fwrapv). Fused multiply-adds are disabled
 # (-ffp-contract=off), so that every CPU gives the same bits.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -13,7 +12,7 @@ from common.codes cimport ADD, ASSIGN, MAX, MIN, MUL, TAKE, ReductionCode, TypeC
 from common.items cimport inline_void
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
-from scatter.vectors cimport has_vectors
+from scatter.loops.table cimport has_vectors
 
 cdef struct Step:
     # How one update is applied to one destination.
@@ -21,7 +20,7 @@ cdef struct Step:
     TypeCode type_code
     int swapped     # for non-native byte order: the width of a number; else 0
     bint by_value   # an update is one element that fits a register
-    int kind        # of reduce_rows.pxd, for contiguous rows of numbers; 0: other loops
+    int row_loop    # for reduce_rows and reduce_each, if rows are contiguous; 0: other loops
     bint is_rare    # of maxima and minima of floats: an update rarely changes its destination, which has many
     Row row         # of the result, and of updates
 
@@ -35,92 +34,7 @@ ctypedef fused floating:
     float
     double
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #include <string.h>
-    typedef struct { uint16_t bits; } gs_float16;
-    typedef struct { uint16_t bits; } gs_bfloat16;
-    typedef struct { uint8_t bits; } gs_bool;
-    typedef struct { float real, imag; } gs_complex64;
-    typedef struct { double real, imag; } gs_complex128;
-
-    #if defined(__FLT16_MAX__)  /* one instruction, if the CPU has it */
-    static inline float gs_widen_float16(gs_float16 x) {
-        _Float16 half;
-        memcpy(&half, &x, 2);
-        return (float)half;
-    }
-    static inline gs_float16 gs_round_float16(float x) {
-        _Float16 half = (_Float16)x;
-        gs_float16 y;
-        memcpy(&y, &half, 2);
-        return y;
-    }
-    #else
-    static inline float gs_widen_float16(gs_float16 x) {
-        uint32_t sign = (uint32_t)(x.bits & 0x8000u) << 16, exponent = (x.bits >> 10) & 31u, mantissa = x.bits & 1023u;
-        uint32_t bits;
-        float y;
-        if (exponent == 31u) {
-            bits = 0x7f800000u | mantissa << 13;
-        } else if (exponent) {
-            bits = (exponent + 112u) << 23 | mantissa << 13;
-        } else {  /* subnormal: mantissa times 2^-24 */
-            y = (float)mantissa * 5.9604644775390625e-08f;
-            memcpy(&bits, &y, 4);
-        }
-        bits |= sign;
-        memcpy(&y, &bits, 4);
-        return y;
-    }
-    static inline gs_float16 gs_round_float16(float x) {
-        uint32_t bits, sign, magnitude;
-        gs_float16 y;
-        memcpy(&bits, &x, 4);
-        sign = bits >> 16 & 0x8000u;
-        magnitude = bits & 0x7fffffffu;
-        if (magnitude > 0x7f800000u) {
-            y.bits = (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 1023u));
-        } else if (magnitude >= 0x477ff000u) {  /* 65520 and above round to infinity */
-            y.bits = (uint16_t)(sign | 0x7c00u);
-        } else if (magnitude >= 0x38800000u) {
-            magnitude += 0xfffu + (magnitude >> 13 & 1u);
-            y.bits = (uint16_t)(sign | ((magnitude - 0x38000000u) >> 13));
-        } else {  /* subnormal: adding 0.5 leaves the rounded multiple of 2^-24 in the last bits */
-            float positive, half = 0.5f;
-            memcpy(&positive, &magnitude, 4);
-            positive += half;
-            memcpy(&bits, &positive, 4);
-            y.bits = (uint16_t)(sign | (bits - 0x3f000000u));
-        }
-        return y;
-    }
-    #endif
-    #if defined(__GNUC__) && defined(__x86_64__)
-      #define GS_KEEP(x) __asm__("" : "+x"(x))
-    #elif defined(__GNUC__) && defined(__aarch64__)
-      #define GS_KEEP(x) __asm__("" : "+w"(x))
-    #else
-      #define GS_KEEP(x) ((void)0)
-    #endif
-    static inline float gs_rounded_float(float x) { GS_KEEP(x); return x; }
-    static inline double gs_rounded_double(double x) { GS_KEEP(x); return x; }
-    static inline float gs_widen_bfloat16(gs_bfloat16 x) {
-        uint32_t bits = (uint32_t)x.bits << 16;
-        float y;
-        memcpy(&y, &bits, 4);
-        return y;
-    }
-    static inline gs_bfloat16 gs_round_bfloat16(float x) {
-        uint32_t bits;
-        gs_bfloat16 y;
-        memcpy(&bits, &x, 4);
-        y.bits = (bits & 0x7fffffffu) > 0x7f800000u ? (uint16_t)(bits >> 16 | 64u)
-                                                    : (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-        return y;
-    }
-    """
+cdef extern from "scatter/numbers.h":
     ctypedef struct float16 "gs_float16":
         uint16_t bits
     ctypedef struct bfloat16 "gs_bfloat16":
@@ -139,6 +53,7 @@ cdef extern from *:
     float16 round_float16 "gs_round_float16" (float x) nogil
     float widen_bfloat16 "gs_widen_bfloat16" (bfloat16 x) nogil
     bfloat16 round_bfloat16 "gs_round_bfloat16" (float x) nogil
+    float round_to_odd "gs_round_to_odd" (double x) nogil
 
 ctypedef fused value_t:
     boolean
@@ -258,7 +173,7 @@ cdef inline value_t minimum(value_t a, value_t b) noexcept nogil:
         return a if a <= b else b
 
 
-# Loops. A parameter `kind` is never read: its type selects the specialisation of a fused type.
+# Loops. A parameter `type` is never read: it selects the specialisation of a fused type.
 
 cdef inline value_t step_of(ReductionCode code, value_t a, value_t b) noexcept nogil:
     if code == ADD:
@@ -280,7 +195,7 @@ cdef inline value_t element_step_of(ReductionCode code, value_t a, value_t b) no
     return step_of(code, a, b)
 
 
-cdef inline inline_void combine_elements(value_t* kind, ReductionCode code, char* out, const int64_t* offsets,
+cdef inline inline_void combine_elements(value_t* type, ReductionCode code, char* out, const int64_t* offsets,
                                          const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     cdef value_t a, b
@@ -291,7 +206,7 @@ cdef inline inline_void combine_elements(value_t* kind, ReductionCode code, char
         memcpy(out + offsets[i], &a, sizeof(value_t))
 
 
-cdef inline inline_void combine_rarely(floating* kind, ReductionCode code, char* out, const int64_t* offsets,
+cdef inline inline_void combine_rarely(floating* type, ReductionCode code, char* out, const int64_t* offsets,
                                        const char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """As combine_elements, with a branch around the store, which the CPU predicts if updates rarely change anything."""
     cdef Py_ssize_t i
@@ -303,7 +218,7 @@ cdef inline inline_void combine_rarely(floating* kind, ReductionCode code, char*
             memcpy(out + offsets[i], &b, sizeof(floating))
 
 
-cdef inline inline_void combine_rows(value_t* kind, ReductionCode code, Py_ssize_t n_inner, Py_ssize_t inner_out,
+cdef inline inline_void combine_rows(value_t* type, ReductionCode code, Py_ssize_t n_inner, Py_ssize_t inner_out,
                                      Py_ssize_t inner_updates, char* out, const int64_t* offsets, const char* updates,
                                      const int64_t* update_offsets, Py_ssize_t update_step,
                                      Py_ssize_t n) noexcept nogil:
@@ -323,40 +238,40 @@ cdef inline inline_void combine_rows(value_t* kind, ReductionCode code, Py_ssize
             memcpy(target + j * inner_out, &a, sizeof(value_t))
 
 
-cdef inline inline_void combine_constant(value_t* kind, ReductionCode code, bint by_value, const Step* step, char* out,
+cdef inline inline_void combine_constant(value_t* type, ReductionCode code, bint by_value, const Step* step, char* out,
                                          const int64_t* offsets, const char* updates, const int64_t* update_offsets,
                                          Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """code: a constant, so that the compiler makes separate loops for each reduction and vectorises those over rows."""
     if value_t is float or value_t is double:
         if by_value and (code == MAX or code == MIN) and step.is_rare:
-            combine_rarely(kind, code, out, offsets, updates, update_step, n)
+            combine_rarely(type, code, out, offsets, updates, update_step, n)
             return
     if by_value and update_step == sizeof(value_t):
-        combine_elements(kind, code, out, offsets, updates, sizeof(value_t), n)
+        combine_elements(type, code, out, offsets, updates, sizeof(value_t), n)
     elif by_value:
-        combine_elements(kind, code, out, offsets, updates, update_step, n)
+        combine_elements(type, code, out, offsets, updates, update_step, n)
     else:
-        combine_rows(kind, code, step.row.n_inner, sizeof(value_t), sizeof(value_t), out, offsets, updates,
+        combine_rows(type, code, step.row.n_inner, sizeof(value_t), sizeof(value_t), out, offsets, updates,
                      update_offsets, update_step, n)
 
 
-cdef inline inline_void combine_typed(value_t* kind, bint by_value, const Step* step, char* out,
+cdef inline inline_void combine_typed(value_t* type, bint by_value, const Step* step, char* out,
                                       const int64_t* offsets, const char* updates, const int64_t* update_offsets,
                                       Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Combine a block of rows with their updates, in order. by_value: no offset is SKIPPED, update_offsets is NULL."""
-    # Contiguous rows are mostly for reduce_rows.pxd, and strided ones are memory-bound: one loop, with the reduction as
+    # Contiguous rows are mostly for reduce_each, and strided ones are memory-bound: one loop, with the reduction as
     # a variable, suffices.
     if not by_value and (
             (has_vectors and value_t is not float16 and value_t is not complex64 and value_t is not complex128)
             or step.row.inner_data != sizeof(value_t) or step.row.inner_other != sizeof(value_t)):
-        combine_rows(kind, step.reduction, step.row.n_inner, step.row.inner_data, step.row.inner_other, out, offsets,
+        combine_rows(type, step.reduction, step.row.n_inner, step.row.inner_data, step.row.inner_other, out, offsets,
                      updates, update_offsets, update_step, n)
     elif step.reduction == ADD:
-        combine_constant(kind, ADD, by_value, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_constant(type, ADD, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif step.reduction == MUL:
-        combine_constant(kind, MUL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
+        combine_constant(type, MUL, by_value, step, out, offsets, updates, update_offsets, update_step, n)
     elif value_t is not complex64 and value_t is not complex128:  # complex numbers have no order
         if step.reduction == MAX:
-            combine_constant(kind, MAX, by_value, step, out, offsets, updates, update_offsets, update_step, n)
+            combine_constant(type, MAX, by_value, step, out, offsets, updates, update_offsets, update_step, n)
         elif step.reduction == MIN:
-            combine_constant(kind, MIN, by_value, step, out, offsets, updates, update_offsets, update_step, n)
+            combine_constant(type, MIN, by_value, step, out, offsets, updates, update_offsets, update_step, n)

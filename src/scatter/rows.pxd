@@ -24,9 +24,9 @@ from scatter.grouping cimport (
     order_chunk, order_updates, resolve_row_ids, tuple_bytes, updates_of_a_round,
 )
 from scatter.job cimport Job, begin_writing, check_tuples
+from scatter.loops.table cimport loops
 from scatter.marks cimport allocate_marks, count_of, free_marks
 from scatter.order cimport Order
-from scatter.reduce_rows cimport reduce_rows
 from scatter.wide_rows cimport write_widened
 
 cdef enum:
@@ -115,7 +115,7 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
 
 cdef inline bint reduces_in_registers(const Rows* rows) noexcept nogil:
     """Whether reduce_rows is for the updates of this round."""
-    return rows.job.step.kind != 0 and (not rows.marks.assigns or rows.start == 0)
+    return rows.job.step.row_loop != 0 and (not rows.marks.assigns or rows.start == 0)
 
 
 cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t source_step,
@@ -123,12 +123,12 @@ cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, 
     """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
     cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = REDUCE_AHEAD // row_bytes, i
     cdef bint assigns = rows.marks.assigns, is_first
-    cdef int kind = rows.job.step.kind
+    cdef int row_loop = rows.job.step.row_loop
     cdef const char* start
     cdef uint32_t stop
     if rows.end[row + n - 1] - first <= MAX_REDUCED:
-        reduce_rows(kind, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
-                    first, n, rows.n, row_bytes, ahead, assigns)
+        loops.reduce_rows(row_loop, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
+                          first, n, rows.n, row_bytes, ahead, assigns)
         return
     for i in range(n):
         start = source + i * source_step
@@ -137,8 +137,8 @@ cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, 
             if is_interrupted(rows.job.interrupts, MAX_REDUCED * row_bytes >> 2):
                 return
             stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_REDUCED)
-            reduce_rows(kind, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
-                        first, 1, rows.n, row_bytes, ahead, assigns and is_first)
+            loops.reduce_rows(row_loop, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
+                              first, 1, rows.n, row_bytes, ahead, assigns and is_first)
             first = stop
             start = to + i * row_bytes
             is_first = False

@@ -15,7 +15,7 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                                      and prefix sum; for ASSIGN it keeps the last update of each row
                     write_rows       each row is written once, from data and its updates, with non-temporal stores for
                                      large results; in place, only rows with updates. Numbers are reduced while they
-                                     are in registers (reduce_rows.pxd)
+                                     are in registers (loops/reduce_rows.hpp)
                 gather_scatter runs it with updates that are rows of its source, which the second step looks up
     ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its piece of each row, so that
                 the updates are read in order

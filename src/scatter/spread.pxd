@@ -34,9 +34,9 @@ cdef inline Py_ssize_t describe_spread(Walk* walk, cnp.ndarray updates) noexcept
     return piece
 
 
-cdef inline inline_void copy_runs_of(item_t* kind, char* to, const char* source, Py_ssize_t run_step, Py_ssize_t n_runs,
+cdef inline inline_void copy_runs_of(item_t* type, char* to, const char* source, Py_ssize_t run_step, Py_ssize_t n_runs,
                                      Py_ssize_t step, Py_ssize_t n, Py_ssize_t piece) noexcept nogil:
-    """kind: of pieces of a constant size; single bytes: of `piece` bytes."""
+    """type: of pieces of a constant size; single bytes: of `piece` bytes."""
     cdef Py_ssize_t size = piece if item_t is uint8_t else <Py_ssize_t>sizeof(item_t)
     cdef Py_ssize_t _run, i
     for _run in range(n_runs):

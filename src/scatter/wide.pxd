@@ -15,8 +15,9 @@ from common.threads cimport MAX_TASKS
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.accumulate cimport elements_of_data
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.conversions cimport add_float_rows, narrow_items, widen_data, widen_items
+from scatter.conversions cimport narrow_items, widen_data, widen_items
 from scatter.job cimport Job, begin_writing, copy_data
+from scatter.loops.table cimport loops
 from scatter.marks cimport SINK_BYTES, Marks, first_slot, mark_block, slot_of, start_sinks
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
@@ -313,7 +314,7 @@ cdef inline void add_window(Window* window, Py_ssize_t start, Py_ssize_t stop, P
         elif updates == NULL:
             return
         if updates != NULL and window.n_items > 1:
-            add_float_rows(to, offsets, updates, update_offsets[1 - turn], n, window.n_items)
+            loops.add_rows(to, offsets, updates, update_offsets[1 - turn], n, window.n_items)
         elif updates != NULL:
             add_floats(to, offsets, updates, steps[1 - turn], n)
         updates = next_updates if n_resolved else NULL

@@ -9,11 +9,10 @@ from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, inline_void, prefetch_row_l2, prefetch_stream
 from common.stream cimport stream_fence
 from scatter.apply cimport apply_rows
-from scatter.conversions cimport (
-    C64_C128, F16_F32, F32_F64, combine_floats, widen_data, widen_items, widen_native_rows,
-)
+from scatter.conversions cimport widen_data, widen_items
 from scatter.grouping cimport AHEAD_BYTES, ASKING, MAX_BATCH, MAX_WIDE_ROW, Rows, finish_rows
 from scatter.job cimport Job
+from scatter.loops.table cimport C64_C128, F32_F64, loops
 from scatter.widen cimport BUFFER_BYTES, store_items
 
 cdef enum:
@@ -40,8 +39,8 @@ cdef inline void combine_run(const Rows* rows, char* sums, char* buffer, Py_ssiz
     cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, BUFFER_BYTES // pitch), <Py_ssize_t>BATCH)
     cdef Py_ssize_t n, i
     if job.conversion.pair == F32_F64 or (job.conversion.pair == C64_C128 and job.wide_step.reduction == ADD):
-        combine_floats(sums, job.updates, rows.update_step, rows.order + first, stop - first, rows.n - first,
-                       job.row_bytes // 4, ahead, job.wide_step.reduction == MUL)
+        loops.combine_run(sums, job.updates, rows.update_step, rows.order + first, stop - first, rows.n - first,
+                          job.row_bytes // 4, ahead, job.wide_step.reduction == MUL)
         return
     memset(offsets, 0, sizeof(offsets))
     while first < stop:
@@ -49,13 +48,8 @@ cdef inline void combine_run(const Rows* rows, char* sums, char* buffer, Py_ssiz
         for i in range(n):
             update_offsets[i] = rows.order[first + i] * rows.update_step
             prefetch_later(rows, first + i)
-        if job.conversion.pair == F16_F32:  # by instructions that are for float16
-            for i in range(n):
-                widen_items(&job.conversion, job.updates + update_offsets[i], job.conversion.narrow_bytes, n_items,
-                            False, buffer + i * pitch)
-        else:
-            widen_native_rows(job.conversion.pair, job.updates, update_offsets, n, job.conversion.narrow_bytes,
-                              n_items, buffer, pitch)
+        loops.widen_rows(job.conversion.pair, job.updates, update_offsets, n, job.conversion.narrow_bytes, n_items,
+                         buffer, pitch)
         apply_rows(&job.wide_step, sums, offsets, buffer, NULL, pitch, n)
         first += n
 

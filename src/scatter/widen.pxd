@@ -8,10 +8,9 @@ from common.resolve cimport BLOCK
 from common.stream cimport stream_fence, stream_rows
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.conversions cimport (
-    F16_F32, F32_F64, add_float_rows, narrow_items, widen_data, widen_items, widen_native_rows,
-)
+from scatter.conversions cimport narrow_items, widen_data, widen_items
 from scatter.job cimport Job, row_items
+from scatter.loops.table cimport F32_F64, loops
 from scatter.marks cimport Marks, mark_block
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
@@ -119,8 +118,7 @@ cdef inline void apply_wide_rows(const Job* job, const Step* step, const Marks* 
     cdef Py_ssize_t pitch = n_items * job.conversion.wide_bytes
     cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, BATCH_BYTES // pitch), <Py_ssize_t>BLOCK)
     cdef Py_ssize_t item_step = job.step.row.inner_other
-    cdef bint are_native = (job.step.row.outer.n == 1 and not job.conversion.swapped
-                            and not (job.conversion.pair == F16_F32 and n_items >= 8))
+    cdef bint are_native = job.step.row.outer.n == 1 and not job.conversion.swapped
     cdef bint are_adjacent = job.step.row.outer.n == 1 and item_step == width
     cdef Py_ssize_t i = 0, j, m
     cdef bint adds = (are_native and are_adjacent and job.conversion.pair == F32_F64 and step.reduction == ADD
@@ -135,11 +133,11 @@ cdef inline void apply_wide_rows(const Job* job, const Step* step, const Marks* 
         if adds:
             if marks.width:
                 mark_block(marks, step, False, to, offsets + i, updates, NULL, 0, m, sinks)
-            add_float_rows(to, offsets + i, updates, update_offsets + i, m, n_items)
+            loops.add_rows(to, offsets + i, updates, update_offsets + i, m, n_items)
             i += m
             continue
         if are_native:
-            widen_native_rows(job.conversion.pair, updates, update_offsets + i, m, item_step, n_items, buffer, pitch)
+            loops.widen_rows(job.conversion.pair, updates, update_offsets + i, m, item_step, n_items, buffer, pitch)
         else:
             for j in range(m):
                 widen_row(job, OTHER, updates + update_offsets[i + j], first_item if job.step.row.outer.n > 1 else 0,
@@ -151,7 +149,7 @@ cdef inline void apply_wide_rows(const Job* job, const Step* step, const Marks* 
 
 
 cdef inline bint adds_floats(const Job* job, const Marks* marks) noexcept nogil:
-    """Whether updates are widened and added in one loop (add_floats, add_float_rows): the most common case."""
+    """Whether updates are widened and added in one loop (add_floats, add_rows): the most common case."""
     return (job.conversion.pair == F32_F64 and job.step.reduction == ADD and not (marks.width and marks.assigns)
             and (job.step.by_value or (job.step.row.outer.n == 1 and not job.step.swapped
                                        and job.step.row.inner_other == sizeof(float))))

@@ -1,4 +1,4 @@
-"""Rows of every dtype and reduction that have loops of vectors (src/scatter/vectors.pxd), beside NumPy row by row."""
+"""Rows of every dtype and reduction that loops/reduce_rows.hpp has, beside NumPy row by row."""
 
 import itertools
 

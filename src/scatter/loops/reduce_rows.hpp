@@ -1,0 +1,229 @@
+// Contiguous rows of numbers reduced with their updates.
+//
+//     reduce_rows    for ROWS: each row of data with all its updates, while a part of the row is in registers
+//     reduce_each    updates in turn, each with the row at its offset
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "scatter/loops/table.h"
+#include "scatter/loops/operations.hpp"
+
+namespace {
+
+// The updates of a row: those in the places order[0] to order[n - 1]. order[i + ahead] is prefetched, up to
+// order[last - 1].
+struct Run {
+    const char *updates;
+    ptrdiff_t step;
+    const uint32_t *order;
+    ptrdiff_t n, last, ahead;
+};
+
+// One update, which is not prefetched.
+GS_ALWAYS_INLINE Run single(const char *update) {
+    static const uint32_t first = 0;
+    return {update, 0, &first, 1, 0, 1};
+}
+
+template <class Vector>
+GS_ALWAYS_INLINE Vector load(const char *from) {
+    Vector vector;
+    memcpy(&vector, from, sizeof vector);
+    return vector;
+}
+
+// Rows of numbers, in vectors of at most max_bytes bytes.
+template <class Operation, class Number, int max_bytes>
+struct Rows {
+    // Reduce the part of a row from byte `begin` on: `width` vectors, which stay in registers.
+    template <int bytes, int width>
+    static GS_ALWAYS_INLINE void reduce_part(char *to, const char *from, const Run &run, ptrdiff_t begin) {
+        typedef typename VectorOf<Number, bytes>::type Vector;
+        Vector parts[width];
+        _Pragma("GCC unroll 8")
+        for (int k = 0; k < width; k++) parts[k] = load<Vector>(from + begin + k * bytes);
+        for (ptrdiff_t i = 0; i < run.n; i++) {
+            const char *update = run.updates + run.order[i] * run.step + begin;
+            if (i + run.ahead < run.last) {
+                gs_prefetch_row_l2(run.updates + run.order[i + run.ahead] * run.step + begin, bytes * width);
+            }
+            _Pragma("GCC unroll 8")
+            for (int j = 0; j < width; j++) {
+                // the second of two cache lines first: see compiler.h
+                const int k = width * bytes < 128 ? j : j ^ (64 / bytes);
+                parts[k] = Operation::reduce(parts[k], load<Vector>(update + k * bytes));
+            }
+        }
+        _Pragma("GCC unroll 8")
+        for (int k = 0; k < width; k++) memcpy(to + begin + k * bytes, &parts[k], bytes);
+    }
+
+    // As reduce_part, of less than 4 bytes. The other numbers of the vectors are 0.
+    template <int bytes>
+    static GS_ALWAYS_INLINE void reduce_rest(char *to, const char *from, const Run &run, ptrdiff_t begin) {
+        typedef typename VectorOf<Number, 4>::type Vector;
+        Vector part = {0}, other = {0};
+        memcpy(&part, from + begin, bytes);
+        for (ptrdiff_t i = 0; i < run.n; i++) {
+            memcpy(&other, run.updates + run.order[i] * run.step + begin, bytes);
+            part = Operation::reduce(part, other);
+        }
+        memcpy(to + begin, &part, bytes);
+    }
+
+    template <int bytes, int width>
+    static GS_ALWAYS_INLINE ptrdiff_t reduce_parts(char *to, const char *from, const Run &run, ptrdiff_t row_bytes,
+                                                   ptrdiff_t begin) {
+        for (; row_bytes - begin >= bytes * width; begin += bytes * width) {
+            reduce_part<bytes, width>(to, from, run, begin);
+        }
+        return begin;
+    }
+
+    static GS_ALWAYS_INLINE void reduce_row(char *to, const char *from, const Run &run, ptrdiff_t row_bytes) {
+        ptrdiff_t done = reduce_parts<max_bytes, 8>(to, from, run, row_bytes, 0);
+        done = reduce_parts<max_bytes, 4>(to, from, run, row_bytes, done);
+        done = reduce_parts<max_bytes, 2>(to, from, run, row_bytes, done);
+        done = reduce_parts<max_bytes, 1>(to, from, run, row_bytes, done);
+        done = reduce_parts<16, 1>(to, from, run, row_bytes, done);
+        done = reduce_parts<8, 1>(to, from, run, row_bytes, done);
+        if constexpr (sizeof(Number) <= 4) done = reduce_parts<4, 1>(to, from, run, row_bytes, done);
+        if constexpr (sizeof(Number) <= 2) {
+            if (row_bytes - done >= 2) {
+                reduce_rest<2>(to, from, run, done);
+                done += 2;
+            }
+        }
+        if constexpr (sizeof(Number) == 1) {
+            if (row_bytes - done >= 1) reduce_rest<1>(to, from, run, done);
+        }
+    }
+
+    static void reduce_rows(char *to, const char *source, ptrdiff_t source_step, const char *updates, ptrdiff_t step,
+                            const uint32_t *order, const uint32_t *end, ptrdiff_t first, ptrdiff_t n, ptrdiff_t last,
+                            ptrdiff_t row_bytes, ptrdiff_t ahead, bool assigns) {
+        for (ptrdiff_t row = 0; row < n; row++, to += row_bytes, source += source_step) {
+            const char *start = source;
+            Run run = {updates, step, order + first, end[row] - first, last - first, ahead};
+            first = end[row];
+            if (run.n == 0 && source == to) continue;
+            if (run.n > 0 && assigns) {
+                start = updates + *run.order * step;
+                if (ahead < run.last) gs_prefetch_row_l2(updates + run.order[ahead] * step, row_bytes);
+                run.order++;
+                run.n--;
+                run.last--;
+            }
+            reduce_row(to, start, run, row_bytes);
+        }
+    }
+
+    // size: of a row, if it is constant; else 0.
+    template <int size>
+    static GS_ALWAYS_INLINE void reduce_each_of(char *out, const int64_t *offsets, const char *updates,
+                                                const int64_t *update_offsets, ptrdiff_t step, ptrdiff_t n,
+                                                ptrdiff_t row_bytes) {
+        if constexpr (size % sizeof(Number) == 0) {
+            for (ptrdiff_t i = 0; i < n; i++) {
+                if (offsets[i] == INT64_MIN) continue;
+                const char *update = updates + (update_offsets ? update_offsets[i] : i * step);
+                reduce_row(out + offsets[i], out + offsets[i], single(update), size ? size : row_bytes);
+            }
+        }
+    }
+
+    // The sizes of points and pixels are constants: choosing vectors would take longer than their use.
+    static void reduce_each(char *out, const int64_t *offsets, const char *updates, const int64_t *update_offsets,
+                            ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes) {
+        switch (row_bytes) {
+            case 2: return reduce_each_of<2>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 3: return reduce_each_of<3>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 4: return reduce_each_of<4>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 6: return reduce_each_of<6>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 8: return reduce_each_of<8>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 12: return reduce_each_of<12>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 16: return reduce_each_of<16>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 24: return reduce_each_of<24>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 32: return reduce_each_of<32>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 48: return reduce_each_of<48>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 64: return reduce_each_of<64>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            default: return reduce_each_of<0>(out, offsets, updates, update_offsets, step, n, row_bytes);
+        }
+    }
+};
+
+#if defined(__AVX2__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+// Call `with` with the Rows of sums or products, or of maxima or minima, of a type. row_loop_of in apply.pxd knows which
+// there are.
+template <class Operation, class OfBool, class With>
+void with_arithmetic(int type, With with) {
+    switch (type) {
+        case GS_BOOL: return with(Rows<OfBool, uint8_t, vector_bytes>());
+        case GS_UINT8: return with(Rows<Operation, uint8_t, vector_bytes>());
+        case GS_UINT16: return with(Rows<Operation, uint16_t, vector_bytes>());
+        case GS_UINT32: return with(Rows<Operation, uint32_t, vector_bytes>());
+        case GS_UINT64: return with(Rows<Operation, uint64_t, vector_bytes>());
+#if defined(__F16C__)
+        case GS_FLOAT16: return with(Rows<Float16<Operation>, uint16_t, 16>());
+#endif
+        case GS_BFLOAT16: return with(Rows<BFloat16<Operation>, uint16_t, vector_bytes>());
+        case GS_FLOAT32: return with(Rows<Operation, float, vector_bytes>());
+        case GS_FLOAT64: return with(Rows<Operation, double, vector_bytes>());
+        default: return;
+    }
+}
+
+template <class Operation, class OfFloat16, class OfBFloat16, class With>
+void with_order(int type, With with) {
+    switch (type) {
+        case GS_INT8: return with(Rows<Operation, int8_t, vector_bytes>());
+        case GS_INT16: return with(Rows<Operation, int16_t, vector_bytes>());
+        case GS_INT32: return with(Rows<Operation, int32_t, vector_bytes>());
+        case GS_INT64: return with(Rows<Operation, int64_t, vector_bytes>());
+        case GS_UINT8: return with(Rows<Operation, uint8_t, vector_bytes>());
+        case GS_UINT16: return with(Rows<Operation, uint16_t, vector_bytes>());
+        case GS_UINT32: return with(Rows<Operation, uint32_t, vector_bytes>());
+        case GS_UINT64: return with(Rows<Operation, uint64_t, vector_bytes>());
+        case GS_FLOAT16: return with(Rows<OfFloat16, uint16_t, vector_bytes>());
+        case GS_BFLOAT16: return with(Rows<OfBFloat16, uint16_t, vector_bytes>());
+        case GS_FLOAT32: return with(Rows<Operation, float, vector_bytes>());
+        case GS_FLOAT64: return with(Rows<Operation, double, vector_bytes>());
+        default: return;
+    }
+}
+
+template <class With>
+void with_rows(int row_loop, With with) {
+    const int type = row_loop % 16;
+    switch (row_loop / 16) {
+        case GS_ADD: return with_arithmetic<Add, Or>(type, with);
+        case GS_MUL: return with_arithmetic<Multiply, And>(type, with);
+        case GS_MAX: return with_order<Max, Order16<true, 0x7c00>, Order16<true, 0x7f80>>(type, with);
+        case GS_MIN: return with_order<Min, Order16<false, 0x7c00>, Order16<false, 0x7f80>>(type, with);
+        default: return;
+    }
+}
+
+void reduce_rows(int row_loop, char *to, const char *source, ptrdiff_t source_step, const char *updates, ptrdiff_t step,
+                 const uint32_t *order, const uint32_t *end, ptrdiff_t first, ptrdiff_t n, ptrdiff_t last,
+                 ptrdiff_t row_bytes, ptrdiff_t ahead, int assigns) {
+    with_rows(row_loop, [=](auto rows) {
+        rows.reduce_rows(to, source, source_step, updates, step, order, end, first, n, last, row_bytes, ahead, assigns);
+    });
+}
+
+void reduce_each(int row_loop, char *out, const int64_t *offsets, const char *updates, const int64_t *update_offsets,
+                 ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes) {
+    with_rows(row_loop, [=](auto rows) {
+        rows.reduce_each(out, offsets, updates, update_offsets, step, n, row_bytes);
+    });
+}
+
+}  // namespace

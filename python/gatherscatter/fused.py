@@ -11,6 +11,7 @@ from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.backends.base import Backend
+from gatherscatter.errors.hints import explained
 from gatherscatter.operators import GATHER, SCATTER, Operator
 from gatherscatter.plan import Shape
 from gatherscatter.prepared.prepare import Prepared, positions_of, rows_of
@@ -21,14 +22,15 @@ __all__ = ["gather_scatter"]
 
 def _part(op: Operator, **names: str) -> Operator:
     """The record of one of the two steps, with our names for its arguments."""
-    named = op.replace(name="gather_scatter", **names)
-    return named.replace(strict=op.strict.replace(name="gather_scatter", **names) if op.strict else None)
+    fields: dict[str, Any] = {"name": "gather_scatter", "user_modes": SCATTER.modes, **names}
+    return op.replace(**fields, strict=op.strict.replace(**fields) if op.strict else None)
 
 
 _TAKE = _part(GATHER, data="source", indices="source_indices")
 _PUT = _part(SCATTER, updates="gather(source, source_indices)")
 
 
+@explained(_PUT)
 def gather_scatter(
     data: Any,
     indices: Any,
@@ -57,7 +59,8 @@ def gather_scatter(
     indices : array of integers, or Prepared
         Destinations: positions along `axis` of `data`, as for `scatter`.
     source : array
-        Of data's dtype, and of data's shape but for the size of `axis`.
+        Of data's dtype, and of data's shape but for the size of `axis`. What is gathered from another shape broadcasts
+        as `updates` of `scatter` do.
     source_indices : array of integers, or Prepared
         What to gather: positions along `axis` of `source`. Of the shape of `indices`.
     axis : int, default 0
@@ -68,8 +71,8 @@ def gather_scatter(
         Whether a destination starts from its slice of `data`. If False, it starts from the first one that is scattered
         to it.
     mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
-        How to treat an index that is out of bounds, in either array: see `scatter_nd`. With ``"drop"``, nothing is
-        scattered from or to it, so pairs of indices can be padded to a constant number.
+        How to treat an index that is out of bounds, in either array: see `scatter_nd`. With ``"drop"``, the
+        pair is skipped, so pairs of indices can be padded to a constant number.
     wrap_negative_indices : bool, default True
         Whether negative indices count from the end. If False, they are out of bounds: see `mode`.
     out : array, optional
@@ -125,6 +128,8 @@ def gather_scatter(
             raise errors.prepared_pair(_PUT, prepared, others)
         return _with_prepared(data, indices, source, source_indices, reduction, include_self, out)
     mode = plans.word(_PUT, "mode", mode, _PUT.modes)
+    if type(source) is type(data) and hasattr(data, "dtype") and source.dtype != data.dtype:
+        raise errors.updates_dtype(_PUT.replace(updates="source"), source.dtype, data.dtype)
     _check_shapes(_shape(indices), _shape(source_indices))
     take, put = _TAKE, _PUT
     if wrap_negative_indices is not True:

@@ -48,6 +48,8 @@ class Operator:
         The name of that document in messages.
     strict : Operator or None
         The operator with ``wrap_negative_indices=False``, if the user may choose it.
+    user_modes : tuple of str
+        The modes that the user may pass, if they are not those of a gather or a scatter.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Operator:
     data_dtypes: tuple[str, ...] = ()
     source: str = ""
     strict: Operator | None = None
+    user_modes: tuple[str, ...] = ()
 
     def argument(self, role: str) -> str:
         """The source's name of an argument."""
@@ -75,7 +78,7 @@ class Operator:
 
     def accepted(self, option: str) -> tuple[str, ...]:
         """The words that an option accepts; empty if its value is not a word."""
-        return {"mode": self.modes, "reduction": tuple(REDUCTIONS)}.get(option, ())
+        return {"mode": self.user_modes or self.modes, "reduction": tuple(REDUCTIONS)}.get(option, ())
 
     def replace(self, **fields: Any) -> Operator:
         """A copy with some fields replaced, for a dialect."""

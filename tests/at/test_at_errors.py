@@ -1,6 +1,7 @@
 """Error messages of `at`: invalid indices, indices out of bounds, and updates that do not fit."""
 
 import copy
+import operator
 import pickle
 from functools import partial
 
@@ -163,6 +164,21 @@ INDEXED = gs.at(X)[[0, 1]]
             lambda: gs.at(X).__setitem__(0, 1),
             TypeError,
             "cannot be assigned to; call gs.at(x)[index].set(updates, out=x)",
+        ),
+        (
+            lambda: operator.iadd(INDEXED, 1),
+            TypeError,
+            "+= updates does not change x; call gs.at(x)[index].add(updates, out=x)",
+        ),
+        (
+            lambda: operator.isub(INDEXED, 1),
+            TypeError,
+            "-= updates does not change x; call gs.at(x)[index].subtract(updates, out=x)",
+        ),
+        (
+            lambda: operator.imul(INDEXED, 1),
+            TypeError,
+            "*= updates does not change x; call gs.at(x)[index].multiply(updates, out=x)",
         ),
     ],
 )

@@ -57,10 +57,9 @@ def test_accumulate_dtype(index):
         np.testing.assert_array_equal(gs.at(x)[index].add(updates, accumulate_dtype=wide), expected, strict=True)
     found = gs.at(x)[index].add(updates, accumulate_dtype="float16")
     np.testing.assert_array_equal(found, loop(x, index, updates, "add"))
-    for narrow in ("int8", 5, [1]):
-        with pytest.raises(
-            TypeError, match=r"^at: accumulate_dtype=.* is not a wider dtype of the same kind as x's float16"
-        ):
+    not_wider = "is not a wider dtype of the same kind as x's float16"
+    for narrow, reason in [("int8", not_wider), (5, "is not a dtype of reductions"), ([1], "is not a dtype of red")]:
+        with pytest.raises(TypeError, match=rf"^at: accumulate_dtype=.* {reason}"):
             gs.at(x)[index].add(updates, accumulate_dtype=narrow)
 
 

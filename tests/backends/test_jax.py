@@ -124,6 +124,8 @@ def test_a_trace_cannot_raise(transform):
     )
     with pytest.raises(NotImplementedError, match=r"one of 'clip', 'wrap', 'drop', 'promise_in_bounds'"):
         transform(lambda i: gs.scatter(jnp.zeros(2), i, 1.0))(indices)
+    with pytest.raises(NotImplementedError, match=r"source_indices .*one of 'clip', 'wrap', 'drop', 'promise_in_boun"):
+        transform(lambda i: gs.gather_scatter(jnp.zeros(2), i, jnp.ones(2), i))(indices)
 
 
 def test_known_indices_raise_in_a_trace():

@@ -76,6 +76,17 @@ NAMES = {
         lambda: gs.scatter(D, I, U, fill_value=0),
         "scatter: there is no fill_value= here: it is for gathers; omit fill_value=",
     ),
+    "gather_scatter's axis": (
+        lambda: gs.gather_scatter(D, I, D, I, dim=0),
+        "gather_scatter: dim=0 is axis=0 here",
+    ),
+    "gather_scatter's accumulate_dtype": (
+        lambda: gs.gather_scatter(D, I, D, I, accumulate_dtype="float64"),
+        "gather_scatter: there is no accumulate_dtype= here; pass some of data, indices, source, source_indices, axis, "
+        "reduction, include_self, mode, wrap_negative_indices, out",
+    ),
+    "prepare's axis": (lambda: gs.prepare("gather", (3,), I, dim=0), "prepare: dim=0 is axis=0 here"),
+    "ONNX's axis": (lambda: gs.onnx.gather(D, I, dim=0), "gather: dim=0 is axis=0 here"),
     "a slip": (lambda: gs.gather(D, I, axs=1), "gather: there is no axs= here; did you mean axis=?"),
 }
 POSITIONS = {
@@ -95,6 +106,15 @@ POSITIONS = {
     "batch_dims": (lambda: gs.gather_nd(D, I, 0), "gather_nd: batch_dims is a keyword: pass batch_dims=0"),
     "reduction": (lambda: gs.scatter_nd(D, I, 1.0, "sum"), "scatter_nd: reduction is a keyword: pass reduction='add'"),
     "mode": (lambda: gs.gather(D, I, "clamp"), "gather: mode is a keyword: pass mode='clip'"),
+    "gather_scatter's reduction": (
+        lambda: gs.gather_scatter(D, I, D, I, "add"),
+        "gather_scatter: reduction is a keyword: pass reduction='add'",
+    ),
+    "prepare's axis": (lambda: gs.prepare("gather", (3,), I, 0), "prepare: axis is a keyword: pass axis=0"),
+    "ONNX's reduction": (
+        lambda: gs.onnx.scatter_nd(D, I[:, None], U, "max", opset=18),
+        "scatter_nd: reduction is a keyword: pass reduction='max'",
+    ),
     "PyTorch's order": (
         lambda: gs.gather(D, 1, I),
         "gather: axis is a keyword: call gather(data, indices, axis=1); torch.gather is gather_elements",

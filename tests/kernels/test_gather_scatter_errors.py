@@ -96,8 +96,7 @@ OUT_OF_BOUNDS = {
     "wrap": (call(wrap_negative_indices=1), TypeError,
              "gather_scatter: wrap_negative_indices=1 is not a bool; pass True or False"),
     "dtype": (call(source=SOURCE.astype("f4")), TypeError,
-              "gather_scatter: gather(source, source_indices) has dtype float32, but data has float64; pass "
-              "gather(source, source_indices).astype(data.dtype)"),
+              "gather_scatter: source has dtype float32, but data has float64; pass source.astype(data.dtype)"),
     "longer rows": (call(source=np.zeros((3, 17))), ValueError,
                     "gather_scatter: gather(source, source_indices) has shape (2, 17); pass shape (2, 16), or one that "
                     "broadcasts to it"),

@@ -4,6 +4,7 @@ The public functions accept any argument, so that these messages can replace Pyt
 """
 
 import difflib
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
@@ -74,6 +75,29 @@ def plain_signature(function: FunctionT) -> FunctionT:
     return function
 
 
+def explained(op: Operator) -> Callable[[FunctionT], FunctionT]:
+    """Decorator: arguments beyond the signature raise the error of `unexpected`.
+
+    For functions that take long enough for one call more.
+    """
+
+    def decorate(function: FunctionT) -> FunctionT:
+        parameters = inspect.signature(function).parameters
+        n = sum(parameter.kind == parameter.POSITIONAL_OR_KEYWORD for parameter in parameters.values())
+
+        @functools.wraps(function)
+        def call(*given: Any, **words: Any) -> Any:
+            if len(given) > n or not words.keys() <= parameters.keys():
+                unknown = {word: value for word, value in words.items() if word not in parameters}
+                positional = given[n] if len(given) > n else MISSING
+                raise unexpected(op, function, (*given[:n], *[MISSING] * (n - len(given))), positional, unknown)
+            return function(*given, **words)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
 def missing(op: Operator, argument: str) -> TypeError:
     return TypeError(f"{op.name}: {argument} is missing; pass an array{' of integers' * (argument == 'indices')}")
 
@@ -130,7 +154,7 @@ def _unknown_name(op: Operator, accepted: Sequence[str], word: str, value: objec
         fix = f"{word}={shown(value)} is reduction={'add' if not known or value else 'none'!r} here"
     elif word == "inplace" and op.scatters:
         fix = f"{word}= is out= here: pass out=data"
-    elif ours in _ELSEWHERE:
+    elif ours in _ELSEWHERE and family in ("gather", "scatter") and kind in ("", "nd", "elements"):
         reason = _ELSEWHERE[ours].format(family=family, scatter=f"scatter_{kind}" if kind else "scatter")
         fix = f"there is no {word}= here: {reason}"
     else:
@@ -197,6 +221,10 @@ def no_attribute(name: str, methods: Sequence[str], array: type, *, is_indexed: 
 
 def no_assignment() -> TypeError:
     return TypeError("at: gs.at(x)[index] cannot be assigned to; call gs.at(x)[index].set(updates, out=x)")
+
+
+def no_operator(operator: str, call: str) -> TypeError:
+    return TypeError(f"at: gs.at(x)[index] {operator} updates does not change x; call gs.at(x)[index].{call}")
 
 
 def not_an_array_yet() -> TypeError:

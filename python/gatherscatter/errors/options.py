@@ -62,10 +62,11 @@ def reduction_dtype(op: Operator, reduction: str, dtype: object, supported: Iter
 
 def accumulate_dtype(op: Operator, value: object, name: str, dtype: str, wider: Sequence[str]) -> TypeError:
     """`name`: of the dtype that the value names. `wider`: what can be passed."""
-    given = repr(name) if name in DTYPES else shown(value)
     fix = f"pass one of {listed(wider)}" if wider else f"no dtype is wider than {dtype}; omit it"
+    if name not in DTYPES:
+        return TypeError(f"{op.name}: accumulate_dtype={shown(value)} is not a dtype of reductions; {fix}")
     return TypeError(
-        f"{op.name}: accumulate_dtype={given} is not a wider dtype of the same kind as {op.data}'s {dtype}; {fix}"
+        f"{op.name}: accumulate_dtype={name!r} is not a wider dtype of the same kind as {op.data}'s {dtype}; {fix}"
     )
 
 

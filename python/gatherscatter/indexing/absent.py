@@ -53,6 +53,15 @@ class FromIndexed(_Listed):
 
     __slots__ = ()
 
+    def __iadd__(self, updates: Any) -> NoReturn:
+        raise hints.no_operator("+=", "add(updates, out=x)")
+
+    def __isub__(self, updates: Any) -> NoReturn:
+        raise hints.no_operator("-=", "subtract(updates, out=x)")
+
+    def __imul__(self, updates: Any) -> NoReturn:
+        raise hints.no_operator("*=", "multiply(updates, out=x)")
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Raise an error, since NumPy would make an array that contains this object."""
         raise hints.not_an_array_yet()

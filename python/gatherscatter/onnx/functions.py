@@ -5,7 +5,8 @@ from typing import Any
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike, ONNXReduction
-from gatherscatter.onnx.versions import accepted, check_reduction, operator_of, version_of
+from gatherscatter.errors.hints import explained
+from gatherscatter.onnx.versions import CORE, accepted, check_reduction, operator_of, version_of
 
 __all__ = [
     "gather",
@@ -18,6 +19,7 @@ __all__ = [
 ]
 
 
+@explained(CORE["Gather"])
 def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
     """Gather slices of `data` along one axis (Gather).
 
@@ -64,6 +66,7 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
     return core.gather(op, data, indices, axis)
 
 
+@explained(CORE["GatherElements"])
 def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
     """Gather one element of `data` for each element of `indices`, along one axis (GatherElements).
 
@@ -104,6 +107,7 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
     return core.gather(op, data, indices, axis)
 
 
+@explained(CORE["GatherND"])
 def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLike | None = None) -> Any:
     """Gather elements or slices of `data` by index tuples (GatherND).
 
@@ -152,6 +156,7 @@ def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLik
     return core.gather(op, data, indices, 0, batch_dims)
 
 
+@explained(CORE["ScatterElements"])
 def scatter_elements(
     data: Any,
     indices: Any,
@@ -205,6 +210,7 @@ def scatter_elements(
     return core.scatter(op, data, indices, updates, axis, reduction=reduction)
 
 
+@explained(CORE["Scatter"])
 def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: IntLike = 9) -> Any:
     """Scatter one update into a copy of `data` for each element of `indices`, along one axis (Scatter).
 
@@ -248,6 +254,7 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
     return core.scatter(op, data, indices, updates, axis)
 
 
+@explained(CORE["ScatterND"])
 def scatter_nd(
     data: Any, indices: Any, updates: Any, *, reduction: ONNXReduction = "none", opset: IntLike | None = None
 ) -> Any:
@@ -295,6 +302,7 @@ def scatter_nd(
     return core.scatter(op, data, indices, updates, reduction=reduction)
 
 
+@explained(CORE["TensorScatter"])
 def tensor_scatter(
     past_cache: Any,
     update: Any,

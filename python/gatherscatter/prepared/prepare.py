@@ -18,7 +18,7 @@ from gatherscatter._typing import IntLike
 from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
-from gatherscatter.errors.hints import MISSING, unexpected
+from gatherscatter.errors.hints import MISSING, explained, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape
 from gatherscatter.prepared.resolve import OPERATORS, RESOLVED, sizes_of, tuples
@@ -39,6 +39,7 @@ _SHORTEST_ROW = 64
 _MOST_ROWS_PER_INDEX = 8
 
 
+@explained(_PREPARE)
 def prepare(
     operator: str,
     shape: Any,

@@ -144,7 +144,7 @@ class JAXBackend(JAXTable):
         elif plan.mode in ("clip", "wrap") and indices.size and 0 in plan.sizes:
             raise errors.empty_axis(plan.operator, plan.data, plan.axis + plan.sizes.index(0))
         elif plan.mode == "raise" and indices.size:
-            traceable = [mode for mode in plan.operator.modes if mode != "raise"]
+            traceable = [mode for mode in plan.operator.accepted("mode") if mode != "raise"]
             raise errors.untraceable_mode(self.name, plan.operator, plan.mode, traceable)
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:

@@ -29,11 +29,18 @@ cdef inline Py_ssize_t describe_arrays(tuple arrays, Tuples* tuples) noexcept:
     return OK if tuples.arrays != NULL else NO_MEMORY
 
 
+cdef inline Py_ssize_t distance_along(cnp.ndarray array, int axis) noexcept:
+    """Bytes between neighbours along an axis."""
+    return max(cnp.PyArray_STRIDE(array, axis), -cnp.PyArray_STRIDE(array, axis))
+
+
 cdef inline cnp.ndarray index_of_rows(cnp.ndarray data, cnp.ndarray indices, int axis, Py_ssize_t* repeats):
-    """For ELEMENTS: the indices without the axes after `axis`, if they repeat along these, and cover data's; else None.
+    """For ELEMENTS: the indices without the axes after `axis`, if they repeat along these; else None.
 
     Such as expanded ones: `torch.Tensor.expand`, `np.broadcast_to`. They select rows as those of kind AXIS do, with all
-    axes before `axis` as batch axes. OUT  repeats: how many elements of indices each stands for
+    axes before `axis` as batch axes. They must have data's size along every axis but `axis`, and the elements of
+    a row must be closer in memory than rows: in Fortran order, elements are faster one by one.
+    OUT  repeats: how many elements of indices each stands for
     """
     cdef int d, q = cnp.PyArray_NDIM(indices)
     repeats[0] = 1
@@ -41,7 +48,9 @@ cdef inline cnp.ndarray index_of_rows(cnp.ndarray data, cnp.ndarray indices, int
         if d != axis and cnp.PyArray_DIM(indices, d) != cnp.PyArray_DIM(data, d):
             return None
         if d > axis:
-            if cnp.PyArray_STRIDE(indices, d) != 0 and cnp.PyArray_DIM(indices, d) > 1:
+            if cnp.PyArray_DIM(indices, d) > 1 and (
+                    cnp.PyArray_STRIDE(indices, d) != 0
+                    or distance_along(data, d) > distance_along(data, axis)):
                 return None
             repeats[0] *= cnp.PyArray_DIM(indices, d)
     if repeats[0] <= 1:

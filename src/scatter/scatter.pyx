@@ -375,8 +375,8 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
     in the dtype itself. checks_first: if the call fails, nothing is written; otherwise out may be partly written then.
     out must not overlap itself or another array.
 
-    update_rows: update t is row update_rows[t] of source, which nobody writes to meanwhile; updates, of which only the
-    shape and the dtype count, repeats one element. For kind AXIS and axis 0. UNSUITED: the updates have to be gathered.
+    update_rows: update t is row update_rows[t] of source, which nobody writes to meanwhile; updates repeats one row, of
+    which the shape, the dtype and the strides count. For kind AXIS and axis 0. UNSUITED: they have to be gathered.
     """
     cdef Py_ssize_t status
     cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None

@@ -1,7 +1,8 @@
 # Updates that are spread out are copied to contiguous memory before a scatter: those in short runs, and scalars.
 #
-# Strategies step through updates by one stride, as far as the innermost axis goes. If the normal of a triangle is added
-# to three corners, this axis has three positions, and a scatter took 20 times as long as with the copy.
+# A piece is contiguous memory, a run the pieces along the innermost axis, one stride apart. Strategies step through
+# updates run by run. If the normal of a triangle is added to three corners, a run has three pieces, and a scatter took
+# 20 times as long as with the copy.
 from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -17,6 +18,7 @@ cdef enum:
     MIN_SCALARS = 1 << 12       # elements that are one scalar
     SHORT_RUN = 64              # positions
     MIN_SPREAD = 1 << 10        # positions
+    MAX_PIECE = 1 << 8          # bytes: longer pieces are read as fast where they are
     MAX_SPREAD_BYTES = 1 << 26  # of the copy
 
 
@@ -83,7 +85,7 @@ cdef inline void copy_chunk(const Walk* runs, char* to, const char* updates, Py_
 
 
 cdef inline cnp.ndarray spread(cnp.ndarray updates, int max_threads, int forced_threads):
-    """The updates, or a copy if they are in short runs."""
+    """The updates, or a copy if they are many short pieces in short runs."""
     cdef Walk walk
     cdef Py_ssize_t piece, step, n, n_runs, chunk
     cdef cnp.ndarray result
@@ -96,7 +98,7 @@ cdef inline cnp.ndarray spread(cnp.ndarray updates, int max_threads, int forced_
     piece = describe_spread(&walk, updates)
     n = walk.shape[walk.n_dims - 1]
     step = walk.stride[walk.n_dims - 1][OTHER]
-    if walk.n < MIN_SPREAD or n >= SHORT_RUN or is_linear(&walk, OTHER):
+    if walk.n < MIN_SPREAD or n >= SHORT_RUN or piece >= MAX_PIECE or is_linear(&walk, OTHER):
         return updates
     try:
         from gatherscatter._kernels.memory import empty
@@ -104,7 +106,7 @@ cdef inline cnp.ndarray spread(cnp.ndarray updates, int max_threads, int forced_
     except (MemoryError, RuntimeError):  # the latter: the import system has no memory for a lock
         return updates
     n_runs = walk.n // n
-    walk.n_dims -= 1
+    walk.n_dims -= 1  # from here on, over the runs
     to = cnp.PyArray_BYTES(result)
     source = cnp.PyArray_BYTES(updates)
     n_threads = team_size(max_threads, forced_threads, <double>cnp.PyArray_NBYTES(updates) / 8)
@@ -131,6 +133,8 @@ cdef inline cnp.ndarray row_of_scalar(cnp.ndarray updates, int row_axis):
         if cnp.PyArray_STRIDE(updates, d) != 0 and cnp.PyArray_DIM(updates, d) > 1:
             return updates
         row_bytes *= cnp.PyArray_DIM(updates, d) if d >= row_axis else 1
+    if row_bytes > MAX_SPREAD_BYTES:
+        return updates
     memory = allocate_scratch(row_bytes)
     if memory is None:
         return updates

@@ -368,3 +368,21 @@ def test_hooks_on_saved_tensors():
         found = torch.autograd.grad(step(data, updates), (data, updates))
     assert packed
     assert found[0].equal(expected[0])
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (4000, 64)], ids=["small", "large"])
+@pytest.mark.parametrize("mode", ["raise", "drop"])
+def test_an_assignment_with_the_gradient_of_one_array_only(shape, mode):
+    rng = np.random.default_rng(0)
+    n = shape[0]
+    indices = torch.from_numpy(rng.integers(0, n + (3 if mode == "drop" else 0), 2 * n))
+    data = torch.from_numpy(rng.random(shape)).requires_grad_()
+    updates = torch.from_numpy(rng.random((2 * n, *shape[1:]))).requires_grad_()
+    grad = torch.from_numpy(rng.random(shape))
+    result = gs.scatter(data, indices, updates, mode=mode)
+    to_data, to_updates = torch.autograd.grad(result, (data, updates), grad)
+    result = gs.scatter(data, indices, updates.detach(), mode=mode)
+    assert torch.equal(torch.autograd.grad(result, data, grad)[0], to_data)
+    result = gs.scatter(data.detach(), indices, updates, mode=mode)
+    assert torch.equal(torch.autograd.grad(result, updates, grad)[0], to_updates)
+    assert to_data.ne(0).sum() == sum(n not in indices for n in range(n)) * shape[1]

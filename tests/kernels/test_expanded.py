@@ -46,6 +46,9 @@ def test_scatters(shape, axis, mode, reduction, forced_threads):
         in_place = data.copy()
         gs.scatter_elements(in_place, indices, updates, out=in_place, **options)
         assert_same_bits(in_place, expected)
+        strided = np.array(data, order="F")
+        gs.scatter_elements(strided, indices, updates, out=strided, **options)
+        assert_same_bits(strided, expected)
         if reduction in ("add", "mean"):
             options["accumulate_dtype"] = "float64"
             expected = gs.scatter_elements(data, indices.copy(), updates, **options)

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from assertions import assert_same_bits
+from gatherscatter.backends.numpy import BACKEND as NUMPY
 
 DTYPES = ["u1", "f2", ml_dtypes.bfloat16, "f4", ">f4", "f8", "c16"]
 N = 700  # with the axes below, more positions than are copied at least
@@ -96,3 +97,29 @@ def test_large_scatters_in_another_byte_order(dtype, reduction):
     in_place = data.copy()
     gs.scatter(in_place, indices, updates, reduction=reduction, out=in_place)
     assert in_place.tobytes() == result.tobytes()
+
+
+def test_another_byte_order_without_memory_for_copies(monkeypatch):
+    def refuse(*arguments):
+        raise MemoryError
+
+    rng = np.random.default_rng(0)
+    data, updates = (rng.integers(0, 9, n).astype(">f4") for n in (50, N))
+    indices = rng.integers(0, 50, N)
+    expected = gs.scatter(data, indices, updates, reduction="add")
+    monkeypatch.setattr(type(NUMPY), "_scatter_native", refuse)
+    assert_same_bits(gs.scatter(data, indices, updates, reduction="add"), expected)
+
+
+def test_a_new_axis_of_updates_in_another_byte_order_repeats_nothing(monkeypatch):
+    called = []
+    scatter_native = type(NUMPY)._scatter_native
+    monkeypatch.setattr(
+        type(NUMPY), "_scatter_native", lambda *given: called.append(given[3].shape) or scatter_native(*given)
+    )
+    rng = np.random.default_rng(0)
+    data, updates = rng.integers(0, 9, (50, 1)).astype(">f4"), rng.integers(0, 9, N).astype(">f4")
+    gs.scatter(data, rng.integers(0, 50, N), updates[:, None], reduction="add")
+    assert called == [(N, 1)]
+    gs.scatter(data, rng.integers(0, 50, N), np.broadcast_to(updates[:1, None], (N, 1)), reduction="add")
+    assert called == [(N, 1)]

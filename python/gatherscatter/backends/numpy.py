@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 from functools import lru_cache
@@ -93,9 +94,8 @@ class NumPyBackend(Backend):
             updates = self.as_updates(plan, updates, data)
         _check_unused(indices, plan)
         if out is None and _is_sooner_native(plan, data, updates):
-            native = data.dtype.newbyteorder("=")
-            result = self.scatter(data.astype(native), indices, updates.astype(native), plan, None)
-            return result.astype(data.dtype)
+            with contextlib.suppress(MemoryError):  # the call is possible without it
+                return self._scatter_native(data, indices, updates, plan)
         if out is None:
             result = memory.empty(data.shape, data.dtype)
             _scatter(result, data, indices, updates, plan)
@@ -113,6 +113,14 @@ class NumPyBackend(Backend):
             return out
         _scatter(target, None if in_place else data, indices, updates, plan, checks_first=True)
         return out
+
+    def _scatter_native(self, data: Array, indices: Indices, updates: Array, plan: Plan) -> Array:
+        """A scatter into a new array, computed in native byte order."""
+        native = data.dtype.newbyteorder("=")
+        result = memory.empty(data.shape, native)
+        result[...] = data
+        _scatter(result, None, indices, updates.astype(native), plan)
+        return result.byteswap(inplace=True).view(data.dtype)
 
     def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
         return bool(source.flags.c_contiguous and not data.dtype.hasobject)
@@ -246,7 +254,8 @@ def _gather(data: Array, indices: Indices, plan: Plan, fill: Array | None) -> Ar
 def _is_sooner_native(plan: Plan, data: Array, updates: Array) -> bool:
     """Whether to reduce copies in native byte order: the kernels reverse the bytes of one element at a time."""
     swapped = plan.reduction != "none" and not data.dtype.isnative and data.dtype.kind in "iufc"
-    return swapped and data.size <= 4 * updates.size and 0 not in updates.strides
+    repeats = any(step == 0 and n > 1 for step, n in zip(updates.strides, updates.shape, strict=True))
+    return swapped and data.size <= 4 * updates.size and not repeats
 
 
 def _scatter(

@@ -54,7 +54,8 @@ struct Min {
     static GS_ALWAYS_INLINE Vector reduce(Vector a, Vector b) { return choose((a <= b) | (a != a), a, b); }
 };
 
-// 16-bit floats are compared as integers: below 0, a greater magnitude is less, and -0 equals 0. infinity: its bits.
+// 16-bit floats are compared as integers: below 0, a greater magnitude is less, and -0 equals 0.
+// The bits 0x8001, below 0, become -2, and those of -0 become -1 and then 0. infinity: its bits.
 template <bool greatest, int infinity>
 struct Order16 {
     template <class Vector>

@@ -51,7 +51,7 @@ struct Rows {
             }
             _Pragma("GCC unroll 8")
             for (int j = 0; j < width; j++) {
-                // the second of two cache lines first: see compiler.h
+                // of two cache lines the second first: see compiler.h
                 const int k = width * bytes < 128 ? j : j ^ (64 / bytes);
                 parts[k] = Operation::reduce(parts[k], load<Vector>(update + k * bytes));
             }

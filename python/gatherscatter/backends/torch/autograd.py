@@ -129,6 +129,11 @@ class _Indexing(IndexingByOptions):
     def assigned(self, grad: Any, wants: Any) -> tuple[Any, Any]:
         if memory.needs_gradient(grad) or memory.is_watched() or not memory.is_plain(grad, self.indices):
             return super().assigned(grad, wants)
+        if not wants[1]:  # destinations have no gradient
+            plan = self.options.plan(True, grad.shape, self.indices.shape, "none", True)
+            return self.scatter(grad, _zeros((), grad).expand(plan.shape), "none"), None
+        if not wants[0]:
+            return super().assigned(grad, wants)
         return operators.assigned(grad, self.indices, self.options) or super().assigned(grad, wants)
 
     def integers(self, shape: Any, value: int) -> Tensor:

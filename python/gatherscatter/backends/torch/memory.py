@@ -142,4 +142,5 @@ def _kept_zeros() -> Tensor:
 
     To map new ones for each gradient took a tenth of its time.
     """
-    return torch.from_numpy(np.zeros(_MOST_KEPT, np.uint8))
+    with torch.inference_mode(False):  # or autograd could not save them
+        return torch.from_numpy(np.zeros(_MOST_KEPT, np.uint8))

@@ -8,6 +8,9 @@ from common.codes cimport ARRAYS, AXIS, ELEMENTS, INDEX_DTYPE, ND, NO_MEMORY, OK
 from common.resolve cimport L1_BYTES, MIN_STREAM, Tuples, find_trivial
 from common.walk cimport Walk, add_axis, finish_walk, start_walk
 
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
 
 cdef inline Py_ssize_t describe_arrays(tuple arrays, Tuples* tuples) noexcept:
     """Describe the tuples of kind ARRAYS, whose first array is described. Returns a Status."""
@@ -59,6 +62,20 @@ cdef inline cnp.ndarray index_of_rows(cnp.ndarray data, cnp.ndarray indices, int
         return indices[(slice(None),) * (axis + 1) + (0,) * (q - axis - 1)]
     except MemoryError:
         return None
+
+
+cdef inline Py_ssize_t position_of(Py_ssize_t status, Py_ssize_t repeats) noexcept:
+    """A kernel's status, with the position of a bad index in the user's indices."""
+    return status * repeats if status > 0 else status
+
+
+cdef inline Py_ssize_t smallest_stride(const Tuples* tuples) noexcept:
+    """The smallest distance in data between two neighbours along an indexed axis."""
+    cdef Py_ssize_t stride = PY_SSIZE_T_MAX
+    cdef int d
+    for d in range(tuples.k):
+        stride = min(stride, max(tuples.stride[d], -tuples.stride[d]))
+    return stride
 
 
 cdef inline Py_ssize_t describe(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray other,

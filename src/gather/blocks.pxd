@@ -164,7 +164,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
     cdef int64_t* next_offsets = buffers[1]
     cdef int64_t* swap
     cdef char fill_item[MAX_ITEM_BYTES]
-    cdef Cursor cursor, piece
+    cdef Cursor cursor, piece, following
     cdef Row row_piece
     cdef const Row* row = &job.row
     cdef const char* data = job.data
@@ -213,7 +213,11 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
                     prefetch_begin(data + next_offsets[i], row.item_bytes)
         if n:
             seek(&row.outer, 0, &piece)
+            following = piece
             for _piece in range(row.outer.n):
+                if job.prefetches and _piece + 1 < row.outer.n and row.n_inner == 1 and row.item_bytes <= CACHE_LINE:
+                    advance(&row.outer, 1, &following)
+                    prefetch_block(data + following.offset[DATA], offsets, n)
                 if row.outer.n > 1 and is_interrupted(job.interrupts, n * row.n_inner * (8 + row.item_bytes) >> 3):
                     status[0] = INTERRUPTED
                     return

@@ -21,7 +21,7 @@ cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport ARRAYS, AXIS, ELEMENTS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, Kind, Mode
-from common.describe cimport describe, index_of_rows, release
+from common.describe cimport describe, index_of_rows, position_of, release, smallest_stride
 from common.interrupts cimport (
     Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
 )
@@ -44,9 +44,6 @@ from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
 
 cnp.import_array()
-
-cdef extern from "Python.h":
-    Py_ssize_t PY_SSIZE_T_MAX
 
 cdef enum:
     PREFETCH_BYTES = 1 << 19  # of data: less fits L2 and needs no software prefetch
@@ -79,7 +76,7 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     cdef Columns columns
     cdef Interrupts interrupts
     cdef int d, row_axis, out_axis
-    cdef Py_ssize_t stride, tuple_stride = PY_SSIZE_T_MAX, extent = 0, status, repeats = 1
+    cdef Py_ssize_t extent = 0, status, repeats = 1
     cdef cnp.ndarray of_rows = index_of_rows(data, indices, axis, &repeats) if kind == ELEMENTS else None
 
     if of_rows is not None:
@@ -92,11 +89,9 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
         release(&job.tuples)
         return OK
     for d in range(job.tuples.k):
-        stride = abs_stride(job.tuples.stride[d])
-        extent += stride * (job.tuples.size[d] - 1)
-        tuple_stride = min(tuple_stride, stride)
+        extent += abs_stride(job.tuples.stride[d]) * (job.tuples.size[d] - 1)
     if out is not None:
-        describe_row(&job.row, data, row_axis, out, out_axis, tuple_stride, False)
+        describe_row(&job.row, data, row_axis, out, out_axis, smallest_stride(&job.tuples), False)
         job.out = cnp.PyArray_BYTES(out)
     else:
         empty_row(&job.row)
@@ -116,7 +111,7 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
         disarm(&interrupts)
     status = run(&job, &columns, choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns))
     release(&job.tuples)
-    return with_interrupts(&interrupts, status * repeats if status > 0 else status)
+    return with_interrupts(&interrupts, position_of(status, repeats))
 
 
 cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray out, int axis,

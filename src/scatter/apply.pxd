@@ -1,5 +1,5 @@
 # Apply a block of updates to their destinations, in order: assign by width, combine by dtype.
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from common.codes cimport (
@@ -7,11 +7,12 @@ from common.codes cimport (
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    bytes3, bytes12, bytes16, bytes24, bytes32, cloned_v3_void, cloned_void, inline_void, is_word, word_t,
+    bytes3, bytes12, bytes16, bytes24, bytes32, cloned_v3_void, cloned_void, inline_void, is_word, prefetch_write,
+    word_t,
 )
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
-from common.walk cimport DATA, OTHER, Cursor, advance, seek
+from common.walk cimport DATA, OTHER, Cursor, advance, finish_walk, seek, start_walk
 from scatter.loops.table cimport ROW_LOOP, has_vectors, loops
 from scatter.reductions cimport (
     Step, bfloat16, boolean, combine_typed, complex64, complex128, float16,
@@ -20,8 +21,13 @@ from scatter.reductions cimport (
 
 ctypedef fused short_row_t:
     char
+    uint8_t
+    uint16_t
     bytes3
+    uint32_t
+    uint64_t
     bytes12
+    bytes16
     bytes24
     bytes32
 
@@ -248,8 +254,18 @@ cdef inline inline_void assign_rows_of(short_row_t* type, Py_ssize_t row_bytes, 
 
 cdef inline void assign_rows(Py_ssize_t row_bytes, char* out, const int64_t* offsets, const char* updates,
                              const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
-    """Assign contiguous rows: dispatch on the size of short ones, such as pixels of three numbers."""
-    if row_bytes == 3:
+    """Assign contiguous rows, or pieces of rows: dispatch on the size of short ones, such as points."""
+    if row_bytes == 4:
+        assign_rows_of(<uint32_t*>NULL, 4, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes == 8:
+        assign_rows_of(<uint64_t*>NULL, 8, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes == 1:
+        assign_rows_of(<uint8_t*>NULL, 1, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes == 2:
+        assign_rows_of(<uint16_t*>NULL, 2, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes == 16:
+        assign_rows_of(<bytes16*>NULL, 16, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes == 3:
         assign_rows_of(<bytes3*>NULL, 3, out, offsets, updates, update_offsets, update_step, n)
     elif row_bytes == 12:
         assign_rows_of(<bytes12*>NULL, 12, out, offsets, updates, update_offsets, update_step, n)
@@ -300,7 +316,28 @@ cdef inline void apply_rows(const Step* step, char* out, const int64_t* offsets,
     if step.row.outer.n == 1 and step.row.n_inner == 1 and step.reduction == ASSIGN:
         assign_rows(step.row.item_bytes, out, offsets, updates, update_offsets, update_step, n)
         return
+    if step.row.outer.n > 1 and n > 1:
+        apply_pieces(step, out, offsets, updates, update_offsets, update_step, n)
+        return
     for i in range(n):
         if offsets[i] != SKIPPED:
             apply_row(step, out + offsets[i],
                       updates + (update_offsets[i] if update_offsets != NULL else i * update_step))
+
+
+cdef inline void apply_pieces(const Step* step, char* out, const int64_t* offsets, const char* updates,
+                              const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """Apply rows piece by piece: in Fortran order, column by column."""
+    cdef Step piece = step[0]
+    cdef Cursor cursor
+    cdef Py_ssize_t _piece, i
+    start_walk(&piece.row.outer)
+    finish_walk(&piece.row.outer)
+    seek(&step.row.outer, 0, &cursor)
+    for _piece in range(step.row.outer.n):
+        apply_rows(&piece, out + cursor.offset[DATA], offsets, updates + cursor.offset[OTHER], update_offsets,
+                   update_step, n)
+        advance(&step.row.outer, 1, &cursor)
+        if _piece + 1 < step.row.outer.n and step.row.n_inner == 1:
+            for i in range(n):
+                prefetch_write(<const void*>(<uintptr_t>out + <uintptr_t>(cursor.offset[DATA] + offsets[i])))

@@ -1,6 +1,7 @@
 # ROW_PIECES: rows are cut into pieces. Each thread resolves all tuples and applies its own piece of every row.
 #
-# For long rows, of which a piece is long enough to be read as a stream.
+# For long rows, of which a piece is long enough to be read as a stream, and for rows whose elements are far apart, as
+# in Fortran order.
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t
 
@@ -38,8 +39,11 @@ cdef inline bint describe_row_pieces(RowPieces* pieces, const Job* job, bint for
     pieces.row_length = cut_length(&job.step.row)
     if pieces.row_length == 0 or (row_items(job) == 1 and not is_move(job.step.reduction)):  # never cut a single number
         return False
-    return forced or (job.n_threads > 1 and <double>row_items(job) * job.step.row.item_bytes >= least
-                      and pieces.row_length >= job.n_threads)
+    if forced or job.n_threads == 1 or pieces.row_length < job.n_threads:
+        return forced
+    if not job.is_contiguous and job.step.row.outer.n >= 2 * job.n_threads:  # each piece is a cache line
+        return True
+    return <double>row_items(job) * job.step.row.item_bytes >= least
 
 
 cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t* status) noexcept nogil:

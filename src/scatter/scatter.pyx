@@ -51,7 +51,7 @@ from common.codes cimport (
     ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind, Mode,
     ReductionCode, TypeCode,
 )
-from common.describe cimport describe, index_of_rows, release
+from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release, smallest_stride
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
@@ -95,9 +95,6 @@ from scatter.windows cimport Wide, choose_cut, describe_accumulators, describe_w
 from gatherscatter._kernels.orders import known as _known_orders, translations as _translations
 
 cnp.import_array()
-
-cdef extern from "Python.h":
-    Py_ssize_t PY_SSIZE_T_MAX
 
 cdef enum:
     N_REDUCTIONS = 32  # codes that can be registered
@@ -257,8 +254,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef Order order
     cdef cnp.ndarray memory = None, translation = None  # of the order
     cdef int row_axis, updates_axis, d
-    cdef Py_ssize_t status
-    cdef Py_ssize_t repeats = 1
+    cdef Py_ssize_t status, repeats = 1
     cdef double work_ns
     cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
 
@@ -294,8 +290,10 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         if status == OK:
             copy_data(&job)
         release(&job.tuples)
-        return with_interrupts(&interrupts, status * repeats if status > 0 else status)
-    describe_row(&job.step.row, out, row_axis, updates, updates_axis, PY_SSIZE_T_MAX, not is_move(code))
+        return with_interrupts(&interrupts, position_of(status, repeats))
+    describe_row(&job.step.row, out, row_axis, updates, updates_axis,
+                 PY_SSIZE_T_MAX if job.is_contiguous or accumulate != NONE else smallest_stride(&job.tuples),
+                 not is_move(code))
     # Empty rows: only check the indices.
     job.step.reduction = job.reduction.step if job.step.row.item_bytes else ASSIGN
     job.step.type_code = type_code
@@ -338,7 +336,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     if update_rows is not None:
         status = run_passed(&job, &descriptions.rows, cnp.PyArray_DIM(source, 0))
         release(&job.tuples)
-        return with_interrupts(&interrupts, status * repeats if status > 0 else status)
+        return with_interrupts(&interrupts, position_of(status, repeats))
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
     if accumulate != NONE and job.step.row.item_bytes:
         describe_accumulators(&job, accumulate, width_of(accumulate))
@@ -348,14 +346,14 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
             status = run_wide(&wide, &job, &descriptions)
             release(&wide.tuples)
         release(&job.tuples)
-        return with_interrupts(&interrupts, status * repeats if status > 0 else status)
+        return with_interrupts(&interrupts, position_of(status, repeats))
     descriptions.by_columns = describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, False)
     descriptions.has_columns = descriptions.by_columns or (
         forced_strategy == COLUMN_TILES
         and describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, True))
     status = run(&job, &descriptions, choose_strategy(&job, forced_strategy, &descriptions))
     release(&job.tuples)
-    return with_interrupts(&interrupts, status * repeats if status > 0 else status)
+    return with_interrupts(&interrupts, position_of(status, repeats))
 
 
 cdef inline int number_bytes(cnp.ndarray array) noexcept:

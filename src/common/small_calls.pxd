@@ -308,6 +308,29 @@ cdef inline cnp.ndarray usable_out(out, cnp.ndarray like, int n_dims, const Py_s
     return array
 
 
+cdef inline bint has_distinct_elements(cnp.ndarray array) noexcept:
+    """Whether no two elements share memory: True is certain, False is not."""
+    cdef int n_dims = cnp.PyArray_NDIM(array), d, e
+    cdef Py_ssize_t stride, other, reach
+    for d in range(n_dims):
+        if cnp.PyArray_DIM(array, d) <= 1:
+            continue
+        stride = cnp.PyArray_STRIDE(array, d)
+        reach = cnp.PyArray_ITEMSIZE(array)  # of the axes with smaller strides, which must be less than this one
+        for e in range(n_dims):
+            other = max(cnp.PyArray_STRIDE(array, e), -cnp.PyArray_STRIDE(array, e))
+            if e != d and cnp.PyArray_DIM(array, e) > 1 and other <= max(stride, -stride):
+                reach += other * (cnp.PyArray_DIM(array, e) - 1)
+        if max(stride, -stride) < reach:
+            return False
+    return True
+
+
+cdef inline bint is_writable_in_place(cnp.ndarray array) noexcept:
+    return (cnp.PyArray_ISWRITEABLE(array) and not PyDataType_REFCHK(array.descr)
+            and (cnp.PyArray_IS_C_CONTIGUOUS(array) or has_distinct_elements(array)))
+
+
 cdef inline void find_extent(cnp.ndarray array, const char** low, const char** high) noexcept:
     cdef int d
     cdef Py_ssize_t reach

@@ -56,7 +56,7 @@ cdef inline void finish_step(Step* step) noexcept nogil:
     step.by_value = (step.row.outer.n == 1 and step.row.n_inner == 1 and not step.swapped
                      and is_word(step.row.item_bytes) and step.reduction != TAKE)
     step.row_loop = 0
-    if not step.swapped and step.row.inner_data == step.row.inner_other == step.row.item_bytes:
+    if not (step.by_value or step.swapped) and step.row.inner_data == step.row.inner_other == step.row.item_bytes:
         step.row_loop = row_loop_of(step.reduction, step.type_code)
 
 
@@ -200,9 +200,34 @@ cdef inline void combine_swapped(const Step* step, char* out, const char* update
     memcpy(out, a, step.row.item_bytes)
 
 
+cdef inline inline_void assign_items_of(word_t* type, Py_ssize_t item_bytes, char* out, Py_ssize_t out_step,
+                                        const char* update, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """type: of items of a constant size; single bytes: of item_bytes."""
+    cdef Py_ssize_t j
+    cdef Py_ssize_t size = item_bytes if word_t is uint8_t else <Py_ssize_t>sizeof(word_t)
+    for j in range(n):
+        memcpy(out + j * out_step, update + j * update_step, size)
+
+
+cdef inline void assign_items(const Row* row, char* out, const char* update) noexcept nogil:
+    """Assign the items of one piece."""
+    if row.item_bytes == 8:
+        assign_items_of(<uint64_t*>NULL, 8, out, row.inner_data, update, row.inner_other, row.n_inner)
+    elif row.item_bytes == 4:
+        assign_items_of(<uint32_t*>NULL, 4, out, row.inner_data, update, row.inner_other, row.n_inner)
+    elif row.item_bytes == 2:
+        assign_items_of(<uint16_t*>NULL, 2, out, row.inner_data, update, row.inner_other, row.n_inner)
+    elif row.item_bytes == 1:
+        assign_items_of(<uint8_t*>NULL, 1, out, row.inner_data, update, row.inner_other, row.n_inner)
+    elif row.item_bytes == 16:
+        assign_items_of(<bytes16*>NULL, 16, out, row.inner_data, update, row.inner_other, row.n_inner)
+    else:
+        assign_items_of(<uint8_t*>NULL, row.item_bytes, out, row.inner_data, update, row.inner_other, row.n_inner)
+
+
 cdef inline void assign_row(const Row* row, char* out, const char* update) noexcept nogil:
     cdef Cursor cursor
-    cdef Py_ssize_t _piece, j
+    cdef Py_ssize_t _piece
     cdef char* target
     cdef const char* source
     if row.outer.n == 1 and row.inner_data == row.item_bytes and row.inner_other == row.item_bytes:
@@ -215,8 +240,7 @@ cdef inline void assign_row(const Row* row, char* out, const char* update) noexc
         if row.inner_data == row.item_bytes and row.inner_other == row.item_bytes:
             memcpy(target, source, row.n_inner * row.item_bytes)
         else:
-            for j in range(row.n_inner):
-                memcpy(target + j * row.inner_data, source + j * row.inner_other, row.item_bytes)
+            assign_items(row, target, source)
         advance(&row.outer, 1, &cursor)
 
 

@@ -57,8 +57,9 @@ from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
 from common.rows cimport describe_row
 from common.small_calls cimport (
-    PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape, mode_of, new_array,
-    overlap, overlaps_indices, repeated, same_dtype, type_code_of, usable_out, width_of, write_element,
+    PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape,
+    is_writable_in_place, mode_of, new_array, overlap, overlaps_indices, repeated, same_dtype, type_code_of,
+    usable_out, width_of, write_element,
 )
 from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS, ScatterStrategy,
@@ -257,7 +258,6 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef Py_ssize_t status, repeats = 1
     cdef double work_ns
     cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
-
     if of_rows is not None:
         kind, indices, batch_dims = AXIS, of_rows, axis
     if code != TAKE:
@@ -418,9 +418,9 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
     name of a registered reduction.
     """
     cdef SmallCall call
+    cdef object found
     cdef cnp.ndarray source, update, result, first
     cdef tuple arrays = None
-    cdef object found
     cdef int code, mode_code, type_code = NONE
     cdef Py_ssize_t status
     cdef char element[MAX_WORD_BYTES]
@@ -464,6 +464,8 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
             result = new_array(source, cnp.PyArray_NDIM(source), <const Py_ssize_t*>cnp.PyArray_DIMS(source))
     else:
         result = usable_out(out, source, cnp.PyArray_NDIM(source), <const Py_ssize_t*>cnp.PyArray_DIMS(source))
+        if result is None and out is data and is_writable_in_place(source):
+            result = source
         if result is not None and (overlaps_indices(result, first, arrays) or overlap(result, update) or (
                 result is not source and (not cnp.PyArray_IS_C_CONTIGUOUS(source) or overlap(result, source)))):
             return None

@@ -1,5 +1,6 @@
 """`at` on NumPy arrays, compared with NumPy's indexing and with a loop over the indexed shape."""
 
+import itertools
 import tracemalloc
 
 import gatherscatter as gs
@@ -66,6 +67,43 @@ def test_updates_are_the_loop(call, method, include_self, random):
         np.testing.assert_array_equal(out, expected)
     assert getattr(gs.at(x)[index], method)(updates, include_self=include_self, out=x) is x
     np.testing.assert_array_equal(x, expected)
+
+
+ITEMS = [
+    slice(None),
+    slice(None, None, -1),
+    slice(1, 3),
+    0,
+    -1,
+    [0, -1],
+    np.array([2, 0, 2]) % 2,
+    np.array([[0], [-1]]),
+]
+
+
+@pytest.mark.parametrize("wrap", [True, False])
+@pytest.mark.parametrize("shape", [(4, 4, 4), (1, 4, 1), (4, 1, 4)], ids=str)
+def test_slices_and_integers_beside_arrays(shape, wrap):
+    """What `grammar.simplified` makes views of, and what it must leave alone."""
+    for index in itertools.product(ITEMS, ITEMS, [*ITEMS, ...]):
+        x = np.arange(np.prod(shape)).reshape(shape)
+        numbers = [item for item in index if isinstance(item, (int, list, np.ndarray))]
+        try:
+            expected = np.array(x[index])
+            if not wrap and any(np.min(number) < 0 for number in numbers):
+                raise IndexError
+        except IndexError:
+            with pytest.raises(IndexError, match=r"^at: "):
+                gs.at(x)[index].get(wrap_negative_indices=wrap)
+            with pytest.raises(IndexError, match=r"^at: "):
+                gs.at(x)[index].add(1, wrap_negative_indices=wrap)
+            continue
+        np.testing.assert_array_equal(gs.at(x)[index].get(wrap_negative_indices=wrap), expected, strict=True)
+        summed = x.copy()
+        np.add.at(summed, index, 1000)
+        np.testing.assert_array_equal(gs.at(x)[index].add(1000, wrap_negative_indices=wrap), summed, strict=True)
+        gs.at(x)[index].add(1000, wrap_negative_indices=wrap, out=x)
+        np.testing.assert_array_equal(x, summed)
 
 
 @pytest.mark.slow

@@ -207,3 +207,31 @@ def test_a_bad_index_leaves_out_to_the_long_way():
             out = np.full(n, 3.0)
             assert try_gather(AXIS, True, data, indices, 0, 0, "raise", 0, out, 1) is None
             assert (out == 3).all()
+
+
+def test_strided_arrays_in_place():
+    """Elements that share memory are left to the plan, which computes in temporary memory."""
+    memory = np.arange(200.0)
+    indices, updates = np.array([0, 3, 0]), np.ones((3, 4))
+    for data in (
+        memory[:40].reshape(4, 10)[:, ::2][:, :4],
+        memory[:40].reshape(10, 4)[::-2],
+        memory[:16].reshape(4, 4).T,
+        memory[:160].reshape(20, 8)[:4, 1:5],
+    ):
+        expected = data.copy()
+        expected[0] += 2
+        expected[3] += 1
+        before = memory.copy()
+        assert try_scatter(AXIS, True, data, indices, updates, 0, 0, "add", "raise", True, data, 1) is data
+        np.testing.assert_array_equal(data, expected)
+        memory[...] = before
+        assert try_scatter(AXIS, True, data, indices + 2, updates, 0, 0, "add", "raise", True, data, 1) is None
+        np.testing.assert_array_equal(memory, before)
+    shared = np.lib.stride_tricks.as_strided(memory, (5, 4), (16, 8))
+    assert try_scatter(AXIS, True, shared, indices, updates, 0, 0, "add", "raise", True, shared, 1) is None
+    repeated = np.lib.stride_tricks.as_strided(memory, (5, 4), (0, 8))
+    assert try_scatter(AXIS, True, repeated, indices, updates, 0, 0, "add", "raise", True, repeated, 1) is None
+    readonly = memory[:40].reshape(4, 10)[:, :4]
+    readonly.flags.writeable = False
+    assert try_scatter(AXIS, True, readonly, indices, updates, 0, 0, "add", "raise", True, readonly, 1) is None

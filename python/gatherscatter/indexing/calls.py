@@ -12,9 +12,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gatherscatter import core, dispatch, reductions, values
+from gatherscatter import core, dispatch, reductions, threads, values
 from gatherscatter import plan as plans
+from gatherscatter._kernels.gather import try_gather
+from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.base import Backend, fits
 from gatherscatter.errors import ignored_fill_value
 from gatherscatter.errors import indexing as messages
@@ -43,6 +46,8 @@ _OF_KIND: dict[tuple[Operator, int], Operator] = {
     for kind in (ND, ARRAYS)
 }
 
+_SMALL = 1 << 20  # bytes of an array that is copied before it is known whether a fast path takes the call
+
 # Options of a scatter: (reduction, include_self, mode, accumulate_dtype).
 Options = tuple[Any, Any, Any, Any]
 
@@ -51,6 +56,13 @@ Options = tuple[Any, Any, Any, Any]
 
 def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any, out: Any) -> Any:
     """``x[index]`` by a gather."""
+    if type(x) is np.ndarray:
+        simple = grammar.simplified(x, index, wrap)
+        if simple is not None:
+            view, kind, axis, arrays = simple
+            result = try_gather(kind, wrap, view, arrays, axis, 0, mode, fill_value, out, threads.limit)
+            if result is not None:
+                return result
     op, mode = _checked(op, mode, wrap)
     backend, x, given, _ = _route(op, x, index)
     if _unknown_mask(backend, given) is not None:
@@ -77,6 +89,10 @@ def update(
     op: Operator, x: Any, index: Any, updates: Any, options: Options, wrap: Any, out: Any, negate: bool = False
 ) -> Any:
     """Combine updates into ``x[index]`` by a scatter. negate: subtract them."""
+    if type(x) is np.ndarray and (out is x or (out is None and x.nbytes <= _SMALL)):
+        target = x if out is x else x.copy()
+        if not negate and _try_update(target, index, updates, options, wrap):
+            return target
     op, mode = _checked(op, options[2], wrap)
     options = (*options[:2], mode, options[3])
     in_place = out is x
@@ -104,6 +120,17 @@ def update(
     if not parsed.is_whole:
         result = backend.replaced(plan, x, parsed.basic, result)
     return backend.deliver(plan, result, out)
+
+
+def _try_update(x: NDArray[Any], index: Any, updates: Any, options: Options, wrap: Any) -> bool:
+    """Fast path: whether x was updated in place. If not, nothing was written."""
+    simple = grammar.simplified(x, index, wrap)
+    reduction, include_self, mode, accumulate_dtype = options
+    if simple is None or accumulate_dtype is not None:
+        return False
+    view, kind, axis, arrays = simple
+    result = try_scatter(kind, wrap, view, arrays, updates, axis, 0, reduction, mode, include_self, view, threads.limit)
+    return result is not None
 
 
 def _update_where(

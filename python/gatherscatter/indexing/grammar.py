@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gatherscatter import errors
 from gatherscatter import plan as plans
@@ -21,6 +22,7 @@ from gatherscatter.operators import ARRAYS, AXIS, Operator
 from gatherscatter.plan import Shape
 
 FULL = slice(None)
+_LONG = 1 << 10
 
 
 # NumPy builds the name of a dtype each time, which takes as long as a small call.
@@ -320,6 +322,43 @@ def adjacent(index: tuple[Any, ...], n_axes: int) -> tuple[int, int, Any]:
     if last - first == 1:
         return AXIS, axis, index[first]
     return ARRAYS, axis, index[first:last]
+
+
+def simplified(x: NDArray[Any], index: Any, wrap: Any) -> tuple[NDArray[Any], int, int, Any] | None:
+    """The view of x that the slices and integers of an index select, and `adjacent` of the rest.
+
+    None: the index has other items than slices, integers, ``...``, integer arrays and lists of integers, or is an
+    error. Its integers and arrays must be adjacent, since NumPy treats integers as arrays.
+    """
+    basic: list[Any] = []
+    rest: list[Any] = []
+    last = -1  # the last item that is an integer or an array
+    for number, item in enumerate(index if type(index) is tuple else (index,)):
+        if item is Ellipsis or type(item) is slice:
+            basic.append(item)
+            rest.append(FULL if type(item) is slice else item)
+            continue
+        if 0 <= last < number - 1:
+            return None
+        last = number
+        if type(item) is int and (item >= 0 or wrap is True):
+            basic.append(item)
+            continue
+        array = item
+        if type(item) is list and len(item) < _LONG:  # to read a long one twice would take time
+            try:
+                array = np.asarray(item)
+            except ValueError:  # ragged
+                return None
+        if not (type(array) is np.ndarray and array.ndim and array.dtype.kind in "iu"):
+            return None
+        basic.append(FULL)
+        rest.append(array)
+    try:
+        view = x[tuple(basic)]
+    except (IndexError, TypeError, ValueError):
+        return None
+    return view, *adjacent(tuple(rest), view.ndim)
 
 
 def is_full(item: Any) -> bool:

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import subprocess
 import textwrap
 import time
 from pathlib import Path
@@ -33,10 +34,17 @@ def thread_counts(most):
     return [*(2**i for i in range(most.bit_length()) if 2**i < most), most]
 
 
+def commit():
+    """The commit of the clone that this script is in, with a + if files are changed; none outside a clone."""
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=9", "--dirty=+"]
+    found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return [f"commit {found.stdout.strip()}"] if found.returncode == 0 else []
+
+
 def about(packages, *more):
     """The versions of packages, by the names that they are installed under, and the machine."""
     versions = [f"{package} {importlib.metadata.version(package)}" for package in packages]
-    return "; ".join([", ".join(versions), f"Python {platform.python_version()}", cpu(), *more])
+    return "; ".join([", ".join(versions), *commit(), f"Python {platform.python_version()}", cpu(), *more])
 
 
 def seconds(call, repeat=1):

@@ -19,7 +19,7 @@ import statistics
 from pathlib import Path
 
 import numpy as np
-from measure import cpu, cpus, seconds, table, write
+from measure import commit, cpu, cpus, seconds, table, write
 from systems import installed, version
 from tqdm import tqdm
 from workloads import WORKLOADS
@@ -191,6 +191,7 @@ def main():
     systems = installed(options.threads)
     versions = {name: version(system) for name, system in systems.items()}
     about = ", ".join(f"{name} {number}" for name, number in versions.items())
+    about += "".join(f"; {one}" for one in commit())
     about += f"; Python {platform.python_version()}; {cpu()}, {options.threads} threads; {options.rounds} rounds"
 
     bandwidth = systems[LIMIT].bandwidth() if LIMIT in systems else None

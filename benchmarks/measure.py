@@ -35,8 +35,8 @@ def thread_counts(most):
 
 
 def commit():
-    """The commit of the clone that this script is in, with a + if files are changed; none outside a clone."""
-    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=9", "--dirty=+"]
+    """The commit of the clone that this script is in; none outside a clone."""
+    command = ["git", "rev-parse", "--short=9", "HEAD"]
     found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     return [f"commit {found.stdout.strip()}"] if found.returncode == 0 else []
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
-"""Orders of prepared indices (prepared.py): updates grouped by destination row, which scatters of rows need.
+"""Orders of prepared indices (prepared/prepare.py): updates grouped by destination row, which scatters of rows need.
 
 An order belongs to an index array that owns its memory, to which nobody writes. Scatters find it by the address of that
 memory, so every way to a scatter has it: a call, a gradient, an array of another library on the same memory. When the

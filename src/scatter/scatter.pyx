@@ -17,8 +17,7 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                                      large results; in place, only rows with updates. Numbers are reduced while they
                                      are in registers (loops/reduce_rows.hpp)
                 gather_scatter runs it with updates that are rows of its source, which the second step looks up
-    ROW_PIECES  (row_pieces.pxd) long rows: every thread resolves all tuples and applies its piece of each row, so that
-                the updates are read in order
+    ROW_PIECES  (row_pieces.pxd) long or strided rows: every thread resolves all tuples, and applies a piece of each row
     RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations: every thread resolves
                 all tuples and applies those of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max
@@ -36,7 +35,8 @@ With accumulate_dtype, destinations are accumulated in a wider dtype and rounded
 PARTITION's tiles, some rows at a time in ROWS (wide_rows.pxd), or in bounded tables (windows.pxd, wide.pxd):
 
     WINDOWS     a table for each range of rows: each thread resolves all tuples and applies those of its rows; or, if
-                neighbouring tuples have neighbouring destinations, only the blocks of tuples that it needs (blocks.pxd)
+                neighbouring tuples have neighbouring destinations, only the blocks of tuples that it needs
+                (local_windows.pxd)
 
 Means are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
@@ -68,11 +68,11 @@ from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport remember_choice, team_size
 from common.walk cimport OTHER, is_linear
 from scatter.apply cimport finish_step
-from scatter.blocks cimport run_locally
 from scatter.columns cimport describe_columns, run_columns
 from scatter.conversions cimport pair_of
 from scatter.grouping cimport Rows, describe_rows
 from scatter.job cimport N_TYPES, SCRATCH_BYTES, Job, Reduction, begin_writing, copy_data, row_items
+from scatter.local_windows cimport run_locally
 from scatter.marks cimport describe_marks
 from scatter.order cimport Order, find_order, find_translation
 from scatter.partition cimport run_partition

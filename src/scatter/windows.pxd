@@ -7,7 +7,7 @@
 # run other tasks. There are four ways to cut a result:
 #
 #     UNITS       a window is some units (units.pxd): it takes only their tuples
-#     WINDOWS     a range of rows; for neighbouring tuples, cut anew in blocks.pxd
+#     WINDOWS     a range of rows; for neighbouring tuples, cut anew in local_windows.pxd
 #     ROW_PIECES  the same for a piece of each row
 #     SERIAL      few updates of a large or strided result: the table has only the rows with updates, found by hashing
 #
@@ -55,7 +55,7 @@ cdef struct Wide:
     Py_ssize_t n_windows
     Py_ssize_t table_rows       # the most rows of a table
     Py_ssize_t n_slots          # SERIAL: of the hash table
-    # WINDOWS by blocks of tuples (blocks.pxd), if `blocks` is not NULL
+    # WINDOWS by blocks of tuples (local_windows.pxd), if `blocks` is not NULL
     Py_ssize_t block_tuples
     Py_ssize_t n_blocks
     int32_t* first_window       # of each block

@@ -11,7 +11,7 @@ from gatherscatter._kernels import scatter as kernel
 from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
 
-N = 5000
+N = 1200
 DTYPES = ["?", "u1", "f2", ml_dtypes.bfloat16, "f4", ">f4", "f8", "c16", "S3", "S7"]
 
 

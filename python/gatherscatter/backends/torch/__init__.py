@@ -3,6 +3,13 @@
 CPU tensors go to the compiled kernels, as NumPy arrays that share their memory (``memory.py``); other tensors to
 PyTorch's primitives (``primitives.py``). Both are operators of PyTorch's dispatcher (``operators.py``), so that traces
 keep them, and have gradients (``autograd.py``). This module checks the arguments.
+
+Small calls take a shorter way. Each module of this list leaves the calls that it cannot do to the next:
+
+1. ``exchange.py``: CPU tensors without a gradient go straight to the kernels' fast path.
+2. ``native.py``: with a gradient, PyTorch's primitives, where their result is the same.
+3. ``small.py``: with a gradient, the fast path, and formulas of the gradient on NumPy arrays.
+4. The operators, with a plan.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Small calls on CPU tensors: the kernels' fast path, on arrays that share the tensors' memory.
 
-Calls with a gradient are for ``native.py``; here they are told from the others.
+This module detects calls with a gradient and passes them on to ``native.py``.
 
 PyTorch 2.10 and later have DLPack's C exchange API, with which the compiled module `tensors` does the whole call.
 With other versions the same is done by `Tensor.numpy` and `torch.from_numpy`, which take longer than the kernels.

@@ -1,7 +1,8 @@
 """Small calls with a gradient, by PyTorch's primitives.
 
-A function of autograd in Python takes longer than they do. They are called where they do the same, once the kernels
-have found all indices in bounds and none negative. Each function returns None elsewhere.
+PyTorch's own operators have less overhead than a ``torch.autograd.Function``. They are used for calls whose result is
+the same, after the kernels have found all indices in bounds and none negative. For other calls each function returns
+None.
 """
 
 from __future__ import annotations

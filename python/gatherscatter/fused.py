@@ -28,6 +28,8 @@ def _part(op: Operator, **names: str) -> Operator:
 
 _TAKE = _part(GATHER, data="source", indices="source_indices")
 _PUT = _part(SCATTER, updates="gather(source, source_indices)")
+# For a source of another dtype than data's: an error, unless PyTorch's autocast casts it.
+_PUT_OTHER = _part(SCATTER, updates="source")
 
 
 @explained(_PUT)
@@ -128,10 +130,10 @@ def gather_scatter(
             raise errors.prepared_pair(_PUT, prepared, others)
         return _with_prepared(data, indices, source, source_indices, reduction, include_self, out)
     mode = plans.word(_PUT, "mode", mode, _PUT.modes)
-    if type(source) is type(data) and hasattr(data, "dtype") and source.dtype != data.dtype:
-        raise errors.updates_dtype(_PUT.replace(updates="source"), source.dtype, data.dtype)
     _check_shapes(_shape(indices), _shape(source_indices))
     take, put = _TAKE, _PUT
+    if getattr(source, "dtype", None) != getattr(data, "dtype", None):
+        put = _PUT_OTHER
     if wrap_negative_indices is not True:
         take, put = (plans.without_negatives(op, wrap_negative_indices) for op in (take, put))
     if mode == "drop":

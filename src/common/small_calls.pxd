@@ -316,7 +316,7 @@ cdef inline bint has_distinct_elements(cnp.ndarray array) noexcept:
         if cnp.PyArray_DIM(array, d) <= 1:
             continue
         stride = cnp.PyArray_STRIDE(array, d)
-        reach = cnp.PyArray_ITEMSIZE(array)  # of the axes with smaller strides, which must be less than this one
+        reach = cnp.PyArray_ITEMSIZE(array)  # that the axes with smaller strides span
         for e in range(n_dims):
             other = max(cnp.PyArray_STRIDE(array, e), -cnp.PyArray_STRIDE(array, e))
             if e != d and cnp.PyArray_DIM(array, e) > 1 and other <= max(stride, -stride):

@@ -27,7 +27,7 @@ cdef struct Blocks:
     Py_ssize_t n_pieces
 
 
-# Parameters `kind` are never read: their types select the specialisation of a fused type.
+# Parameters `type` are never read: they select the specialisation of a fused type.
 
 cdef inline inline_void move_items(item_t* type, const char* data, const int64_t* offsets, Py_ssize_t n,
                                    const char* fill, char* out, Py_ssize_t out_step, Py_ssize_t n_inner,

@@ -341,6 +341,17 @@ class TestPyTorch:
         for one, other in zip(*(torch.autograd.grad(each, (data, source)) for each in loss), strict=True):
             assert torch.equal(one, other)
 
+    def test_autocast_of_two_dtypes(self):
+        torch = self.torch
+        data, indices, source, rows = self.leaves("float32")
+        narrow = source.detach().bfloat16()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            results = [f(data, indices, narrow, rows, reduction="add") for f in (gs.gather_scatter, in_two)]
+        assert results[0].dtype is results[1].dtype is torch.float32
+        assert torch.equal(*results)
+        with pytest.raises(TypeError, match=r"^gather_scatter: source has dtype torch.bfloat16, but data has torch"):
+            gs.gather_scatter(data, indices, narrow, rows, reduction="add")
+
     def test_a_bad_index_is_named(self):
         torch = self.torch
         data, indices, source, rows = self.leaves()

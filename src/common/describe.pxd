@@ -6,6 +6,7 @@ cimport numpy as cnp
 from common.arrays cimport add_arrays_axis, are_alike, distance, get_array, has_integers, new_arrays
 from common.codes cimport ARRAYS, AXIS, ELEMENTS, INDEX_DTYPE, ND, NO_MEMORY, OK, Kind, Mode
 from common.resolve cimport L1_BYTES, MIN_STREAM, Tuples, find_trivial
+from common.rows cimport abs_stride
 from common.walk cimport Walk, add_axis, finish_walk, start_walk
 
 cdef extern from "Python.h":
@@ -32,11 +33,6 @@ cdef inline Py_ssize_t describe_arrays(tuple arrays, Tuples* tuples) noexcept:
     return OK if tuples.arrays != NULL else NO_MEMORY
 
 
-cdef inline Py_ssize_t distance_along(cnp.ndarray array, int axis) noexcept:
-    """Bytes between neighbours along an axis."""
-    return max(cnp.PyArray_STRIDE(array, axis), -cnp.PyArray_STRIDE(array, axis))
-
-
 cdef inline cnp.ndarray index_of_rows(cnp.ndarray data, cnp.ndarray indices, int axis, Py_ssize_t* repeats):
     """For ELEMENTS: the indices without the axes after `axis`, if they repeat along these; else None.
 
@@ -53,7 +49,7 @@ cdef inline cnp.ndarray index_of_rows(cnp.ndarray data, cnp.ndarray indices, int
         if d > axis:
             if cnp.PyArray_DIM(indices, d) > 1 and (
                     cnp.PyArray_STRIDE(indices, d) != 0
-                    or distance_along(data, d) > distance_along(data, axis)):
+                    or abs_stride(cnp.PyArray_STRIDE(data, d)) > abs_stride(cnp.PyArray_STRIDE(data, axis))):
                 return None
             repeats[0] *= cnp.PyArray_DIM(indices, d)
     if repeats[0] <= 1:
@@ -74,7 +70,7 @@ cdef inline Py_ssize_t smallest_stride(const Tuples* tuples) noexcept:
     cdef Py_ssize_t stride = PY_SSIZE_T_MAX
     cdef int d
     for d in range(tuples.k):
-        stride = min(stride, max(tuples.stride[d], -tuples.stride[d]))
+        stride = min(stride, abs_stride(tuples.stride[d]))
     return stride
 
 

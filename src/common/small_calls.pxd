@@ -17,6 +17,7 @@ from common.codes cimport (
     NONE, RAISE, SKIP, UINT8, UINT64, WRAP, Kind,
 )
 from common.items cimport MAX_WORD_BYTES
+from common.rows cimport abs_stride
 from common.walk cimport MAX_DIMS
 
 cdef extern from *:
@@ -315,13 +316,13 @@ cdef inline bint has_distinct_elements(cnp.ndarray array) noexcept:
     for d in range(n_dims):
         if cnp.PyArray_DIM(array, d) <= 1:
             continue
-        stride = cnp.PyArray_STRIDE(array, d)
+        stride = abs_stride(cnp.PyArray_STRIDE(array, d))
         reach = cnp.PyArray_ITEMSIZE(array)  # that the axes with smaller strides span
         for e in range(n_dims):
-            other = max(cnp.PyArray_STRIDE(array, e), -cnp.PyArray_STRIDE(array, e))
-            if e != d and cnp.PyArray_DIM(array, e) > 1 and other <= max(stride, -stride):
+            other = abs_stride(cnp.PyArray_STRIDE(array, e))
+            if e != d and cnp.PyArray_DIM(array, e) > 1 and other <= stride:
                 reach += other * (cnp.PyArray_DIM(array, e) - 1)
-        if max(stride, -stride) < reach:
+        if stride < reach:
             return False
     return True
 

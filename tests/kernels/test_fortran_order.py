@@ -39,16 +39,26 @@ def test_gathers(dtype, row, forced_threads):
     rng = np.random.default_rng(0)
     indices = rng.integers(-60, 60, N)
     contiguous, *others = arrays(rng, dtype, (60, *row))
-    expected = gs.gather(contiguous, indices, mode="fill", fill_value=contiguous.dtype.type(1))
+    outside = np.where(indices == 7, 1000, indices)
+    fill = contiguous.dtype.type(1)
+    filled = contiguous[indices]
+    filled[indices == 7] = fill
     for other in others:
         other[...] = contiguous
-        assert_same_bits(gs.gather(other, indices), expected)
-        assert_same_bits(gs.gather(other, indices, mode="fill", fill_value=other.dtype.type(1)), expected)
-        outside = np.where(indices == 7, 1000, indices)
-        assert_same_bits(
-            gs.gather(other, outside, mode="fill", fill_value=other.dtype.type(1)),
-            gs.gather(contiguous, outside, mode="fill", fill_value=other.dtype.type(1)),
-        )
+        assert_same_bits(gs.gather(other, indices), contiguous[indices])
+        assert_same_bits(gs.gather(other, outside, mode="fill", fill_value=fill), filled)
+
+
+def test_gathers_of_data_beyond_the_caches():
+    """They prefetch the next column."""
+    rng = np.random.default_rng(0)
+    data, indices = np.asfortranarray(rng.random((50_000, 16))), rng.integers(-50_000, 50_000, 3000)
+    expected = data[indices]
+    indices[7] = 50_000
+    expected[7] = -1
+    for part in (data, data[::-1][::-1], data[:, ::-1]):
+        found = gs.gather(part, indices, mode="fill", fill_value=-1)
+        assert_same_bits(found, np.ascontiguousarray(expected[:, ::-1] if part.strides[1] < 0 else expected))
 
 
 @pytest.mark.parametrize("row", [(16,), (3,), (4, 5)], ids=str)

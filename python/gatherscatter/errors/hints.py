@@ -8,7 +8,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from gatherscatter.errors.text import nearest, shown
 from gatherscatter.operators import AXIS, ND, Operator
@@ -93,7 +93,7 @@ def explained(op: Operator) -> Callable[[FunctionT], FunctionT]:
                 raise unexpected(op, function, (*given[:n], *[MISSING] * (n - len(given))), positional, unknown)
             return function(*given, **words)
 
-        return call  # type: ignore[return-value]
+        return cast(FunctionT, call)
 
     return decorate
 

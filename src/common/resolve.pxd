@@ -35,7 +35,7 @@ ctypedef fused trivial_index_t:
 
 cdef enum:
     MIN_STREAM = 1024  # tuples from which indices and updates are prefetched
-    L1_BYTES = 1 << 14  # of data: random accesses to less do not disturb the hardware prefetcher
+    L1_BYTES = 1 << 13  # of data: random accesses to less do not disturb the hardware prefetcher
     BLOCK = 128  # tuples: few enough that out-of-order execution loads the next block while this one is moved
 
 cdef struct Tuples:
@@ -46,6 +46,7 @@ cdef struct Tuples:
     bint swapped     # not in native byte order
     Mode mode
     int k
+    bint plain       # see find_trivial
     bint trivial     # the common case, for which resolve_trivial loads and resolves in one loop
     bint prefetches  # indices and updates: see prefetch_stream
     int shift        # if trivial: the last stride is 1 << shift
@@ -56,25 +57,30 @@ cdef struct Tuples:
 
 
 cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
-    """Set trivial and shift. Trivial: 1 or 2 indices of native int64 or int32, mode RAISE, last stride a power of 2.
+    """Set plain, trivial and shift. Plain: 1 or 2 indices of native int64 or int32, mode RAISE.
 
-    The two are side by side, or in two arrays.
+    The two are side by side, or in two arrays. Trivial: the last stride is a power of 2 besides.
     """
-    tuples.trivial = (tuples.mode == RAISE and not tuples.swapped and tuples.kind == c'i'
-                      and (tuples.width == 8 or tuples.width == 4)
-                      and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride & (tuples.width - 1) == 0)))
+    tuples.plain = (tuples.mode == RAISE and not tuples.swapped and tuples.kind == c'i'
+                    and (tuples.width == 8 or tuples.width == 4)
+                    and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride & (tuples.width - 1) == 0)))
     tuples.shift = 0
-    if tuples.trivial:
+    tuples.trivial = tuples.plain
+    if tuples.plain:
         while tuples.shift < 62 and (<int64_t>1 << tuples.shift) < tuples.stride[tuples.k - 1]:
             tuples.shift += 1
         tuples.trivial = (<int64_t>1 << tuples.shift) == tuples.stride[tuples.k - 1]
 
 
-cdef inline bint are_trivial(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
-    """Whether the tuples at p, step bytes apart, are trivial: contiguous and aligned in addition to find_trivial."""
-    return (tuples.trivial and <uintptr_t>p & (tuples.width - 1) == 0
+cdef inline bint are_plain(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
+    """Whether the tuples at p, step bytes apart, are plain: contiguous and aligned in addition to find_trivial."""
+    return (tuples.plain and <uintptr_t>p & (tuples.width - 1) == 0
             and (step == tuples.width
                  or (tuples.k == 2 and step == 2 * tuples.width and tuples.component_stride == tuples.width)))
+
+
+cdef inline bint are_trivial(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
+    return tuples.trivial and are_plain(tuples, p, step)
 
 
 # Load: one component of the tuples, widened to int64.

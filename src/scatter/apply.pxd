@@ -116,7 +116,7 @@ cdef inline void combine_rows_block(const Step* step, char* out, const int64_t* 
     """Combine rows without outer axes, in native byte order."""
     if step.row_loop:
         loops.reduce_each(step.row_loop, out, offsets, updates, update_offsets, update_step, n,
-                          step.row.n_inner * step.row.item_bytes)
+                          step.row.n_inner * step.row.item_bytes, NULL)
     else:
         combine_other_rows(step, out, offsets, updates, update_offsets, update_step, n)
 

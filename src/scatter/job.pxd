@@ -12,13 +12,14 @@ cimport numpy as cnp
 from common.codes cimport ASSIGN, INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, TAKE, ReductionCode
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_row, prefetch_stream
-from common.resolve cimport BLOCK, SKIPPED, Tuples, are_trivial, resolve_block
+from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, are_plain, resolve_block
 from common.rows cimport Row
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport Conversion
-from scatter.direct cimport DIRECT_RUN, apply_run, can_apply_directly
+from scatter.direct cimport DIRECT_RUN, FAR_BYTES, LoopInOrder, Pairs, direct_loop, pairs_of, point_to
+from scatter.loops.table cimport Ahead, loops
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
 from scatter.order cimport Order
@@ -34,6 +35,9 @@ cdef enum:
     LONGEST_PREFETCHED = 1 << 10
     PREFETCH_DISTANCE = 1 << 11
     ROWS_AT_A_TIME = 4
+    MOST_AHEAD = 32
+    SHORT_ROW = 32
+    UPDATES_AHEAD = 1 << 13     # bytes
 
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
@@ -106,10 +110,36 @@ cdef inline void combine_prefetched(const Step* step, char* out, const int64_t* 
         first += m
 
 
-cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, char* out, const char* updates,
-                                      Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """As apply_tuples, by the loop of direct.pxd. Returns where it stopped: at a bad index, or because of a signal."""
+cdef inline bint reduces_adjacent(const Job* job, const Step* step, Py_ssize_t update_step) noexcept nogil:
+    """Whether rows are reduced by reduce_each, with adjacent updates."""
+    return (job.walk.n > MIN_STREAM and step.row_loop and step.row.outer.n == 1 and not step.swapped
+            and not step.by_value and update_step == step.row.n_inner * step.row.item_bytes)
+
+
+cdef inline bint prefetches_ahead(const Job* job, const Step* step, Py_ssize_t update_step) noexcept nogil:
+    """Whether that is faster with prefetches for each row. Those of short rows take as long as the rows in L2."""
+    return reduces_adjacent(job, step, update_step) and (update_step >= SHORT_ROW or job.out_bytes >= FAR_BYTES)
+
+
+cdef inline void reduce_ahead(const Job* job, const Step* step, char* out, const int64_t* offsets, const char* updates,
+                              Py_ssize_t row_bytes, Py_ssize_t n, const int64_t* next_offsets,
+                              Py_ssize_t n_next) noexcept nogil:
+    """Reduce adjacent rows. Meanwhile later updates are prefetched, and rows of a large result, up to n_next more."""
+    cdef Ahead ahead
+    ahead.updates = UPDATES_AHEAD
+    ahead.rows = 0
+    if job.out_bytes >= PREFETCHED_BYTES and row_bytes <= LONGEST_PREFETCHED:
+        ahead.rows = min(max(<Py_ssize_t>ROWS_AT_A_TIME, PREFETCH_DISTANCE // row_bytes), <Py_ssize_t>MOST_AHEAD)
+    ahead.next = next_offsets
+    ahead.n_next = n_next
+    loops.reduce_each(step.row_loop, out, offsets, updates, NULL, row_bytes, n, row_bytes, &ahead)
+
+
+cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, LoopInOrder loop, char* out,
+                                      const char* updates, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """As apply_tuples, by a loop of direct.pxd. Returns where it stopped: at a bad index, or because of a signal."""
     cdef Cursor cursor
+    cdef Pairs pairs = pairs_of(&job.tuples, &job.walk)
     cdef int inner = job.walk.n_dims - 1
     cdef Py_ssize_t n, done
     cdef const char* p
@@ -117,10 +147,10 @@ cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, char* ou
     while start < stop:
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
         p = job.tuples.base + cursor.offset[INDICES]
-        if not are_trivial(&job.tuples, p, job.tuples.width) or is_interrupted(job.interrupts, n):
+        if not are_plain(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
             break
-        apply_run(step, &job.tuples, p, out + cursor.offset[DATA], updates + cursor.offset[OTHER],
-                  job.walk.stride[inner][OTHER], n, &done)
+        point_to(&pairs, &job.tuples, p)
+        done = loop(&pairs, out + cursor.offset[DATA], updates + cursor.offset[OTHER], job.walk.stride[inner][OTHER], n)
         start += done
         if done < n:
             break
@@ -143,13 +173,17 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     cdef Py_ssize_t update_step = job.walk.stride[inner][OTHER]
     cdef Py_ssize_t n = 0, n_next, i, first = 0, next_first
     cdef bint skips = job.tuples.mode == SKIP
-    cdef bint prefetches = job.tuples.prefetches and 0 < update_step <= CACHE_LINE
+    cdef bint is_ahead = prefetches_ahead(job, step, update_step)
+    cdef bint prefetches = job.tuples.prefetches and 0 < update_step <= CACHE_LINE and not is_ahead
     cdef bint is_marked = marks != NULL and marks.width
     cdef char sinks[SINK_BYTES]
+    cdef LoopInOrder loop = NULL
     if is_marked or skips:
         start_sinks(sinks, stop - start)
-    elif can_apply_directly(&job.tuples, &job.walk, step):
-        start = apply_directly(job, step, out, updates, start, stop)
+    else:
+        loop = direct_loop(&job.tuples, &job.walk, step, job.out_bytes)
+    if loop != NULL:
+        start = apply_directly(job, step, loop, out, updates, start, stop)
     status[0] = OK
     seek(&job.walk, start, &cursor)
     # Software pipeline: a block is resolved before the previous one is applied.
@@ -177,6 +211,8 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
                         next_offsets[i] = <int64_t>(<size_t>sinks - <size_t>out)
         if n and step.by_value:
             apply_elements(step, out, offsets, updates + first, update_step, n)
+        elif n and is_ahead:
+            reduce_ahead(job, step, out, offsets, updates + first, update_step, n, next_offsets, n_next)
         elif n and prefetches_rows(job, step):
             combine_prefetched(step, out, offsets, updates + first, update_step, n)
         elif n:

@@ -13,7 +13,7 @@ from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, first_error
 from common.walk cimport OTHER, Cursor, seek
 from scatter.apply cimport apply_rows
-from scatter.job cimport Job, begin_writing, copy_data, divide_steps, row_items
+from scatter.job cimport Job, begin_writing, copy_data, divide_steps, prefetches_ahead, reduce_ahead, row_items
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.reductions cimport is_move
 
@@ -93,6 +93,7 @@ cdef inline void run_range(const Ranges* ranges, Py_ssize_t task, Py_ssize_t* st
     cdef Py_ssize_t update_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
     cdef Py_ssize_t start = 0, n, n_selected
     cdef const char* updates
+    cdef bint is_ahead = prefetches_ahead(job, &job.step, update_step)
     start_sinks(sinks, BLOCK)
     status[0] = OK
     seek(&job.walk, 0, &cursor)
@@ -111,7 +112,10 @@ cdef inline void run_range(const Ranges* ranges, Py_ssize_t task, Py_ssize_t* st
         if n_selected:
             if marks.width:
                 mark_block(&marks, &job.step, n_selected < n, job.out, offsets, updates, NULL, update_step, n, sinks)
-            apply_rows(&job.step, job.out, offsets, updates, NULL, update_step, n)
+            if is_ahead:
+                reduce_ahead(job, &job.step, job.out, offsets, updates, update_step, n, NULL, 0)
+            else:
+                apply_rows(&job.step, job.out, offsets, updates, NULL, update_step, n)
     if job.divides:
         marks.table += low * marks.width
         divide_steps(job, &job.step, &marks, job.out + low * job.row_bytes, n_rows)

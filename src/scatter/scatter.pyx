@@ -4,7 +4,7 @@
 Except in PRIVATE, threads own destinations, not updates, so that each destination gets its updates in order.
 choose_strategy (strategy.pxd) selects a strategy, and run runs it:
 
-    SERIAL      (serial.pxd) one thread: for little work, few destinations, or if memory is short
+    SERIAL      (serial.pxd) one thread: for little work, few destinations, short rows, or if memory is short
     UNITS       (units.pxd) the leading axes of the result are those of the tuples (batches, *_elements along a later
                 axis): a thread copies one such unit of data and applies its updates while the unit is in the cache
     COLUMN_TILES  (columns.pxd) *_elements along an axis with a long stride: columns of data are packed into a tile that

@@ -1,14 +1,15 @@
 # The choice of a strategy for a scatter.
-from common.codes cimport ASSIGN
+from common.codes cimport ASSIGN, BFLOAT16, FLOAT16
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
     ScatterStrategy,
 )
 from common.threads cimport n_tasks_for
+from common.walk cimport OTHER
 from scatter.columns cimport Columns
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
-from scatter.job cimport SCRATCH_BYTES, Job
+from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
@@ -48,9 +49,10 @@ cdef enum:
     # resolves all tuples.
     WINDOWS_BYTES = 1 << 22
     WINDOWS_THREADS = 4
-    # Bytes of a result from which a partition is faster on one thread: half of L3, within these limits.
-    MIN_PARTITION_BYTES = 1 << 23
-    MAX_PARTITION_BYTES = 3 << 23
+    MANY_PER_ROW = 16           # updates
+    # Half of L3, within these limits.
+    MIN_CACHED_BYTES = 1 << 23
+    MAX_CACHED_BYTES = 3 << 23
 
 cdef struct Descriptions:
     # One per strategy. Units and columns are described by the caller; the others are valid once their strategy was
@@ -102,12 +104,36 @@ cdef inline bint is_for_order(const Job* job) noexcept nogil:
             and (job.data != NULL or job.walk.n >= UPDATES_PER_ROW * job.n_rows))
 
 
+cdef inline Py_ssize_t cached_bytes() noexcept nogil:
+    """The bytes of a result that stays in the caches while updates are read."""
+    return min(max(<Py_ssize_t>MIN_CACHED_BYTES, l3_bytes() // 2), <Py_ssize_t>MAX_CACHED_BYTES)
+
+
+cdef inline bint prefers_order(const Job* job) noexcept nogil:
+    """Whether rows are reduced faster by one thread, in the order of the updates, than by ROWS or PARTITION.
+
+    One thread that prefetches updates and rows reads almost as fast as two. Those strategies read updates in another
+    order, or twice.
+    """
+    cdef Py_ssize_t most = 0
+    if not reduces_adjacent(job, &job.step, job.walk.stride[job.walk.n_dims - 1][OTHER]):
+        return False
+    if job.n_threads == 1:
+        most = 8 * cached_bytes() if job.row_bytes <= CACHE_LINE else cached_bytes() // 2 * 3
+    elif job.n_threads == 2 and not (job.step.type_code == FLOAT16 or job.step.type_code == BFLOAT16):
+        if job.row_bytes < CACHE_LINE:
+            most = 2 * cached_bytes()
+        elif job.row_bytes <= 2 * CACHE_LINE:
+            most = cached_bytes() // (job.row_bytes // CACHE_LINE)
+    return job.out_bytes <= most
+
+
 cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
     """The bytes of destinations from which PARTITION is faster.
 
     It costs one more pass over the updates, shared by the threads; SERIAL costs one thread's cache misses.
     """
-    cdef Py_ssize_t worth = min(max(<Py_ssize_t>MIN_PARTITION_BYTES, l3_bytes() // 2), <Py_ssize_t>MAX_PARTITION_BYTES)
+    cdef Py_ssize_t worth = cached_bytes()
     if job.n_threads == 2:
         return worth // 8 * 5
     return worth if job.n_threads < 2 else worth // 8
@@ -142,6 +168,12 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return UNITS
     if descriptions.by_columns:
         return COLUMN_TILES
+    if prefers_order(job):
+        # With include_self=False, RANGES marks each update, and SERIAL each row.
+        if ((job.include_self or n_tuples >= MANY_PER_ROW * job.n_rows)
+                and describe_ranges(&descriptions.ranges, job, False)):
+            return RANGES
+        return SERIAL
     if describe_rows(&descriptions.rows, job, False):
         return ROWS
     if describe_row_pieces(&descriptions.row_pieces, job, False):

@@ -268,8 +268,7 @@ def test_rows_are_shared_if_the_result_or_the_updates_are_large(n_threads, n_row
         (2, 1000, "f4", "rows"),  # whatever has the most updates
         (2, 1000, "f2", "rows"),
         (1, 1000, "f4", "serial"),  # in the order of the updates
-        (2, 300_000, "f4", "rows"),  # a vector for each of many rows
-        (1, 300_000, "f4", "rows"),
+        (3, 300_000, "f4", "rows"),  # a vector for each of many rows
     ],
 )
 def test_rows_that_can_be_reduced_in_registers(n_threads, n_rows, dtype, strategy):

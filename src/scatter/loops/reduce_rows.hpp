@@ -34,6 +34,17 @@ GS_ALWAYS_INLINE Vector load(const char *from) {
     return vector;
 }
 
+// Short rows share cache lines, which then have several prefetches: a part of the prefetches is not carried out.
+GS_ALWAYS_INLINE void prefetch_ahead(const gs_ahead_t &ahead, const char *out, const int64_t *offsets,
+                                     const char *update, ptrdiff_t i, ptrdiff_t n, ptrdiff_t row_bytes) {
+    for (ptrdiff_t k = 0; k < row_bytes; k += 64) GS_PREFETCH_L2(update + ahead.updates + k);
+    if (ahead.rows) {
+        const ptrdiff_t later = i + ahead.rows;
+        const int64_t offset = later < n ? offsets[later] : later - n < ahead.n_next ? ahead.next[later - n] : INT64_MIN;
+        if (offset != INT64_MIN) gs_prefetch_row(out + offset, row_bytes);
+    }
+}
+
 // Rows of numbers, in vectors of at most max_bytes bytes.
 template <class Operation, class Number, int max_bytes>
 struct Rows {
@@ -124,32 +135,34 @@ struct Rows {
     template <int size>
     static GS_ALWAYS_INLINE void reduce_each_of(char *out, const int64_t *offsets, const char *updates,
                                                 const int64_t *update_offsets, ptrdiff_t step, ptrdiff_t n,
-                                                ptrdiff_t row_bytes) {
+                                                ptrdiff_t row_bytes, const gs_ahead_t *ahead) {
         if constexpr (size % sizeof(Number) == 0) {
+            if (size) row_bytes = size;
             for (ptrdiff_t i = 0; i < n; i++) {
-                if (offsets[i] == INT64_MIN) continue;
                 const char *update = updates + (update_offsets ? update_offsets[i] : i * step);
-                reduce_row(out + offsets[i], out + offsets[i], single(update), size ? size : row_bytes);
+                if (ahead) prefetch_ahead(*ahead, out, offsets, update, i, n, row_bytes);
+                if (offsets[i] == INT64_MIN) continue;
+                reduce_row(out + offsets[i], out + offsets[i], single(update), row_bytes);
             }
         }
     }
 
     // The sizes of points and pixels are constants: choosing vectors would take longer than their use.
     static void reduce_each(char *out, const int64_t *offsets, const char *updates, const int64_t *update_offsets,
-                            ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes) {
+                            ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes, const gs_ahead_t *ahead) {
         switch (row_bytes) {
-            case 2: return reduce_each_of<2>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 3: return reduce_each_of<3>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 4: return reduce_each_of<4>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 6: return reduce_each_of<6>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 8: return reduce_each_of<8>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 12: return reduce_each_of<12>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 16: return reduce_each_of<16>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 24: return reduce_each_of<24>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 32: return reduce_each_of<32>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 48: return reduce_each_of<48>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            case 64: return reduce_each_of<64>(out, offsets, updates, update_offsets, step, n, row_bytes);
-            default: return reduce_each_of<0>(out, offsets, updates, update_offsets, step, n, row_bytes);
+            case 2: return reduce_each_of<2>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 3: return reduce_each_of<3>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 4: return reduce_each_of<4>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 6: return reduce_each_of<6>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 8: return reduce_each_of<8>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 12: return reduce_each_of<12>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 16: return reduce_each_of<16>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 24: return reduce_each_of<24>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 32: return reduce_each_of<32>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 48: return reduce_each_of<48>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            case 64: return reduce_each_of<64>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            default: return reduce_each_of<0>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
         }
     }
 };
@@ -220,9 +233,9 @@ void reduce_rows(int row_loop, char *to, const char *source, ptrdiff_t source_st
 }
 
 void reduce_each(int row_loop, char *out, const int64_t *offsets, const char *updates, const int64_t *update_offsets,
-                 ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes) {
+                 ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes, const gs_ahead_t *ahead) {
     with_rows(row_loop, [=](auto rows) {
-        rows.reduce_each(out, offsets, updates, update_offsets, step, n, row_bytes);
+        rows.reduce_each(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
     });
 }
 

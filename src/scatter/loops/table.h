@@ -29,6 +29,14 @@ enum {
   #define GS_HAS_VECTORS 0
 #endif
 
+/* What reduce_each prefetches while it reduces a row: updates, which are adjacent, and rows of `out`. */
+typedef struct {
+    ptrdiff_t updates;      /* bytes ahead */
+    ptrdiff_t rows;         /* rows ahead; 0: none */
+    const int64_t *next;    /* n_next offsets that follow the n */
+    ptrdiff_t n_next;
+} gs_ahead_t;
+
 typedef struct {
     /* Whether reduce_rows and reduce_each have sums and products of float16. */
     int has_float16_sums;
@@ -42,9 +50,10 @@ typedef struct {
                         ptrdiff_t last, ptrdiff_t row_bytes, ptrdiff_t ahead, int assigns);
 
     /* Reduce the rows at out + offsets, unless the offset is INT64_MIN (SKIPPED), with those at updates +
-       update_offsets; if update_offsets is NULL, with rows that are `step` bytes apart. */
+       update_offsets; if update_offsets is NULL, with rows that are `step` bytes apart. ahead: NULL: no prefetches. */
     void (*reduce_each)(int row_loop, char *out, const int64_t *offsets, const char *updates,
-                        const int64_t *update_offsets, ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes);
+                        const int64_t *update_offsets, ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes,
+                        const gs_ahead_t *ahead);
 
     /* Convert n numbers, which are `step` bytes apart if narrow, and adjacent if wide. keeps: a signalling NaN stays
        signalling. Otherwise it may become quiet. */

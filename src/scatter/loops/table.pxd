@@ -8,6 +8,12 @@ cdef extern from "scatter/loops/table.h":
     int F32_F64 "GS_F32_F64"
     int C64_C128 "GS_C64_C128"
 
+    ctypedef struct Ahead "gs_ahead_t":
+        Py_ssize_t updates
+        Py_ssize_t rows
+        const int64_t* next
+        Py_ssize_t n_next
+
     ctypedef struct Loops "gs_loops_t":
         bint has_float16_sums
         void (*reduce_rows)(int row_loop, char* to, const char* source, Py_ssize_t source_step, const char* updates,
@@ -15,8 +21,8 @@ cdef extern from "scatter/loops/table.h":
                             Py_ssize_t n, Py_ssize_t last, Py_ssize_t row_bytes, Py_ssize_t ahead,
                             bint assigns) noexcept nogil
         void (*reduce_each)(int row_loop, char* out, const int64_t* offsets, const char* updates,
-                            const int64_t* update_offsets, Py_ssize_t step, Py_ssize_t n,
-                            Py_ssize_t row_bytes) noexcept nogil
+                            const int64_t* update_offsets, Py_ssize_t step, Py_ssize_t n, Py_ssize_t row_bytes,
+                            const Ahead* ahead) noexcept nogil
         void (*widen)(int pair, const char* narrow, Py_ssize_t step, Py_ssize_t n, bint keeps,
                       char* wide) noexcept nogil
         void (*narrow)(int pair, const char* wide, Py_ssize_t n, bint keeps, char* narrow,

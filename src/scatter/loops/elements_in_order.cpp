@@ -1,0 +1,219 @@
+// The indices of a group are checked at once. A group of which one is negative or out of bounds is taken one by one.
+//
+// Compiled for any CPU: with AVX2, compilers gather the indices of a group in vectors, which is slower.
+#include "scatter/loops/elements_in_order.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/compiler.h"
+#include "scatter/loops/table.h"
+
+#if GS_HAS_VECTORS
+  #include "scatter/loops/operations.hpp"
+#endif
+
+namespace {
+
+template <class Number>
+struct Addition {
+    typedef Number Element;
+    static GS_ALWAYS_INLINE void apply(char *to, Number b) {
+        Number a;
+        memcpy(&a, to, sizeof a);
+        a = a + b;
+        memcpy(to, &a, sizeof a);
+    }
+};
+
+#if GS_HAS_VECTORS
+// Of points of two, three or four numbers.
+template <class Number, int size>
+struct VectorAddition : Addition<typename VectorOf<Number, size * (int)sizeof(Number)>::type> {};
+
+template <class Number>
+struct VectorAddition<Number, 3> {
+    typedef VectorAddition<Number, 2> FirstTwo;
+    struct Element {
+        Number numbers[3];
+    };
+    static GS_ALWAYS_INLINE void apply(char *to, const Element &b) {
+        typename FirstTwo::Element two;
+        memcpy(&two, &b, sizeof two);
+        FirstTwo::apply(to, two);
+        Addition<Number>::apply(to + sizeof two, b.numbers[2]);
+    }
+};
+#endif
+
+template <class Word>
+struct Assignment {
+    typedef Word Element;
+    static GS_ALWAYS_INLINE void apply(char *to, Word b) { memcpy(to, &b, sizeof b); }
+};
+
+// Where an update rarely changes its destination: a store that is not executed delays no later load. The first NaN
+// stays, and the first of equal numbers.
+template <class Number, bool greatest>
+struct RareChange {
+    typedef Number Element;
+    static GS_ALWAYS_INLINE void apply(char *to, Number b) {
+        Number a;
+        memcpy(&a, to, sizeof a);
+        if (!((greatest ? a >= b : a <= b) || a != a)) memcpy(to, &b, sizeof b);
+    }
+};
+
+// index_step: in indices. is_pair: two of them for each element. step: of adjacent updates, in bytes; else 0.
+template <class Operation, class Index, bool is_pair, int index_step, int step>
+struct ElementsInOrder {
+    typedef typename Operation::Element Element;
+    static constexpr ptrdiff_t group = 4, ahead = 4096;
+
+    // Volatile: it is read once, so that the index that is checked is the one that is used.
+    static GS_ALWAYS_INLINE int64_t first(const gs_pairs_t &pairs, ptrdiff_t i) {
+        return ((const volatile Index *)pairs.first)[i * index_step];
+    }
+    static GS_ALWAYS_INLINE int64_t second(const gs_pairs_t &pairs, ptrdiff_t i) {
+        return is_pair ? ((const volatile Index *)pairs.second)[i * index_step] : 0;
+    }
+    // In `out`, if the indices are in bounds.
+    static GS_ALWAYS_INLINE int64_t position(const gs_pairs_t &pairs, int64_t first, int64_t second) {
+        return is_pair ? (int64_t)((uint64_t)first * (uint64_t)pairs.row) + second : first;
+    }
+
+    static GS_ALWAYS_INLINE bool is_outside(const gs_pairs_t &pairs, int64_t first, int64_t second) {
+        return (uint64_t)first >= (uint64_t)pairs.size || (is_pair && (uint64_t)second >= (uint64_t)pairs.row_size);
+    }
+
+    static GS_ALWAYS_INLINE void apply(char *out, int64_t position, const char *update) {
+        Element b;
+        memcpy(&b, update, sizeof b);
+        Operation::apply(out + position * (ptrdiff_t)sizeof b, b);
+    }
+
+    // From update i on, as long as all indices of a group are in bounds. Returns where it stopped.
+    static GS_ALWAYS_INLINE ptrdiff_t run_groups(const gs_pairs_t &pairs, char *out, const char *updates,
+                                                 ptrdiff_t update_step, ptrdiff_t i, ptrdiff_t n) {
+        for (; i + group <= n; i += group) {
+            // A part of the prefetches is not carried out, so each cache line has several.
+            GS_PREFETCH_L2((const char *)((const Index *)pairs.first + i * index_step) + ahead);
+            if (is_pair && index_step == 1) GS_PREFETCH_L2((const char *)((const Index *)pairs.second + i) + ahead);
+            GS_PREFETCH_L2(updates + i * update_step + ahead);
+            _Pragma("GCC unroll 4")
+            for (int j = 0; j < group; j++) {
+                const int64_t a = first(pairs, i + j), b = second(pairs, i + j);
+                if (is_outside(pairs, a, b)) return i + j;
+                apply(out, position(pairs, a, b), updates + (i + j) * update_step);
+            }
+        }
+        return i;
+    }
+
+    static GS_NOINLINE ptrdiff_t run(const gs_pairs_t *all, char *out, const char *updates, ptrdiff_t update_step,
+                                     ptrdiff_t n) {
+        const gs_pairs_t pairs = *all;
+        if (step) update_step = step;
+        ptrdiff_t i = 0;
+        while (i < n) {
+            i = run_groups(pairs, out, updates, update_step, i, n);
+            // Those that are left, or a negative index and what follows it.
+            for (const ptrdiff_t stop = std::min(i + group, n); i < stop; i++) {
+                int64_t a = first(pairs, i), b = second(pairs, i);
+                a += (a >> 63) & pairs.wrap;
+                b += (b >> 63) & pairs.row_wrap;
+                if (is_outside(pairs, a, b)) return i;
+                apply(out, position(pairs, a, b), updates + i * update_step);
+            }
+        }
+        return n;
+    }
+};
+
+template <class Operation, class Index, bool is_pair, int index_step>
+ptrdiff_t run_steps(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    constexpr int adjacent = sizeof(typename Operation::Element);
+    if (step == adjacent) {
+        return ElementsInOrder<Operation, Index, is_pair, index_step, adjacent>::run(pairs, out, updates, step, n);
+    }
+    return ElementsInOrder<Operation, Index, is_pair, index_step, 0>::run(pairs, out, updates, step, n);
+}
+
+template <class Operation, class Index>
+ptrdiff_t run_layouts(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    if (!pairs->second) return run_steps<Operation, Index, false, 1>(pairs, out, updates, step, n);
+    if (pairs->step == sizeof(Index)) return run_steps<Operation, Index, true, 1>(pairs, out, updates, step, n);
+    return run_steps<Operation, Index, true, 2>(pairs, out, updates, step, n);
+}
+
+template <class Operation>
+ptrdiff_t run_widths(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    if (pairs->width == 8) return run_layouts<Operation, int64_t>(pairs, out, updates, step, n);
+    return run_layouts<Operation, int32_t>(pairs, out, updates, step, n);
+}
+
+typedef ptrdiff_t Loop(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n);
+
+// Sums of integers are those of unsigned ones, which wrap around.
+Loop *sum_of(int type, int size) {
+    switch (type) {
+        case GS_INT32:
+        case GS_UINT32: return size == 1 ? run_widths<Addition<uint32_t>> : nullptr;
+        case GS_INT64:
+        case GS_UINT64: return size == 1 ? run_widths<Addition<uint64_t>> : nullptr;
+        case GS_FLOAT32:
+            switch (size) {
+                case 1: return run_widths<Addition<float>>;
+#if GS_HAS_VECTORS
+                case 2: return run_widths<VectorAddition<float, 2>>;
+                case 3: return run_widths<VectorAddition<float, 3>>;
+                case 4: return run_widths<VectorAddition<float, 4>>;
+#endif
+                default: return nullptr;
+            }
+        case GS_FLOAT64:
+            switch (size) {
+                case 1: return run_widths<Addition<double>>;
+#if GS_HAS_VECTORS
+                case 2: return run_widths<VectorAddition<double, 2>>;
+                case 3: return run_widths<VectorAddition<double, 3>>;
+#endif
+                default: return nullptr;
+            }
+#if GS_HAS_VECTORS
+        case GS_COMPLEX64: return size == 1 ? run_widths<VectorAddition<float, 2>> : nullptr;
+        case GS_COMPLEX128: return size == 1 ? run_widths<VectorAddition<double, 2>> : nullptr;
+#endif
+        default: return nullptr;
+    }
+}
+
+template <bool greatest>
+Loop *rare_change_of(int type) {
+    switch (type) {
+        case GS_INT32: return run_widths<RareChange<int32_t, greatest>>;
+        case GS_INT64: return run_widths<RareChange<int64_t, greatest>>;
+        case GS_FLOAT32: return run_widths<RareChange<float, greatest>>;
+        case GS_FLOAT64: return run_widths<RareChange<double, greatest>>;
+        default: return nullptr;
+    }
+}
+
+Loop *loop_of(int reduction, int type, int size, int is_rare) {
+    switch (reduction) {
+        case GS_ADD: return sum_of(type, size);
+        case GS_MAX: return size == 1 && is_rare ? rare_change_of<true>(type) : nullptr;
+        case GS_MIN: return size == 1 && is_rare ? rare_change_of<false>(type) : nullptr;
+        default: return nullptr;
+    }
+}
+
+}  // namespace
+
+gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is_rare) {
+    return loop_of(reduction, type, size, is_rare);
+}
+
+gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes) {
+    return bytes == 8 ? run_widths<Assignment<uint64_t>> : bytes == 4 ? run_widths<Assignment<uint32_t>> : nullptr;
+}

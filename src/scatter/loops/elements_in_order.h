@@ -1,0 +1,35 @@
+/* Elements at single indices, or at pairs of them, reduced or assigned by one loop that also resolves their indices. An
+   element is a number or a point of some numbers. */
+#ifndef GS_ELEMENTS_IN_ORDER_H
+#define GS_ELEMENTS_IN_ORDER_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* Tuples of one or two indices, which are aligned native integers of 4 or 8 bytes. */
+typedef struct {
+    const char *first;
+    const char *second;     /* NULL: one index each. It may be in the same array as the first, or in another. */
+    ptrdiff_t step;         /* bytes from a tuple to the next: those of as many indices as lie side by side */
+    int width;              /* bytes of an index */
+    int64_t size, row_size; /* of the axes of the first index, and of the second */
+    int64_t wrap, row_wrap; /* added to negative indices */
+    int64_t row;            /* elements of `out` from one value of the first index to the next, if there is a second */
+} gs_pairs_t;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* A loop that applies n updates, `step` bytes apart, to elements of `out`, in order. It returns n, or how many came before
+   an index that is out of bounds. */
+typedef ptrdiff_t (*gs_loop_in_order)(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n);
+
+/* The loop for a ReductionCode of elements that are `size` numbers of a TypeCode; NULL: there is none. is_rare: an update
+   rarely changes its destination. */
+gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is_rare);
+/* The loop that assigns elements of so many bytes. */
+gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes);
+#ifdef __cplusplus
+}
+#endif
+
+#endif

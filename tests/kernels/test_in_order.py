@@ -1,0 +1,155 @@
+"""One thread that applies updates in order: the loops of loops/elements_in_order.cpp, and rows with prefetches.
+
+The reference is one step of NumPy after the other.
+"""
+
+import itertools
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_bits
+from gatherscatter._kernels import scatter
+from gatherscatter._kernels.codes import ScatterStrategy
+from gatherscatter.backends import kernels
+from test_reduce_rows import random_rows, step, with_nans
+
+ELEMENTS = ["i4", "i8", "u4", "u8", "f4", "f8", "F", "D"]
+POINTS = [("f4", 2), ("f4", 3), ("f4", 4), ("f4", 5), ("f8", 2), ("f8", 3), ("f8", 4), ("i4", 2)]
+
+
+def applied(data, positions, updates, reduction):
+    """data, whose first axis has the destinations, after one update after the other."""
+    result = data.copy()
+    for position, update in zip(positions, updates, strict=True):
+        result[position] = update if reduction == "none" else step(reduction, result[position], update)
+    return result
+
+
+def layouts(array, strided):
+    """The array, and views of the same numbers that are one further apart, and that start at an odd address."""
+    yield array
+    if strided:
+        wide = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
+        wide[::2] = array
+        yield wide[::2]
+    memory = np.empty(array.nbytes + 1, np.uint8)
+    unaligned = memory[1:].view(array.dtype).reshape(array.shape)
+    unaligned[...] = array
+    yield unaligned
+
+
+def at_pairs(data, indices, updates, reduction):
+    place = gs.at(data)[indices]
+    return place.set(updates) if reduction == "none" else getattr(place, reduction)(updates)
+
+
+def calls(shape, flat, dtype):
+    """Shapes of data, functions and indices: single ones, pairs side by side, and two arrays."""
+    rows, columns = (part.astype(dtype) for part in divmod(flat, shape[1]))
+    yield (shape[0] * shape[1],), gs.scatter, flat.astype(dtype)
+    yield shape, gs.scatter_nd, np.stack([rows, columns], axis=1)
+    yield shape, at_pairs, (rows, columns)
+
+
+def check(data, flat, updates, reduction, shape, index_dtype):
+    """shape: of data's first axis, cut in two."""
+    expected = applied(data, flat, updates, reduction)
+    negative = flat - np.where(np.arange(len(flat)) % 5 == 3, len(data), 0)
+    row = data.shape[1:]
+    for data_shape, call, indices in calls(shape, flat, index_dtype):
+        for each in layouts(updates, strided=True):
+            result = call(data.reshape(data_shape + row), indices, each, reduction=reduction)
+            assert_same_bits(result.reshape(data.shape), expected)
+    assert_same_bits(gs.scatter(data, negative.astype(index_dtype), updates, reduction=reduction), expected)
+
+
+@pytest.mark.parametrize("index_dtype", ["i4", "i8"])
+@pytest.mark.parametrize(
+    ("dtype", "reduction"),
+    [*itertools.product(ELEMENTS, ["none", "add"]), *itertools.product(ELEMENTS[:-2], ["max", "min"])],
+)
+def test_elements(dtype, reduction, index_dtype):
+    rng = np.random.default_rng(0)
+    for n in (1, 4, 7, 1500):  # 1500: for maxima, an update rarely changes one of 12 destinations
+        data, updates = random_rows(rng, dtype, 12), random_rows(rng, dtype, n)
+        if dtype in ("f4", "f8") and reduction in ("max", "min"):
+            with_nans(rng, updates)
+        check(data, rng.integers(0, 12, n), updates, reduction, (3, 4), index_dtype)
+
+
+@pytest.mark.parametrize("reduction", ["max", "min"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_first_of_equal_numbers_stays(dtype, reduction):
+    rng = np.random.default_rng(0)
+    check(np.zeros(12, dtype), rng.integers(0, 12, 1500), -np.zeros(1500, dtype), reduction, (3, 4), "i8")
+
+
+@pytest.mark.parametrize(("dtype", "length"), POINTS)
+def test_points(dtype, length):
+    rng = np.random.default_rng(0)
+    for n in (1, 5, 300):
+        data, updates = random_rows(rng, dtype, (12, length)), random_rows(rng, dtype, (n, length))
+        check(data, rng.integers(0, 12, n), updates, "add", (3, 4), "i8")
+
+
+@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("value", [9, -10, 2**62, -(2**63)])
+def test_an_index_out_of_bounds(value, axis, length):
+    data, updates = np.zeros((9, 9, length), np.float32), np.ones((40, length), np.float32)
+    for place in (0, 1, 3, 4, 38, 39):
+        pairs = np.random.default_rng(0).integers(-9, 9, (40, 2))
+        pairs[place, axis] = value
+        with pytest.raises(IndexError, match=rf"indices\[{place}\] = .* axis {axis} has size 9"):
+            gs.scatter_nd(data, pairs, updates, reduction="add", out=data)
+        assert not data.any()
+        with pytest.raises(IndexError, match=rf"indices\[{place}\] = .* axis {axis} has size 9"):
+            gs.scatter_nd(data, pairs, updates, reduction="add")  # whose indices are not checked beforehand
+        flat = np.where(np.arange(40) == place, value, 0)
+        with pytest.raises(IndexError, match=rf"indices\[{place}\] = {value} "):
+            gs.scatter(data[0], flat, updates, reduction="add")
+
+
+@pytest.mark.parametrize("mode", ["raise", "drop"])
+@pytest.mark.parametrize("reduction", ["add", "max"])
+@pytest.mark.parametrize(("dtype", "length", "n_rows"), [("f4", 8, 300), ("f4", 24, 50_000), ("i2", 3, 800_000)])
+def test_rows_with_prefetches(dtype, length, n_rows, reduction, mode, forced_threads):
+    """Rows of a vector and more, and shorter ones of a result larger than L2."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    data, updates = random_rows(rng, dtype, (n_rows, length)), random_rows(rng, dtype, (n, length))
+    indices = np.where(rng.random(n) < 0.5, rng.integers(0, 9, n), rng.integers(0, n_rows, n))
+    kept = np.ones(n, bool)
+    if mode == "drop":
+        indices[[0, 7, 8, 127, 128, 1499]] = n_rows
+        kept = indices < n_rows
+    expected = applied(data, indices[kept], updates[kept], reduction)
+    assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction, mode=mode), expected)
+    for strategy in ("serial", "ranges"):
+        with kernels.forced(3, scatter=strategy):
+            assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction, mode=mode), expected)
+        assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
+
+
+@pytest.mark.parametrize(
+    ("n_threads", "n_rows", "length", "is_sorted", "strategy"),
+    [
+        (1, 1000, 64, False, "serial"),
+        (2, 1000, 16, False, "serial"),
+        (2, 50_000, 8, False, "serial"),
+        (2, 50_000, 8, True, "ranges"),  # neighbours
+        (2, 1000, 64, False, "rows"),  # two threads read long rows faster than one
+        (3, 20_000, 16, False, "rows"),
+    ],
+)
+def test_strategies_of_sums_of_rows(n_threads, n_rows, length, is_sorted, strategy):
+    rng = np.random.default_rng(0)
+    n = 100_000
+    indices = rng.integers(0, n_rows, n)
+    if is_sorted:
+        indices.sort()
+    data, updates = np.zeros((n_rows, length), np.float32), rng.random((n, length), np.float32)
+    with kernels.forced(n_threads):
+        gs.scatter(data, indices, updates, reduction="add")
+    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()

@@ -109,7 +109,7 @@ cdef inline Py_ssize_t cached_bytes() noexcept nogil:
     return min(max(<Py_ssize_t>MIN_CACHED_BYTES, l3_bytes() // 2), <Py_ssize_t>MAX_CACHED_BYTES)
 
 
-cdef inline bint prefers_order(const Job* job) noexcept nogil:
+cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
     """Whether rows are reduced faster by one thread, in the order of the updates, than by ROWS or PARTITION.
 
     One thread that prefetches updates and rows reads almost as fast as two. Those strategies read updates in another
@@ -126,6 +126,11 @@ cdef inline bint prefers_order(const Job* job) noexcept nogil:
         elif job.row_bytes <= 2 * CACHE_LINE:
             most = cached_bytes() // (job.row_bytes // CACHE_LINE)
     return job.out_bytes <= most
+
+
+cdef inline bint outruns_order(const Job* job) noexcept nogil:
+    """Whether that is also faster than ROWS with the order of prepared indices."""
+    return reduces_in_order(job) and job.out_bytes <= cached_bytes() // (2 if job.n_threads == 1 else 8)
 
 
 cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
@@ -161,14 +166,14 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return SERIAL
     if forced != AUTO and can_run(job, forced, descriptions):
         return <ScatterStrategy>forced
-    if forced == AUTO and is_for_order(job) and describe_rows(&descriptions.rows, job, True):
+    if forced == AUTO and is_for_order(job) and not outruns_order(job) and describe_rows(&descriptions.rows, job, True):
         return ROWS
     if (descriptions.units.n_units >= n_tasks_for(job.n_threads)
             and (job.n_threads > 1 or n_tuples >= MIN_PARTITION)):
         return UNITS
     if descriptions.by_columns:
         return COLUMN_TILES
-    if prefers_order(job):
+    if reduces_in_order(job):
         # With include_self=False, RANGES marks each update, and SERIAL each row.
         if ((job.include_self or n_tuples >= MANY_PER_ROW * job.n_rows)
                 and describe_ranges(&descriptions.ranges, job, False)):

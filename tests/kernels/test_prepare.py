@@ -98,7 +98,7 @@ def test_ordered_updates_give_the_same_bits(n_threads, reduction, include_self):
         prepared = gs.prepare("scatter", data.shape, rows, mode="drop")
         with kernels.forced(1):
             expected = gs.scatter(data, rows, updates, mode="drop", **words)
-        with kernels.forced(n_threads, scatter="rows" if "accumulate_dtype" in words else "auto"):
+        with kernels.forced(n_threads, scatter="rows"):  # small results are faster without the order
             assert_same_bits(prepared.scatter(data, updates, **words), expected)
             assert scatter.last_strategy() == ScatterStrategy.ROWS
             for target in (data.copy(), np.empty_like(data), np.empty((n_rows, 2 * width), "f4")[:, ::2]):
@@ -223,7 +223,8 @@ def test_the_order_of_a_deleted_array_is_never_used():
     for alive, uses in ((lambda: None, False), (lambda: other, True)):
         orders.known[other.ctypes.data] = (alive, memory, *sizes)
         try:
-            found = gs.scatter(data, other, updates, reduction="add")
+            with kernels.forced(2, scatter="rows"):
+                found = gs.scatter(data, other, updates, reduction="add")
         finally:
             del orders.known[other.ctypes.data]
         assert (found == expected).all() == uses
@@ -344,3 +345,15 @@ def test_a_refused_scatter_in_place_changes_nothing():
     with pytest.raises(TypeError):
         ROWS.scatter(data, np.ones((2, 2), "f4"), out=data)
     assert data.tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("n_threads", "n_rows", "strategy"), [(1, 1000, "serial"), (2, 1000, "serial"), (2, 50_000, "rows")]
+)
+def test_small_results_do_without_the_order(n_threads, n_rows, strategy):
+    rng = np.random.default_rng(0)
+    data, updates = np.zeros((n_rows, 16), np.float32), rng.random((120_000, 16), np.float32)
+    prepared = gs.prepare("scatter", data.shape, rng.integers(0, n_rows, len(updates)))
+    with kernels.forced(n_threads):
+        prepared.scatter(data, updates, reduction="add")
+    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()

@@ -1,6 +1,6 @@
-# SERIAL: one thread applies all updates to a copy of data. It is for little work, for results in the caches, to which one
-# thread adds as fast as memory delivers the updates, and for every job that the other strategies cannot run, also if
-# memory is short.
+# SERIAL: one thread applies all updates to a copy of data. It is for little work, for results in the caches, whose
+# updates one thread reads about as fast as memory delivers them, and for every job that the other strategies cannot
+# run, also if memory is short.
 #
 # Where destinations are accumulated from the identity (accumulate.pxd), the other threads count the updates meanwhile.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it

@@ -39,7 +39,7 @@ NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
     "normals": "gatherscatter makes the three copies of each normal, which the alternatives get ready",
-    "weights": "memory: gatherscatter adds in order on one thread, which reads 64 MB",
+    "weights": "gatherscatter adds in order, on one thread",
     "group-sum": "memory: both read the rows (100 MB) once",
     "group-mean": "memory: both read the rows (100 MB) once",
     "centroids": "memory: gatherscatter adds in order on one thread, as 64 rows are too few to divide among threads",

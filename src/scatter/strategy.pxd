@@ -116,7 +116,7 @@ cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
     order, or twice.
     """
     cdef Py_ssize_t most = 0
-    if not reduces_adjacent(job, &job.step, job.walk.stride[job.walk.n_dims - 1][OTHER]):
+    if not job.updates_are_linear or not reduces_adjacent(job, &job.step, job.walk.stride[job.walk.n_dims - 1][OTHER]):
         return False
     if job.n_threads == 1:
         most = 8 * cached_bytes() if job.row_bytes <= CACHE_LINE else cached_bytes() // 2 * 3

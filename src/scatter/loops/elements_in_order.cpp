@@ -1,6 +1,7 @@
-// The indices of a group are checked at once. A group of which one is negative or out of bounds is taken one by one.
+// Updates are applied in groups of four. Between groups, later indices and updates are prefetched. A second loop finishes
+// the groups that have a negative index.
 //
-// Compiled for any CPU: with AVX2, compilers gather the indices of a group in vectors, which is slower.
+// Compiled for any CPU: one number at a time needs no vectors.
 #include "scatter/loops/elements_in_order.h"
 
 #include <algorithm>
@@ -117,7 +118,7 @@ struct ElementsInOrder {
         ptrdiff_t i = 0;
         while (i < n) {
             i = run_groups(pairs, out, updates, update_step, i, n);
-            // Those that are left, or a negative index and what follows it.
+            // The last ones, or the rest of a group from a negative index on.
             for (const ptrdiff_t stop = std::min(i + group, n); i < stop; i++) {
                 int64_t a = first(pairs, i), b = second(pairs, i);
                 a += (a >> 63) & pairs.wrap;

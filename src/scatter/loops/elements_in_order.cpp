@@ -14,6 +14,12 @@
   #include "scatter/loops/operations.hpp"
 #endif
 
+#if defined(__GNUC__)
+  #define GS_UNROLL_GROUP _Pragma("GCC unroll 4")
+#else
+  #define GS_UNROLL_GROUP
+#endif
+
 namespace {
 
 template <class Number>
@@ -101,7 +107,7 @@ struct ElementsInOrder {
             GS_PREFETCH_L2((const char *)((const Index *)pairs.first + i * index_step) + ahead);
             if (is_pair && index_step == 1) GS_PREFETCH_L2((const char *)((const Index *)pairs.second + i) + ahead);
             GS_PREFETCH_L2(updates + i * update_step + ahead);
-            _Pragma("GCC unroll 4")
+            GS_UNROLL_GROUP
             for (int j = 0; j < group; j++) {
                 const int64_t a = first(pairs, i + j), b = second(pairs, i + j);
                 if (is_outside(pairs, a, b)) return i + j;

@@ -371,3 +371,27 @@ def test_small_calls_are_not_parsed(index, monkeypatch):
     expected = x.copy()
     expected[index] += 1
     np.testing.assert_array_equal(gs.at(x)[index].add(np.ones(x[index].shape)), expected)
+
+
+@pytest.mark.parametrize("dtype", [object, np.dtypes.StringDType(), "U3", "f8"], ids=str)
+def test_one_element(dtype):
+    """An index of integers alone, of elements that may have attributes of arrays themselves."""
+    items = [np.arange(3), ["a"], None] if dtype is object else ["1", "22", "3"]
+    x = np.empty(3, dtype)
+    for place, item in enumerate(items):
+        x[place] = item
+    for array, index, item in (
+        (x, 1, x[1]),
+        (x, 0, x[0]),
+        (x[2:].reshape(()), (), x[2]),
+        (x.reshape(1, 3), (0, 2), x[2]),
+    ):
+        result = gs.at(array)[index].get()
+        assert result.shape == ()
+        assert result.dtype == x.dtype
+        assert result[()] is item or result[()] == item
+        update = np.empty((), dtype)
+        update[()] = x[1]
+        changed = gs.at(array)[index].set(update)
+        assert changed.shape == array.shape
+        assert changed[index] is x[1] or changed[index] == x[1]

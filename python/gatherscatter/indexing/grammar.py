@@ -354,11 +354,13 @@ def simplified(x: NDArray[Any], index: Any, wrap: Any) -> tuple[NDArray[Any], in
             return None
         basic.append(FULL)
         rest.append(array)
+    if Ellipsis not in basic:
+        basic.append(Ellipsis)  # with which one element is an array too
     try:
         view = x[tuple(basic)]
     except (IndexError, TypeError, ValueError):
         return None
-    return view, *adjacent(tuple(rest), view.ndim)
+    return (view, *adjacent(tuple(rest), view.ndim)) if view.ndim else None
 
 
 def is_full(item: Any) -> bool:

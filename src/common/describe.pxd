@@ -42,6 +42,7 @@ cdef inline cnp.ndarray index_of_rows(cnp.ndarray data, cnp.ndarray indices, int
     OUT  repeats: how many elements of indices each stands for
     """
     cdef int d, q = cnp.PyArray_NDIM(indices)
+    cdef Py_ssize_t n = 1
     repeats[0] = 1
     for d in range(q):
         if d != axis and cnp.PyArray_DIM(indices, d) != cnp.PyArray_DIM(data, d):
@@ -51,13 +52,15 @@ cdef inline cnp.ndarray index_of_rows(cnp.ndarray data, cnp.ndarray indices, int
                     cnp.PyArray_STRIDE(indices, d) != 0
                     or abs_stride(cnp.PyArray_STRIDE(data, d)) > abs_stride(cnp.PyArray_STRIDE(data, axis))):
                 return None
-            repeats[0] *= cnp.PyArray_DIM(indices, d)
-    if repeats[0] <= 1:
+            n *= cnp.PyArray_DIM(indices, d)
+    if n <= 1:
         return None
     try:
-        return indices[(slice(None),) * (axis + 1) + (0,) * (q - axis - 1)]
+        rows = indices[(slice(None),) * (axis + 1) + (0,) * (q - axis - 1)]
     except MemoryError:
         return None
+    repeats[0] = n
+    return rows
 
 
 cdef inline Py_ssize_t position_of(Py_ssize_t status, Py_ssize_t repeats) noexcept:

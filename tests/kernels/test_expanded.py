@@ -93,3 +93,12 @@ def test_scalar_updates(dtype, forced_threads):
                 in_place = data.copy()
                 gs.scatter(in_place, indices, scalar, out=in_place, **options)
                 assert_same_bits(in_place, expected)
+
+
+def test_a_bad_index_of_indices_that_repeat_along_one_axis_of_two():
+    data, indices = np.zeros((4, 4, 2)), np.broadcast_to(np.array([0, -6]), (1, 4, 2))
+    message = r"indices\[0, 0, 1\] = -6 is out of bounds for data of shape \(4, 4, 2\): axis 0 has size 4"
+    with pytest.raises(IndexError, match=message):
+        gs.gather_elements(data, indices, axis=0)
+    with pytest.raises(IndexError, match=message):
+        gs.scatter_elements(data, indices, 1.0, axis=0)

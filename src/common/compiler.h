@@ -7,12 +7,10 @@
   #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
   #define GS_INLINE_VOID __attribute__((always_inline)) void
   #define GS_NOINLINE __attribute__((noinline))
-  #define GS_LIKELY(x) __builtin_expect(!!(x), 1)
 #else
   #define GS_ALWAYS_INLINE inline
   #define GS_INLINE_VOID void
   #define GS_NOINLINE
-  #define GS_LIKELY(x) (x)
 #endif
 
 /* Function multiversioning: the loader selects the version for the CPU. GCC before 12 lacks the x86-64 levels.

@@ -15,14 +15,13 @@ from common.rows cimport Row
 from common.stream cimport STREAM_ROW, has_whole_lines
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
-from scatter.job cimport SCRATCH_BYTES, Job
+from scatter.job cimport SCRATCH_BYTES, SHORT_ROW, Job
 from scatter.marks cimport Marks, add_to_mark
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
 
 cdef enum:
     MIN_ROW = CACHE_LINE
-    SHORT_ROW = 32              # bytes: a vector
     MIN_SHORT_BYTES = 1 << 23   # of a result of such rows
     MAX_COMBINED_ROW = 1 << 12  # bytes: a scratch buffer in L1
     MAX_WIDE_ROW = 1 << 13      # bytes, with accumulate_dtype

@@ -35,8 +35,9 @@ cdef enum:
     LONGEST_PREFETCHED = 1 << 10
     PREFETCH_DISTANCE = 1 << 11
     ROWS_AT_A_TIME = 4
-    MOST_AHEAD = 32
-    SHORT_ROW = 32
+    SHORT_ROW = 32              # bytes: a vector
+    # For reduce_each.
+    MOST_AHEAD = 32             # rows
     UPDATES_AHEAD = 1 << 13     # bytes
 
 cdef struct Reduction:

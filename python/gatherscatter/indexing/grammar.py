@@ -327,8 +327,8 @@ def adjacent(index: tuple[Any, ...], n_axes: int) -> tuple[int, int, Any]:
 def simplified(x: NDArray[Any], index: Any, wrap: Any) -> tuple[NDArray[Any], int, int, Any] | None:
     """The view of x that the slices and integers of an index select, and `adjacent` of the rest.
 
-    None: the index has other items than slices, integers, ``...``, integer arrays and lists of integers, or is an
-    error. Its integers and arrays must be adjacent, since NumPy treats integers as arrays.
+    None: the index has other items than slices, integers, ``...``, integer arrays and lists of integers, selects one
+    element, or is an error. Its integers and arrays must be adjacent, since NumPy treats integers as arrays.
     """
     basic: list[Any] = []
     rest: list[Any] = []

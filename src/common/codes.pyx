@@ -12,6 +12,7 @@ class GatherStrategy(IntEnum):
     BLOCKS = strategies.BLOCKS
     RUNS = strategies.RUNS
     COLUMNS = strategies.COLUMNS
+    DATA_TILES = strategies.DATA_TILES
 
 
 class ScatterStrategy(IntEnum):
@@ -25,3 +26,4 @@ class ScatterStrategy(IntEnum):
     COLUMN_TILES = strategies.COLUMN_TILES
     WINDOWS = strategies.WINDOWS
     RANGES = strategies.RANGES
+    RESULT_TILES = strategies.RESULT_TILES

@@ -8,6 +8,7 @@ cdef enum GatherStrategy:
     BLOCKS = 1
     RUNS
     COLUMNS
+    DATA_TILES
 
 # Described in the docstring of scatter/scatter.pyx.
 cdef enum ScatterStrategy:
@@ -20,3 +21,4 @@ cdef enum ScatterStrategy:
     COLUMN_TILES
     WINDOWS
     RANGES
+    RESULT_TILES

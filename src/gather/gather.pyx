@@ -1,15 +1,17 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
 """Gathers: resolve index tuples to offsets, then copy a row from each.
 
-choose_strategy (strategy.pxd) selects one of three strategies, and run runs it. Threads own parts of the result.
+choose_strategy (strategy.pxd) selects one of four strategies, and run runs it. Threads own parts of the result.
 
-    BLOCKS   (blocks.pxd) every job, and the fallback of the other two. A block of tuples is resolved to offsets, and
+    BLOCKS   (blocks.pxd) every job, and the fallback of the others. A block of tuples is resolved to offsets, and
              a row is copied from each. The next block is resolved and prefetched before. Copies are compiled per item
              width. Long rows of large results are written with non-temporal stores.
     RUNS     (runs.pxd) single elements, into a contiguous result, selected by trivial tuples (one or two native int32
              or int64 indices, contiguous and aligned): resolve and copy in one loop per width.
     COLUMNS  (columns.pxd) gather_elements along an axis with a long stride, if most of its elements are read: columns
              of data are packed into a tile that fits L2, and gathered from the tile.
+    DATA_TILES  (data_tiles.pxd) elements at prepared indices of large data: the values of each tile of data are
+             picked while it is in L2, then moved to their places.
 
 Page faults in the new memory of a large result cost more than the copy, so common/memory.pyx keeps freed memory for
 it. Kernels return a Status or the position of the first bad index; Python raises the errors.
@@ -32,22 +34,27 @@ from common.small_calls cimport (
     PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape, mode_of, new_array,
     overlap, overlaps_indices, usable_out, write_element,
 )
-from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
+from common.strategies cimport AUTO, BLOCKS, COLUMNS, DATA_TILES, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport MAX_TASKS, chunk_start, first_error, remember_choice, team_size
 from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
-from gather.blocks cimport run_blocks
+from gather.blocks cimport is_one_block, run_blocks
 from gather.columns cimport Columns, run_columns
 from gather.job cimport Job, describe_work
 from gather.masks cimport count_true, write_true
+from gather.data_tiles cimport run_data_tiles
 from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
+from prepared.tile_order cimport TileOrder, find_tiles
+
+from gatherscatter._kernels.orders import tiled as _tiled
 
 cnp.import_array()
 
 cdef enum:
     PREFETCH_BYTES = 1 << 19  # of data: less fits L2 and needs no software prefetch
 
+cdef object tiled = _tiled  # a dict: see prepared/order.pxd
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
 cdef int last = AUTO
@@ -61,6 +68,8 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
         strategy = BLOCKS
     if strategy == RUNS and not run_runs(job):
         strategy = BLOCKS
+    if strategy == DATA_TILES and not run_data_tiles(job):
+        strategy = BLOCKS
     if strategy == BLOCKS:
         status = run_blocks(job)
     if last != strategy:  # write rarely: other threads read this cache line
@@ -68,13 +77,32 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
     return status
 
 
+cdef Py_ssize_t check_first(const Job* job, GatherStrategy strategy) noexcept:
+    """Check all indices, unless the strategy does before it writes. Returns OK or the position of the first bad one."""
+    cdef Job check
+    if (job.tuples.mode == SKIP or strategy == DATA_TILES
+            or (strategy == BLOCKS and is_one_block(job))):
+        return OK
+    check = job[0]
+    empty_row(&check.row)
+    check.out = NULL
+    check.streams = False
+    describe_work(&check)
+    return run_blocks(&check)
+
+
 cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray out, int axis,
-                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, bint can_stop,
+                            int batch_dims, Mode mode, bint wrap_negative, const char* fill, bint checks_first,
                             int n_threads) noexcept:
-    """can_stop: a signal may end the gather before all of out is written. arrays: as in describe."""
+    """checks_first: all of out is written, or nothing. Else a signal or a bad index may end the gather between. arrays:
+    as in describe.
+    """
     cdef Job job
     cdef Columns columns
     cdef Interrupts interrupts
+    cdef GatherStrategy strategy
+    cdef TileOrder order
+    cdef cnp.ndarray memory = None  # of the order
     cdef int d, row_axis, out_axis
     cdef Py_ssize_t extent = 0, status, repeats = 1
     cdef cnp.ndarray of_rows = index_of_rows(data, indices, axis, &repeats) if kind == ELEMENTS else None
@@ -100,6 +128,9 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     job.itemsize = cnp.PyArray_ITEMSIZE(data)
     job.fill = fill
     job.out_is_linear = is_linear(&job.walk, OTHER)
+    if tiled and kind == AXIS and cnp.PyArray_IS_C_CONTIGUOUS(data) and job.row.item_bytes:
+        memory = find_tiles(tiled, indices, cnp.PyArray_NBYTES(data) // job.row.item_bytes, job.walk.n, &order)
+    job.tile_order = &order if memory is not None else NULL
     job.prefetches = extent > PREFETCH_BYTES
     job.streams = out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES and can_stream()
     job.max_threads = n_threads
@@ -107,9 +138,12 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     describe_work(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
-    if not can_stop:
+    strategy = choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns)
+    if checks_first:
+        status = check_first(&job, strategy)
         disarm(&interrupts)
-    status = run(&job, &columns, choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns))
+    if status == OK:
+        status = run(&job, &columns, strategy)
     release(&job.tuples)
     return with_interrupts(&interrupts, position_of(status, repeats))
 
@@ -137,7 +171,7 @@ def gather(int kind, cnp.ndarray data not None, indices not None, cnp.ndarray ou
     to only check the indices. fill: for mode SKIP, one element of data's dtype. checks_first: if the call fails,
     nothing is written. n_threads: the maximum; 0: OpenMP's choice.
     """
-    cdef Py_ssize_t status = OK
+    cdef Py_ssize_t status
     cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
     cdef cnp.ndarray first = get_array(arrays, 0) if kind == ARRAYS else indices
     if PyDataType_REFCHK(data.descr) and out is not None:
@@ -145,12 +179,8 @@ def gather(int kind, cnp.ndarray data not None, indices not None, cnp.ndarray ou
     if (not is_consistent(<Kind>kind, data, first, arrays, out, axis, batch_dims, fill)
             or (out is not None and mode == SKIP and fill is None)):
         return <Py_ssize_t>INCONSISTENT
-    if checks_first and mode != SKIP:
-        status = gather_into(<Kind>kind, data, first, arrays, None, axis, batch_dims, <Mode>mode, wrap_negative, NULL,
-                             True, n_threads)
-    if status == OK:
-        status = gather_into(<Kind>kind, data, first, arrays, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                             cnp.PyArray_BYTES(fill) if fill is not None else NULL, not checks_first, n_threads)
+    status = gather_into(<Kind>kind, data, first, arrays, out, axis, batch_dims, <Mode>mode, wrap_negative,
+                         cnp.PyArray_BYTES(fill) if fill is not None else NULL, checks_first, n_threads)
     raise_if_interrupted(status)
     return status
 
@@ -188,16 +218,10 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
         result = usable_out(out, source, call.n_dims, call.shape)
         if result is None or overlap(result, source) or overlaps_indices(result, first, arrays):
             return None
-        if mode_code != SKIP:
-            status = gather_into(<Kind>kind, source, first, arrays, None, call.axis, call.batch_dims,
-                                 <Mode>mode_code, wrap_negative, NULL, True, n_threads)
-            raise_if_interrupted(status)
-            if status != OK:
-                return None
     if result is None or PyDataType_REFCHK(source.descr):
         return None
     status = gather_into(<Kind>kind, source, first, arrays, result, call.axis, call.batch_dims, <Mode>mode_code,
-                         wrap_negative, element if mode_code == SKIP else NULL, out is None, n_threads)
+                         wrap_negative, element if mode_code == SKIP else NULL, out is not None, n_threads)
     raise_if_interrupted(status)
     return result if status == OK else None
 

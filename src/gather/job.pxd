@@ -3,6 +3,7 @@ from common.interrupts cimport Interrupts, block_of
 from common.resolve cimport BLOCK, Tuples
 from common.rows cimport Row
 from common.walk cimport Walk
+from prepared.tile_order cimport TileOrder
 
 cdef struct Job:
     Tuples tuples
@@ -11,6 +12,7 @@ cdef struct Job:
     const char* data
     char* out
     const char* fill        # one element, or NULL
+    const TileOrder* tile_order  # of prepared indices, if data is contiguous; NULL: none
     Py_ssize_t itemsize
     bint out_is_linear      # out's offset advances by one stride over the walk
     bint prefetches         # data is larger than L2: software prefetch

@@ -2,9 +2,10 @@
 cimport numpy as cnp
 
 from common.codes cimport ELEMENTS, Kind
-from common.strategies cimport AUTO, BLOCKS, COLUMNS, RUNS, GatherStrategy
+from common.strategies cimport AUTO, BLOCKS, COLUMNS, DATA_TILES, RUNS, GatherStrategy
 from gather.columns cimport Columns, describe_columns
 from gather.job cimport Job
+from gather.data_tiles cimport can_use_tiles
 from gather.runs cimport has_runs
 
 
@@ -20,6 +21,10 @@ cdef inline GatherStrategy choose_strategy(const Job* job, Kind kind, cnp.ndarra
             return RUNS
         if forced == BLOCKS:
             return BLOCKS
+        if forced == DATA_TILES and can_use_tiles(job, True):
+            return DATA_TILES
+    elif can_use_tiles(job, False):
+        return DATA_TILES
     if kind == ELEMENTS and describe_columns(columns, job, data, indices, out, axis, False):
         return COLUMNS
     if has_runs(job, False):

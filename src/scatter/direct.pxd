@@ -31,20 +31,26 @@ cdef enum:
     FAR_BYTES = 1 << 22     # of a result, most of which is not in L2
 
 
-cdef inline LoopInOrder direct_loop(const Tuples* tuples, const Walk* walk, const Step* step,
-                                    Py_ssize_t out_bytes) noexcept nogil:
-    """The loop for the job; NULL: there is none, or it would be slower."""
+cdef inline LoopInOrder loop_in_order(const Step* step) noexcept nogil:
+    """The loop for elements or points; NULL: there is none, or it would be slower."""
     cdef Py_ssize_t n_items = step.row.n_inner
-    cdef Py_ssize_t bytes = n_items * step.row.item_bytes
-    if (not tuples.plain or tuples.arrays != NULL or bytes == 0 or tuples.stride[tuples.k - 1] != bytes
-            or tuples.stride[0] % bytes or walk.stride[walk.n_dims - 1][DATA] != 0):
-        return NULL
     if step.by_value:
-        return (assignment_in_order(bytes) if step.reduction == ASSIGN else
+        return (assignment_in_order(step.row.item_bytes) if step.reduction == ASSIGN else
                 reduction_in_order(step.reduction, step.type_code, 1, step.is_rare))
-    if not step.row_loop or step.row.outer.n != 1 or n_items > MOST_ITEMS or out_bytes >= FAR_BYTES:
+    if not step.row_loop or step.row.outer.n != 1 or n_items > MOST_ITEMS:
         return NULL
     return reduction_in_order(step.reduction, step.type_code, <int>n_items, False)
+
+
+cdef inline LoopInOrder direct_loop(const Tuples* tuples, const Walk* walk, const Step* step,
+                                    Py_ssize_t out_bytes) noexcept nogil:
+    """The same for indices of this layout."""
+    cdef Py_ssize_t bytes = step.row.n_inner * step.row.item_bytes
+    if (not tuples.plain or tuples.arrays != NULL or bytes == 0 or tuples.stride[tuples.k - 1] != bytes
+            or tuples.stride[0] % bytes or walk.stride[walk.n_dims - 1][DATA] != 0
+            or (not step.by_value and out_bytes >= FAR_BYTES)):
+        return NULL
+    return loop_in_order(step)
 
 
 cdef inline Pairs pairs_of(const Tuples* tuples, const Walk* walk) noexcept nogil:

@@ -16,13 +16,14 @@ from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, are_plain, resol
 from common.rows cimport Row
 from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
+from prepared.order cimport Order
+from prepared.tile_order cimport TileOrder
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport Conversion
 from scatter.direct cimport DIRECT_RUN, FAR_BYTES, LoopInOrder, Pairs, direct_loop, pairs_of, point_to
 from scatter.loops.table cimport Ahead, loops
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
-from scatter.order cimport Order
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -73,6 +74,7 @@ cdef struct Job:
     Py_ssize_t row_bytes        # of a row of a contiguous result; 0 if rows are empty
     Py_ssize_t n_rows           # of the result
     const Order* order          # of prepared indices; NULL: none
+    const TileOrder* tile_order  # of prepared indices; NULL: none
     bint checks_first           # the caller's array must stay as it is if the call fails
     Interrupts* interrupts
     Py_ssize_t block            # tuples of a block

@@ -18,6 +18,7 @@ from common.resolve cimport BLOCK, SKIPPED
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, chunk_start, first_error
+from prepared.order cimport Order
 from scatter.apply cimport combine_rows_block
 from scatter.grouping cimport (
     AHEAD_BYTES, ASKING, MAX_BATCH, MAX_COMBINED_ROW, Rows, add_counts, counts_chunks, finish_rows, first_row_of,
@@ -26,7 +27,6 @@ from scatter.grouping cimport (
 from scatter.job cimport Job, begin_writing, check_tuples
 from scatter.loops.table cimport loops
 from scatter.marks cimport allocate_marks, count_of, free_marks
-from scatter.order cimport Order
 from scatter.wide_rows cimport write_widened
 
 cdef enum:

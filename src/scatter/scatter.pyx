@@ -28,6 +28,7 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                     write_records  each thread resolves its chunk of the updates and writes them as records (position
                                    in the tile, update), in order, to a bucket for each tile
                     apply_records  the thread that owns a tile copies the tile of data and applies the tile's records
+    RESULT_TILES  (result_tiles.pxd) the same for prepared indices, whose records' places are known
 
 For ASSIGN the last writer wins, since updates are applied in order (in ROWS, order_updates keeps only the last).
 For include_self=False and for means, marks (marks.pxd) record which destinations have had an update, and how many.
@@ -62,20 +63,23 @@ from common.small_calls cimport (
     usable_out, width_of, write_element,
 )
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS, ScatterStrategy,
+    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, RESULT_TILES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
+    ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport remember_choice, team_size
 from common.walk cimport OTHER, is_linear
+from prepared.order cimport Order, find_order, find_translation
+from prepared.tile_order cimport TileOrder, find_tiles
 from scatter.apply cimport finish_step
 from scatter.columns cimport describe_columns, run_columns
 from scatter.conversions cimport pair_of
 from scatter.grouping cimport Rows, describe_rows
-from scatter.job cimport N_TYPES, SCRATCH_BYTES, Job, Reduction, begin_writing, copy_data, row_items
+from scatter.job cimport N_TYPES, Job, Reduction, begin_writing, copy_data, row_items
 from scatter.local_windows cimport run_locally
 from scatter.marks cimport describe_marks
-from scatter.order cimport Order, find_order, find_translation
 from scatter.partition cimport run_partition
+from scatter.result_tiles cimport run_result_tiles
 from scatter.private cimport run_private
 from scatter.ranges cimport run_ranges
 from scatter.reductions cimport is_move
@@ -84,16 +88,12 @@ from scatter.rows cimport run_rows
 from scatter.serial cimport run_serial
 from scatter.source cimport are_rows, is_source, repeats_row
 from scatter.spread cimport row_of_scalar, spread
-from scatter.strategy cimport (
-    MIN_PARTITION, Descriptions, can_mark_rows, choose_strategy, is_for_order, prefers_wide_rows, wide_worth_of,
-)
-from scatter.tiles cimport Partition, can_partition_wide, describe_partition, is_scattered
+from scatter.strategy cimport Descriptions, can_mark_rows, choose_strategy, is_for_wide_rows, is_for_wide_tiles
 from scatter.units cimport describe_units, run_units
 from scatter.wide cimport run_windows
-from scatter.widen cimport wide_row_bytes
 from scatter.windows cimport Wide, choose_cut, describe_accumulators, describe_wide
 
-from gatherscatter._kernels.orders import known as _known_orders, translations as _translations
+from gatherscatter._kernels.orders import known as _known_orders, tiled as _tiled, translations as _translations
 
 cnp.import_array()
 
@@ -104,7 +104,8 @@ cdef enum:
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
-cdef object orders = _known_orders  # dicts: see order.pxd
+cdef object orders = _known_orders  # dicts: see prepared/order.pxd
+cdef object tiled = _tiled
 cdef object translations = _translations
 reductions[<int>TAKE].step = TAKE
 cdef int forced_strategy = AUTO
@@ -155,6 +156,8 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
         done = run_private(job, &status)
     elif strategy == PARTITION:
         done = run_partition(&descriptions.partition, job, &status)
+    elif strategy == RESULT_TILES:
+        done = run_result_tiles(job, &status)
     elif strategy == RANGES:
         done = run_ranges(&descriptions.ranges, job, &status)
     if strategy == SERIAL or not done:
@@ -165,26 +168,6 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
     return status
 
 
-cdef bint is_for_wide_rows(Job* job, Rows* rows) noexcept:
-    """Whether a scatter with accumulate_dtype is for ROWS."""
-    if forced_strategy != AUTO:
-        return forced_strategy == ROWS and describe_rows(rows, job, True)
-    if is_for_order(job):
-        return describe_rows(rows, job, True)
-    return prefers_wide_rows(job) and describe_rows(rows, job, False)
-
-
-cdef bint is_for_wide_tiles(Job* job, Partition* partition) noexcept:
-    """Whether a scatter with accumulate_dtype is for PARTITION."""
-    describe_partition(partition, job)
-    if not can_partition_wide(partition):
-        return False
-    if forced_strategy != AUTO:
-        return forced_strategy == PARTITION
-    return (job.walk.n >= MIN_PARTITION and partition.reach << partition.widening >= wide_worth_of(job)
-            and (job.n_rows * wide_row_bytes(job) > SCRATCH_BYTES or (job.step.by_value and is_scattered(partition))))
-
-
 cdef Py_ssize_t run_wide(Wide* wide, Job* job, Descriptions* descriptions) noexcept:
     """Run a scatter with accumulate_dtype."""
     global last
@@ -193,12 +176,12 @@ cdef Py_ssize_t run_wide(Wide* wide, Job* job, Descriptions* descriptions) noexc
     cdef bint done = False
     if strategy == SERIAL or strategy == UNITS:
         pass
-    elif is_for_wide_rows(job, &descriptions.rows):
+    elif is_for_wide_rows(job, forced_strategy, &descriptions.rows):
         done = run_rows(&descriptions.rows, &status)
         strategy = ROWS if done else strategy
     elif strategy == WINDOWS and forced_strategy == AUTO and run_locally(wide, job, &status):
         done = True
-    elif is_for_wide_tiles(job, &descriptions.partition):
+    elif is_for_wide_tiles(job, forced_strategy, &descriptions.partition):
         job.marks = wide.marks
         done = run_partition(&descriptions.partition, job, &status)
         strategy = PARTITION if done else strategy
@@ -253,7 +236,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef Interrupts interrupts
     cdef Descriptions descriptions
     cdef Order order
-    cdef cnp.ndarray memory = None, translation = None  # of the order
+    cdef TileOrder tile_order
+    cdef cnp.ndarray memory = None, translation = None, tile_memory = None  # of the orders
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status, repeats = 1
     cdef double work_ns
@@ -313,6 +297,9 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         job.data_step = 0
     if orders and kind == AXIS:
         memory = find_order(orders, indices, job.n_rows, job.walk.n, &order)
+    if tiled and kind == AXIS:
+        tile_memory = find_tiles(tiled, indices, job.n_rows, job.walk.n, &tile_order)
+    job.tile_order = &tile_order if tile_memory is not None else NULL
     if memory is not None and update_rows is not None:
         translation = find_translation(translations, indices, update_rows, memory, &order)
     job.order = &order if memory is not None and (update_rows is None or translation is not None) else NULL

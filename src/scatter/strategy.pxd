@@ -1,8 +1,9 @@
 # The choice of a strategy for a scatter.
+from common.caches cimport cached_bytes
 from common.codes cimport ASSIGN, BFLOAT16, FLOAT16
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
+    AUTO, COLUMN_TILES, PARTITION, RESULT_TILES, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
     ScatterStrategy,
 )
 from common.threads cimport n_tasks_for
@@ -10,36 +11,13 @@ from common.walk cimport OTHER
 from scatter.columns cimport Columns
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
+from scatter.result_tiles cimport can_use_tiles
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
-from scatter.tiles cimport Partition, can_partition, describe_partition, is_scattered
+from scatter.tiles cimport Partition, can_partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport Units
 from scatter.widen cimport wide_row_bytes
-
-cdef extern from *:
-    """
-    #if defined(__linux__)
-      #include <stdio.h>
-    #endif
-    /* Bytes of the L3 of the first CPU; 0: unknown. (sysconf has the sum of a socket's on AMD.) */
-    static Py_ssize_t gs_l3_bytes(void) {
-        static Py_ssize_t known = -1;
-        if (known < 0) {
-            long kibibytes = 0;
-    #if defined(__linux__)
-            FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
-            if (file) {
-                if (fscanf(file, "%ldK", &kibibytes) != 1 || kibibytes < 0 || kibibytes > 1 << 21) kibibytes = 0;
-                fclose(file);
-            }
-    #endif
-            known = (Py_ssize_t)kibibytes << 10;
-        }
-        return known;
-    }
-    """
-    Py_ssize_t l3_bytes "gs_l3_bytes" () noexcept nogil
 
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
@@ -50,9 +28,6 @@ cdef enum:
     WINDOWS_BYTES = 1 << 22
     WINDOWS_THREADS = 4
     MANY_PER_ROW = 16           # updates
-    # Half of L3, within these limits.
-    MIN_CACHED_BYTES = 1 << 23
-    MAX_CACHED_BYTES = 3 << 23
 
 cdef struct Descriptions:
     # One per strategy. Units and columns are described by the caller; the others are valid once their strategy was
@@ -83,6 +58,8 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
         return can_partition(&descriptions.partition)
     if strategy == RANGES:
         return describe_ranges(&descriptions.ranges, job, True)
+    if strategy == RESULT_TILES:
+        return can_use_tiles(job, True)
     return strategy != WINDOWS  # it is for accumulate_dtype
 
 
@@ -102,11 +79,6 @@ cdef inline bint is_for_order(const Job* job) noexcept nogil:
     """
     return (job.order != NULL and job.row_bytes >= CACHE_LINE and job.out_bytes >= SMALLEST_ORDERED
             and (job.data != NULL or job.walk.n >= UPDATES_PER_ROW * job.n_rows))
-
-
-cdef inline Py_ssize_t cached_bytes() noexcept nogil:
-    """The bytes of a result that stays in the caches while updates are read."""
-    return min(max(<Py_ssize_t>MIN_CACHED_BYTES, l3_bytes() // 2), <Py_ssize_t>MAX_CACHED_BYTES)
 
 
 cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
@@ -168,6 +140,8 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return <ScatterStrategy>forced
     if forced == AUTO and is_for_order(job) and not outruns_order(job) and describe_rows(&descriptions.rows, job, True):
         return ROWS
+    if forced == AUTO and can_use_tiles(job, False):
+        return RESULT_TILES
     if (descriptions.units.n_units >= n_tasks_for(job.n_threads)
             and (job.n_threads > 1 or n_tuples >= MIN_PARTITION)):
         return UNITS
@@ -194,3 +168,23 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     if describe_ranges(&descriptions.ranges, job, False):
         return RANGES
     return SERIAL
+
+
+cdef inline bint is_for_wide_rows(const Job* job, int forced, Rows* rows) noexcept:
+    """Whether a scatter with accumulate_dtype is for ROWS."""
+    if forced != AUTO:
+        return forced == ROWS and describe_rows(rows, job, True)
+    if is_for_order(job):
+        return describe_rows(rows, job, True)
+    return prefers_wide_rows(job) and describe_rows(rows, job, False)
+
+
+cdef inline bint is_for_wide_tiles(const Job* job, int forced, Partition* partition) noexcept:
+    """Whether a scatter with accumulate_dtype is for PARTITION."""
+    describe_partition(partition, job)
+    if not can_partition_wide(partition):
+        return False
+    if forced != AUTO:
+        return forced == PARTITION
+    return (job.walk.n >= MIN_PARTITION and partition.reach << partition.widening >= wide_worth_of(job)
+            and (job.n_rows * wide_row_bytes(job) > SCRATCH_BYTES or (job.step.by_value and is_scattered(partition))))

@@ -193,6 +193,8 @@ def test_attributes_and_copies():
         "<gatherscatter.Prepared: 'scatter', shape=(50, 16), axis=0, mode='raise'; 100 indices, 400 bytes>"
     )
     prepared.scatter(np.zeros((50, 16)), 1.0, reduction="add")
+    assert prepared.nbytes == 400  # no order: the data are too small
+    prepared.scatter(np.zeros((50, 200)), 1.0, reduction="add")
     assert prepared.nbytes == 400 + 4 * 150
     assert copy.copy(prepared) is copy.deepcopy(prepared) is prepared
     with pytest.raises(AttributeError):
@@ -203,8 +205,8 @@ def test_attributes_and_copies():
 def test_an_order_is_deleted_with_its_indices():
     gc.collect()
     before = len(orders.known)
-    prepared = gs.prepare("scatter", (50, 16), np.arange(100) % 50)
-    prepared.scatter(np.zeros((50, 16)), 1.0)
+    prepared = gs.prepare("scatter", (50, 200), np.arange(100) % 50)
+    prepared.scatter(np.zeros((50, 200)), 1.0)
     assert len(orders.known) == before + 1
     del prepared
     gc.collect()

@@ -235,3 +235,25 @@ def test_strided_arrays_in_place():
     readonly = memory[:40].reshape(4, 10)[:, :4]
     readonly.flags.writeable = False
     assert try_scatter(AXIS, True, readonly, indices, updates, 0, 0, "add", "raise", True, readonly, 1) is None
+
+
+@pytest.mark.parametrize("n", [1, 10, 63, 64, 65, 128, 129, 300])
+@pytest.mark.parametrize("width", [(), (3,), (40,)])
+def test_a_bad_last_index_leaves_out_as_it_is(n, width):
+    """Whether the indices are one block, which is checked before the first row is moved, or more."""
+    data = np.ones((5, *width))
+    indices = np.arange(2 * n).reshape(2, n) % 5
+    indices[-1, -1] = 5
+    for out in (
+        np.zeros((2, n, *width)),
+        np.zeros((2, 2 * n, *width))[:, ::2],
+        np.zeros((n, 2, *width)).swapaxes(0, 1),
+        np.zeros((3, n, *width))[::2],
+    ):
+        for call in (
+            lambda out=out: gs.gather(data, indices, out=out),
+            lambda out=out: gs.gather_nd(data, indices[..., None], out=out),
+        ):
+            with pytest.raises(IndexError):
+                call()
+            assert not out.any()

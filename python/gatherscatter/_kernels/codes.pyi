@@ -53,6 +53,7 @@ class GatherStrategy(IntEnum):
     BLOCKS = 1
     RUNS = 2
     COLUMNS = 3
+    DATA_TILES = 4
 
 class ScatterStrategy(IntEnum):
     AUTO = 0
@@ -65,3 +66,4 @@ class ScatterStrategy(IntEnum):
     COLUMN_TILES = 7
     WINDOWS = 8
     RANGES = 9
+    RESULT_TILES = 10

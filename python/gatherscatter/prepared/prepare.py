@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gatherscatter import core, dispatch, errors, gathers, memory, scatters, threads
 from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
-from gatherscatter._kernels.orders import group, translation_bytes
+from gatherscatter._kernels.orders import group, is_scattered, pays, sort_by_tile, translation_bytes
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter._typing import IntLike
 from gatherscatter.backends import kernels
@@ -34,9 +34,14 @@ _PREPARE = Operator("prepare", AXIS, scatters=False)
 # Modes for indices that select nothing.
 _SKIPPING = ("fill", "drop")
 
-# An order is of use for rows of as many bytes and up to as many rows for each index.
+# An order by slice is of use for rows of as many bytes and up to as many rows for each index.
 _SHORTEST_ROW = 64
 _MOST_ROWS_PER_INDEX = 8
+# Any order is of use for data of as many bytes.
+_SMALLEST_ORDERED = 1 << 16
+
+# Up to as many tuples are kept as such too: a view of data with their axes as one takes longer than a small call.
+_FEW = 1 << 10
 
 
 @explained(_PREPARE)
@@ -93,8 +98,10 @@ def prepare(
     ``*_nd`` together, have 2**31 elements or more). So ``gather_nd`` with pairs of int64 reads a quarter of the bytes.
 
     The first scatter along axis 0 with slices of 64 bytes or more also groups the updates by slice, which takes 4 bytes
-    for each index and for each slice. Later scatters start from there. NumPy arrays and CPU tensors of PyTorch use this
-    order, and so do their gradients; the other libraries use the numbers only.
+    for each index and for each slice. Later scatters start from there. The first scatter of elements or points of up to
+    16 bytes into large data sorts the indices by parts of the data that fit a cache, which takes 2 bytes for each; so does
+    the first gather of elements of up to 4 bytes. NumPy arrays and CPU tensors of PyTorch use these orders, and so do their
+    gradients; the other libraries use the numbers only.
 
     Examples
     --------
@@ -150,8 +157,8 @@ class Prepared:
     """
 
     __slots__ = (
-        "__weakref__", "_can_order", "_converted", "_counts", "_indices", "_kind", "_leading", "_modes", "_n_slices",
-        "_order_bytes", "_plan",
+        "__weakref__", "_can_order", "_converted", "_counts", "_few", "_indices", "_leading", "_modes", "_n_slices",
+        "_order_bytes", "_plan", "_tile_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -165,7 +172,8 @@ class Prepared:
         self._converted: dict[Any, Any] = {}  # indices of other libraries, and tuples
         self._counts: Array | None = None
         self._order_bytes = 0
-        self._kind = AXIS if plan.kind == ND else plan.kind  # with the axes of a tuple as one
+        self._tile_bytes: int | None = None  # 0: a tile order would save no time
+        self._few: Array | None = None  # tuples
         self._leading = plan.leading
         self._modes = ("fill", "drop") if plan.mode in _SKIPPING else ("raise", "raise")
         self._n_slices = math.prod(plan.sizes)
@@ -173,11 +181,13 @@ class Prepared:
             plan.axis == 0
             and plan.kind != ELEMENTS
             and indices.dtype == np.int32
-            and 0 < self._n_slices <= _MOST_ROWS_PER_INDEX * indices.size
-            and indices.size < np.iinfo(np.uint32).max
+            and self._n_slices > 0
+            and 0 < indices.size < np.iinfo(np.uint32).max
         )
         if plan.mode not in _SKIPPING:
             kernels.keep_numbers(indices, self._n_slices)
+        if plan.kind == ND and indices.size <= _FEW:
+            self._few = self._as_tuples()
         return self
 
     def __repr__(self) -> str:
@@ -233,7 +243,8 @@ class Prepared:
         8
         """
         arrays = [self._indices, *(array for array in self._converted.values() if isinstance(array, np.ndarray))]
-        return sum(array.nbytes for array in arrays) + self._order_bytes + translation_bytes(self._indices)
+        orders = self._order_bytes + (self._tile_bytes or 0) + translation_bytes(self._indices)
+        return sum(array.nbytes for array in arrays) + orders
 
     @property
     def counts(self) -> Array:
@@ -282,19 +293,12 @@ class Prepared:
         array([3.5, 1.5])
         """
         plan, mode = self._plan, self._modes[0]
-        table = self._small(data)
-        if table is not None:
+        small = self._small(data, scatters=False)
+        if small is not None:
+            kind, table, indices = small
+            axis = 0 if kind == ND else plan.axis
             result = try_gather(
-                self._kind,
-                False,
-                table,
-                self._indices,
-                plan.axis,
-                plan.batch_dims,
-                mode,
-                fill_value,
-                out,
-                threads.limit,
+                kind, False, table, indices, axis, plan.batch_dims, mode, fill_value, out, threads.limit
             )
             if result is not None:
                 return result
@@ -352,16 +356,17 @@ class Prepared:
         array([2, 0, 4])
         """
         plan, mode = self._plan, self._modes[1]
-        table = self._small(data) if accumulate_dtype is None else None
-        if table is not None and (out is None or out is data or plan.kind != ND):
-            self._order(NUMPY, data, scatters=True)
+        small = self._small(data, scatters=True) if accumulate_dtype is None else None
+        if small is not None and (out is None or out is data or small[1] is data):
+            kind, table, indices = small
+            axis = 0 if kind == ND else plan.axis
             target = table if out is data else out
             result = try_scatter(
-                self._kind, False, table, self._indices, updates, plan.axis, plan.batch_dims, reduction, mode,
-                include_self, target, threads.limit,
+                kind, False, table, indices, updates, axis, plan.batch_dims, reduction, mode, include_self, target,
+                threads.limit,
             )  # fmt: skip
             if result is not None:
-                return out if out is not None else result if plan.kind != ND else result.reshape(data.shape)
+                return out if out is not None else result if table is data else result.reshape(data.shape)
         op = OPERATORS[plan.operator.name].scatter
         backend, (data, updates) = core.arrays(op, data=data, updates=updates)
         self._check_shape(op, data)
@@ -380,19 +385,23 @@ class Prepared:
             return out
         return result if kind == plan.kind else backend.namespace(data).reshape(result, tuple(data.shape))
 
-    def _small(self, data: Any) -> Array | None:
-        """For the fast path of small calls: a view of data with the axes of a tuple as one; None if it has to be made.
+    def _small(self, data: Any, *, scatters: bool) -> tuple[int, Array, Array] | None:
+        """For the fast path of small calls: a kind, data or a view of it, and the indices. None: a view has to be made.
 
         The fast path carries a call out if all is simple, and returns None if not. The general path follows it.
         """
         if type(data) is not np.ndarray or data.shape[: len(self._leading)] != self._leading:
             return None
+        if data.nbytes >= _SMALLEST_ORDERED:  # otherwise the call does nothing, which takes longer
+            self._order(NUMPY, data, scatters=scatters)
         plan = self._plan
         if plan.kind != ND:
-            return data
+            return plan.kind, data, self._indices
+        if self._few is not None:
+            return ND, data, self._few
         if not data.flags.c_contiguous:
             return None
-        return data.reshape(merged_shape(data.shape, plan.axis, plan.depth))
+        return AXIS, data.reshape(merged_shape(data.shape, plan.axis, plan.depth)), self._indices
 
     def _check_shape(self, op: Operator, data: Any) -> None:
         """The axes up to the last indexed one have to be those of the plan."""
@@ -416,9 +425,7 @@ class Prepared:
         """The indices of a kind as an array of a library."""
         indices = self._indices
         if kind == ND:
-            indices = self._converted.get(ND)
-            if indices is None:
-                indices = self._converted[ND] = tuples(self._indices, self._plan.sizes)
+            indices = self._as_tuples()
         if backend.takes_numpy_indices:
             return indices
         key = kind, backend.name, str(backend.device(like))
@@ -430,16 +437,29 @@ class Prepared:
                 self._converted[key] = found
         return found
 
+    def _as_tuples(self) -> Array:
+        found: Array | None = self._converted.get(ND)
+        if found is None:
+            found = self._converted[ND] = tuples(self._indices, self._plan.sizes)
+        return found
+
     def _order(self, backend: Backend, data: Any, *, scatters: bool) -> None:
-        """Order the updates by slice, if this call or its gradient can use that."""
-        if (
-            self._can_order
-            and not self._order_bytes
-            and backend.uses_orders(data, scatters)
-            and math.prod(data.shape[len(self._leading) :]) * data.dtype.itemsize >= _SHORTEST_ROW
-        ):
-            with contextlib.suppress(MemoryError):  # the call is possible without it
-                self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
+        """Order the indices, by slice or by tile, if this call or its gradient can use that."""
+        if not self._can_order or not backend.uses_orders(data, scatters=True):
+            return
+        slice_bytes = math.prod(data.shape[len(self._leading) :]) * data.dtype.itemsize
+        if self._n_slices * slice_bytes < _SMALLEST_ORDERED:
+            return
+        n = self._indices.size
+        with contextlib.suppress(MemoryError):  # the call is possible without it
+            if slice_bytes >= _SHORTEST_ROW:
+                is_used = self._n_slices <= _MOST_ROWS_PER_INDEX * n and backend.uses_orders(data, scatters)
+                if is_used and not self._order_bytes:
+                    self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
+            elif self._tile_bytes is None and pays(self._n_slices, slice_bytes, n, scatters):
+                self._tile_bytes = 0
+                if is_scattered(self._indices):
+                    self._tile_bytes = sort_by_tile(self._indices, self._n_slices, memory.empty, threads.limit)
 
 
 # For gather_scatter
@@ -453,7 +473,7 @@ def positions_of(prepared: Prepared) -> Shape:
 def rows_of(prepared: Prepared, backend: Backend, op: Operator, data: Any) -> Any:
     """The indices along axis 0 as an array of a library; None if they are not of this kind."""
     prepared._check_shape(op, data)
-    if prepared._kind != AXIS or len(prepared._leading) != 1 or prepared._modes[0] == "fill":
+    if prepared._plan.kind == ELEMENTS or len(prepared._leading) != 1 or prepared._modes[0] == "fill":
         return None
     prepared._order(backend, data, scatters=op.scatters)
     return prepared._as_indices(backend, op, AXIS, data)

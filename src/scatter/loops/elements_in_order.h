@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Tuples of one or two indices, which are aligned native integers of 4 or 8 bytes. */
+/* Tuples of one or two indices, which are aligned native integers of 4 or 8 bytes; or single unsigned ones of 2 bytes, for
+   adjacent updates. */
 typedef struct {
     const char *first;
     const char *second;     /* NULL: one index each. It may be in the same array as the first, or in another. */

@@ -1,12 +1,13 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
-"""Orders of prepared indices (prepared/prepare.py): updates grouped by destination row, which scatters of rows need.
+"""Orders of prepared indices (prepared/prepare.py): updates grouped by destination row, for scatters of rows, and
+positions sorted by tile, for gathers and scatters of elements and points.
 
-An order belongs to an index array that owns its memory, to which nobody writes. Scatters find it by the address of that
-memory, so every way to a scatter has it: a call, a gradient, an array of another library on the same memory. When the
+An order belongs to an index array that owns its memory, to which nobody writes. Kernels find it by the address of that
+memory, so every way to a kernel has it: a call, a gradient, an array of another library on the same memory. When the
 array is deleted, so is its order: it is found only while a weak reference to the array is alive.
 """
 from cython.parallel cimport prange
-from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, uint32_t
+from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, uint16_t, uint32_t
 from libc.string cimport memset
 from functools import partial
 from weakref import ref
@@ -17,6 +18,9 @@ from common.interrupts cimport (
     Interrupts, arm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
 )
 from common.threads cimport MAX_TASKS, chunk_start, remember_choice, team_size
+from prepared.tile_order cimport (
+    MAX_TILES, PER_GATHERED, PER_SCATTERED_IN_PLACE, STEP, TileOrder, can_tile, describe_tiles, tile_of, tiles_pay,
+)
 from scatter.grouping cimport Rows, order_updates
 from scatter.job cimport Job
 
@@ -24,11 +28,16 @@ cnp.import_array()
 
 cdef enum:
     TRANSLATED = 1 << 12  # updates between two questions for signals
+    SAMPLE = 512                # pairs of successive indices
+    NEIGHBOURS = 1 << 10        # slices between two of them that are near each other
 
 cdef int forced_threads = 0
 # By the address of the indices: (weak reference to them, memory, number of rows, number of updates). The memory has the
 # row pointers, then the sorted updates (see order.pxd).
 known = {}
+# By the address of the indices: (weak reference to them, memory, number of slices, number of indices). The memory has
+# the begins of tiles, then the positions (see tile_order.pxd).
+tiled = {}
 # Orders for gather_scatter, whose updates are rows of a source: by the address of the indices, (weak reference to the
 # numbers of those rows, the order's memory, memory, one more than the greatest row). Each order has one at most.
 translations = {}
@@ -143,6 +152,102 @@ def translation_bytes(cnp.ndarray indices not None):
     """The bytes of memory of the translation of an order."""
     entry = translations.get(<size_t>cnp.PyArray_DATA(indices))
     return 0 if entry is None or entry[0]() is None else entry[2].nbytes
+
+
+def pays(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n, bint scatters):
+    """Whether calls with a tile order are faster: see tile_order.pxd."""
+    return tiles_pay(n_slices, slice_bytes, n, PER_SCATTERED_IN_PLACE if scatters else PER_GATHERED)
+
+
+def is_scattered(cnp.ndarray indices not None):
+    """Whether most of a sample of the indices are far from the next one: else the caches do without an order."""
+    cdef const int32_t* slices = <const int32_t*>cnp.PyArray_DATA(indices)
+    cdef Py_ssize_t i, k, n = cnp.PyArray_SIZE(indices), n_near = 0
+    if n < 2:
+        return False
+    for k in range(SAMPLE):
+        i = <Py_ssize_t>(<double>(n - 2) / SAMPLE * k)
+        n_near += -<Py_ssize_t>NEIGHBOURS < <Py_ssize_t>slices[i + 1] - slices[i] < NEIGHBOURS
+    return 2 * n_near < SAMPLE
+
+
+cdef inline void count_tiles(const TileOrder* order, Py_ssize_t chunk, uint32_t* counts,
+                             Interrupts* interrupts) noexcept nogil:
+    """Count a chunk's indices of each tile."""
+    cdef const int32_t* slices = order.slices
+    cdef uint32_t n_tiles = <uint32_t>order.n_tiles
+    cdef int shift = order.shift
+    cdef Py_ssize_t i, start = chunk_start(order.n, order.n_chunks, chunk)
+    cdef Py_ssize_t stop = chunk_start(order.n, order.n_chunks, chunk + 1)
+    counts += chunk * (order.n_tiles + 1)
+    memset(counts, 0, (order.n_tiles + 1) * sizeof(uint32_t))
+    while start < stop and not is_interrupted(interrupts, STEP):
+        for i in range(start, min(start + STEP, stop)):
+            counts[tile_of(slices[i], shift, n_tiles)] += 1
+        start += STEP
+
+
+cdef inline void write_positions(const TileOrder* order, Py_ssize_t chunk, uint16_t* positions,
+                                 Interrupts* interrupts) noexcept nogil:
+    """Write the positions of a chunk's indices."""
+    cdef const int32_t* slices = order.slices
+    cdef uint32_t ends[MAX_TILES + 1]
+    cdef int shift = order.shift
+    cdef uint32_t n_tiles = <uint32_t>order.n_tiles, mask = (<uint32_t>1 << shift) - 1, tile
+    cdef Py_ssize_t i, start = chunk_start(order.n, order.n_chunks, chunk)
+    cdef Py_ssize_t stop = chunk_start(order.n, order.n_chunks, chunk + 1)
+    for i in range(order.n_tiles + 1):
+        ends[i] = order.begins[chunk * (order.n_tiles + 1) + i]
+    while start < stop and not is_interrupted(interrupts, STEP):
+        for i in range(start, min(start + STEP, stop)):
+            tile = tile_of(slices[i], shift, n_tiles)
+            positions[ends[tile]] = <uint16_t>(<uint32_t>slices[i] & mask)
+            ends[tile] += 1
+        start += STEP
+
+
+def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n_threads):
+    """Sort the positions of indices by tile, for all calls with these indices. Returns the bytes of memory it takes.
+
+    indices: of slices, or -1 for none; int32, contiguous, with memory of their own that is never written to again.
+    empty: makes an array of a shape and a dtype.
+    """
+    cdef TileOrder order
+    cdef Interrupts interrupts
+    cdef cnp.ndarray memory
+    cdef uint32_t* begins
+    cdef uint32_t count, total = 0
+    cdef uint16_t* positions
+    cdef Py_ssize_t chunk, tile, n_begins, n = cnp.PyArray_SIZE(indices)
+    cdef int team = team_size(n_threads, forced_threads, <double>n)
+    address = <size_t>cnp.PyArray_DATA(indices)
+    if (cnp.PyArray_TYPE(indices) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(indices)
+            or not cnp.PyArray_CHKFLAGS(indices, cnp.NPY_ARRAY_OWNDATA) or not can_tile(n_slices, n)):
+        raise ValueError("indices are contiguous, of dtype int32, and own their memory; there are few enough slices")
+    entry = tiled.get(address)
+    if entry is not None and entry[0]() is indices and entry[2] == n_slices:
+        return entry[1].nbytes
+    describe_tiles(&order, n_slices, n)
+    n_begins = order.n_chunks * (order.n_tiles + 1)
+    memory = empty((n_begins + (n + 1) // 2,), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
+    begins = <uint32_t*>cnp.PyArray_DATA(memory)
+    positions = <uint16_t*>(begins + n_begins)
+    order.slices = <const int32_t*>cnp.PyArray_DATA(indices)
+    order.begins = begins
+    arm(&interrupts)
+    for chunk in prange(order.n_chunks, num_threads=team, schedule="dynamic", chunksize=1, nogil=True):
+        count_tiles(&order, chunk, begins, &interrupts)
+    for tile in range(order.n_tiles + 1):
+        for chunk in range(order.n_chunks):
+            count = begins[chunk * (order.n_tiles + 1) + tile]
+            begins[chunk * (order.n_tiles + 1) + tile] = total
+            total += count
+    if not interrupts.stopped:
+        for chunk in prange(order.n_chunks, num_threads=team, schedule="dynamic", chunksize=1, nogil=True):
+            write_positions(&order, chunk, positions, &interrupts)
+    raise_if_interrupted(with_interrupts(&interrupts, OK))
+    tiled[address] = ref(indices, partial(_forget, tiled, address)), memory, n_slices, n
+    return cnp.PyArray_NBYTES(memory)
 
 
 def force(int n_threads):

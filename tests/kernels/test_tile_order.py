@@ -1,0 +1,195 @@
+"""The tile order of prepared indices: DATA_TILES and RESULT_TILES give the bits of one thread without an order."""
+
+import gc
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_bits
+from gatherscatter import memory
+from gatherscatter._kernels import gather as gather_kernel
+from gatherscatter._kernels import orders, scatter
+from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
+from gatherscatter.backends import kernels
+
+N_SLICES = 100_003  # four tiles, the last of them smaller
+N = 200_001  # three chunks
+THREADS = [1, 2, 3, 8, 192]
+
+# The dtype and the shape of a slice: of each width that the kernels know.
+SLICES = {
+    "u1": ("u1", ()),
+    "bool": ("?", ()),
+    "i2": ("i2", ()),
+    "f2": ("f2", ()),
+    "f4": ("f4", ()),
+    "i4": ("i4", ()),
+    "f8": ("f8", ()),
+    "i8": ("i8", ()),
+    "c8": ("c8", ()),
+    "c16": ("c16", ()),
+    "three u1": ("u1", (3,)),
+    "three i2": ("i2", (3,)),
+    "two f4": ("f4", (2,)),
+    "three f4": ("f4", (3,)),
+    "four f4": ("f4", (4,)),
+    "two f8": ("f8", (2, 1)),
+}
+
+
+def numbers(rng, dtype, shape):
+    """Floats lie orders of magnitude apart, so that each order of summation rounds to another sum."""
+    if np.dtype(dtype).kind in "fc":
+        exponents = rng.integers(-6, 7, shape)
+        return (rng.standard_normal(shape) * 2.0**exponents).astype(dtype)
+    return rng.integers(0, 2 if dtype == "?" else 100, shape).astype(dtype)
+
+
+def prepared_indices(rng, *, mode="raise", n=N):
+    """Prepared indices with a tile order, and the indices."""
+    indices = rng.integers(-N_SLICES, N_SLICES, n)
+    indices[n // 3 :: 5] = 7  # many updates of one slice
+    if mode == "drop":
+        indices[::11] = N_SLICES
+    prepared = gs.prepare("scatter", (N_SLICES,), indices, mode=mode)
+    orders.sort_by_tile(prepared._indices, N_SLICES, memory.empty, 0)
+    return prepared, indices
+
+
+@pytest.mark.parametrize("name", SLICES)
+@pytest.mark.parametrize("mode", ["raise", "drop"])
+def test_bits(name, mode):
+    rng = np.random.default_rng(1)
+    dtype, row = SLICES[name]
+    data, updates = numbers(rng, dtype, (N_SLICES, *row)), numbers(rng, dtype, (N, *row))
+    prepared, indices = prepared_indices(rng, mode=mode)
+    names = ["none", "add", "mul"] + ["max", "min"] * (np.dtype(dtype).kind != "c")
+    for n_threads, reduction in zip(THREADS, names, strict=False):
+        with kernels.forced(1):
+            expected = gs.scatter(data, indices, updates, reduction=reduction, mode=mode)
+        with kernels.forced(n_threads, scatter="result_tiles"):
+            assert_same_bits(prepared.scatter(data, updates, reduction=reduction), expected)
+            assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
+            changed = data.copy()
+            assert prepared.scatter(changed, updates, reduction=reduction, out=changed) is changed
+            assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
+        assert_same_bits(changed, expected)
+    fill_value = dtype == "?" or 1
+    expected = gs.gather(data, indices, mode="fill" if mode == "drop" else mode, fill_value=fill_value)
+    for n_threads in THREADS:
+        with kernels.forced(n_threads, gather="data_tiles"):
+            assert_same_bits(prepared.gather(data, fill_value=fill_value), expected)
+            assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+            out = np.empty_like(expected)
+            assert prepared.gather(data, fill_value=fill_value, out=out) is out
+            assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+        assert_same_bits(out, expected)
+
+
+@pytest.mark.parametrize("n_threads", THREADS)
+@pytest.mark.parametrize("reduction", ["add", "max"])
+def test_threads_and_layouts_of_updates(n_threads, reduction):
+    """A scalar, strided and reversed updates; and a strided result, which another strategy takes."""
+    rng = np.random.default_rng(2)
+    prepared, indices = prepared_indices(rng)
+    data = numbers(rng, "f4", N_SLICES)
+    wide = numbers(rng, "f4", (N, 3))
+    with kernels.forced(n_threads, scatter="result_tiles"):
+        for updates in (wide[:, 1], wide[::-1, 0], np.float32(1.5)):
+            expected = gs.scatter(data, indices, updates, reduction=reduction)
+            assert_same_bits(prepared.scatter(data, updates, reduction=reduction), expected)
+            assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
+        out = np.empty((N_SLICES, 2), "f4")[:, 0]
+        prepared.scatter(data, wide[:, 1], reduction=reduction, out=out)
+    with kernels.forced(1):
+        assert_same_bits(out.copy(), gs.scatter(data, indices, wide[:, 1], reduction=reduction))
+
+
+@pytest.mark.parametrize("words", [{"include_self": False}, {"reduction": "mean"}, {"accumulate_dtype": "float64"}])
+def test_other_options_do_without(words):
+    rng = np.random.default_rng(3)
+    prepared, indices = prepared_indices(rng)
+    data, updates = numbers(rng, "f4", N_SLICES), numbers(rng, "f4", N)
+    words = {"reduction": "add"} | words
+    with kernels.forced(2, scatter="result_tiles"):
+        found = prepared.scatter(data, updates, **words)
+        assert scatter.last_strategy() != ScatterStrategy.RESULT_TILES
+    assert_same_bits(found, gs.scatter(data, indices, updates, **words))
+
+
+def test_when_it_is_made():
+    """For large data with indices in no order: at the first scatter, or at the first gather of short elements."""
+    rng = np.random.default_rng(4)
+    n_slices, n = 1 << 24, 1 << 21  # float32: 64 MiB, more than any limit for caches
+    indices = rng.integers(0, n_slices, n)
+    data, updates = np.arange(n_slices, dtype="f4"), np.ones(n, "f4")
+    for call, uses in (
+        (lambda prepared: prepared.gather(data), True),
+        (lambda prepared: prepared.scatter(data, updates, reduction="add"), True),
+        (lambda prepared: prepared.gather(data[:, None]), True),
+        (lambda prepared: prepared.gather(data.astype("c8")), False),
+    ):
+        prepared = gs.prepare("gather", (n_slices,), indices)
+        call(prepared)
+        assert (prepared.nbytes > 4 * n) == uses
+    assert_same_bits(prepared.gather(data), data[indices])
+    assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+    assert_same_bits(
+        prepared.scatter(data, updates, reduction="add"),
+        data + np.bincount(indices, minlength=n_slices).astype("f4"),
+    )
+    assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
+    in_order = gs.prepare("gather", (n_slices,), np.sort(indices))
+    in_order.scatter(data, updates)
+    in_order.gather(data)
+    assert in_order.nbytes == 4 * n
+
+
+def test_it_is_deleted_with_its_indices_and_not_used_for_others():
+    gc.collect()
+    before = len(orders.tiled)
+    rng = np.random.default_rng(5)
+    prepared, _ = prepared_indices(rng)
+    data = numbers(rng, "f4", N_SLICES)
+    address = prepared._indices.ctypes.data
+    alive, kept, *sizes = orders.tiled[address]
+    other = rng.permutation(prepared._indices)
+    for planted in ((lambda: None, kept, *sizes), (lambda: other, kept, sizes[0] + 1, sizes[1])):
+        orders.tiled[other.ctypes.data] = planted
+        try:
+            with kernels.forced(2, gather="data_tiles", scatter="result_tiles"):
+                assert_same_bits(gs.gather(data, other), data[other])
+                assert_same_bits(gs.scatter(data, other, 2.0)[other], np.full(N, 2, "f4"))
+        finally:
+            del orders.tiled[other.ctypes.data]
+    del prepared, alive
+    gc.collect()
+    assert len(orders.tiled) == before
+
+
+def test_without_memory(monkeypatch):
+    """Neither for the order nor for the values: the calls are possible without."""
+    rng = np.random.default_rng(6)
+    prepared, indices = prepared_indices(rng)
+    data, updates = numbers(rng, "f4", N_SLICES), numbers(rng, "f4", N)
+    expected = gs.scatter(data, indices, updates, reduction="add"), gs.gather(data, indices)
+    out, taken = data.copy(), np.empty(N, "f4")
+
+    def empty(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch, kernels.forced(2, gather="data_tiles", scatter="result_tiles"):
+        patch.setattr(gs._kernels.memory, "empty", empty)
+        prepared.scatter(out, updates, reduction="add", out=out)
+        assert scatter.last_strategy() != ScatterStrategy.RESULT_TILES
+        prepared.gather(data, out=taken)
+        assert gather_kernel.last_strategy() != GatherStrategy.DATA_TILES
+    assert_same_bits(out, expected[0])
+    assert_same_bits(taken, expected[1])
+
+
+def test_the_kernel_refuses_other_arrays():
+    rows = np.zeros(10, np.int32)
+    for wrong, n_slices in ((rows.astype("i8"), 5), (rows[::2], 5), (rows[1:], 5), (rows, 0), (rows, 2**26)):
+        with pytest.raises(ValueError, match="own their memory"):
+            orders.sort_by_tile(wrong, n_slices, memory.empty, 0)

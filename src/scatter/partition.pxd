@@ -90,7 +90,7 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
             load_tile(job, to.data, to.n_rows, to.sums, &to.signals)
     elif partition.is_first and partition.accumulates:
         start_elements(job, to.base, to.data, to.n_rows)
-    elif partition.is_first and job.data != NULL:
+    elif partition.is_first and (job.data != NULL or partition.streams):
         memcpy(to.base if partition.streams else to.out, to.data, end - start)
 
 
@@ -269,7 +269,9 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         partition.accumulates = False
     else:
         partition.sums_bytes = tile_bytes
-    partition.streams = (job.streams and job.data != NULL and per_round == n_tuples and job.step.by_value
+    # In place, too: copies of whole tiles are read and written sequentially.
+    partition.streams = (job.streams and (job.data != NULL or n_tuples >= job.out_bytes // (2 * CACHE_LINE))
+                         and per_round == n_tuples and job.step.by_value
                          and not partition.widening and not job.marks.width and partition.low == 0
                          and tile_bytes * n_threads <= SUMS_BYTES)
     in_scratch = in_scratch or partition.streams

@@ -38,7 +38,7 @@ STARTS = "memory: gatherscatter also reads the 13 MB that it adds to, and the ca
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
-    "normals": "gatherscatter makes the three copies of each normal, which the alternatives get ready",
+    "normals": "gatherscatter adds in order on one thread; the alternatives get three copies of each normal ready",
     "weights": "gatherscatter adds in order, on one thread",
     "group-sum": "memory: both read the rows (100 MB) once",
     "group-mean": "memory: both read the rows (100 MB) once",

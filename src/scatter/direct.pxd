@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uintptr_t
 
 from common.codes cimport ASSIGN
 from common.resolve cimport Tuples
-from common.walk cimport DATA, INDICES, Walk
+from common.walk cimport DATA, INDICES, OTHER, Walk
 from scatter.reductions cimport Step
 
 cdef extern from "scatter/loops/elements_in_order.h":
@@ -17,6 +17,7 @@ cdef extern from "scatter/loops/elements_in_order.h":
         int64_t row_size
         int64_t wrap
         int64_t row_wrap
+        Py_ssize_t repeats
         int64_t row
 
     ctypedef Py_ssize_t (*LoopInOrder "gs_loop_in_order")(
@@ -53,6 +54,14 @@ cdef inline LoopInOrder direct_loop(const Tuples* tuples, const Walk* walk, cons
     return loop_in_order(step)
 
 
+cdef inline Py_ssize_t repeats_of(const Walk* walk) noexcept nogil:
+    """How many successive tuples share an update, if these and the tuples are otherwise one stride apart; else 1."""
+    if (walk.n_dims != 2 or walk.stride[1][OTHER] != 0 or walk.stride[0][DATA] != 0
+            or walk.stride[0][INDICES] != walk.shape[1] * walk.stride[1][INDICES]):
+        return 1
+    return walk.shape[1]
+
+
 cdef inline Pairs pairs_of(const Tuples* tuples, const Walk* walk) noexcept nogil:
     """All but their addresses."""
     cdef Pairs pairs
@@ -63,6 +72,7 @@ cdef inline Pairs pairs_of(const Tuples* tuples, const Walk* walk) noexcept nogi
     pairs.wrap = tuples.wrap[0]
     pairs.row_size = tuples.size[last]
     pairs.row_wrap = tuples.wrap[last]
+    pairs.repeats = 1
     pairs.row = tuples.stride[0] // tuples.stride[last]
     return pairs
 

@@ -80,6 +80,7 @@ cdef struct Job:
     Py_ssize_t block            # tuples of a block
     Py_ssize_t tuple_work       # to apply one, in units of about a nanosecond
     bint updates_are_linear     # the offset in updates advances by one stride over the walk
+    Py_ssize_t repeats          # so many successive tuples share an update: see direct.pxd
     bint streams                # the result is larger than the caches: non-temporal stores
     int max_threads             # 0: OpenMP's choice
     int forced_threads          # 0: not forced
@@ -138,6 +139,27 @@ cdef inline void reduce_ahead(const Job* job, const Step* step, char* out, const
     loops.reduce_each(step.row_loop, out, offsets, updates, NULL, row_bytes, n, row_bytes, &ahead)
 
 
+cdef inline Py_ssize_t apply_repeated(const Job* job, LoopInOrder loop, char* out, const char* updates,
+                                      Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """apply_directly for updates that successive tuples share."""
+    cdef Pairs pairs = pairs_of(&job.tuples, &job.walk)
+    cdef Py_ssize_t run = max(<Py_ssize_t>1, DIRECT_RUN // job.repeats) * job.repeats, n, done
+    cdef const char* p
+    pairs.repeats = job.repeats
+    while start % job.repeats == 0 and start + job.repeats <= stop:
+        n = min(run, (stop - start) // job.repeats * job.repeats)
+        p = job.tuples.base + start * pairs.step
+        if not are_plain(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
+            break
+        point_to(&pairs, &job.tuples, p)
+        done = loop(&pairs, out, updates + start // job.repeats * job.walk.stride[0][OTHER], job.walk.stride[0][OTHER],
+                    n)
+        start += done
+        if done < n:
+            break
+    return start
+
+
 cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, LoopInOrder loop, char* out,
                                       const char* updates, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     """As apply_tuples, by a loop of direct.pxd. Returns where it stopped: at a bad index, or because of a signal."""
@@ -146,6 +168,8 @@ cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, LoopInOr
     cdef int inner = job.walk.n_dims - 1
     cdef Py_ssize_t n, done
     cdef const char* p
+    if job.repeats > 1:
+        return apply_repeated(job, loop, out, updates, start, stop)
     seek(&job.walk, start, &cursor)
     while start < stop:
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))

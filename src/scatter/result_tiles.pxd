@@ -70,6 +70,7 @@ cdef inline void apply_positions(const Job* job, Py_ssize_t tile, LoopInOrder lo
     pairs.second = NULL
     pairs.step = pairs.width = sizeof(uint16_t)
     pairs.size = slices_in(order, tile)
+    pairs.repeats = 1
     pairs.wrap = pairs.row_wrap = pairs.row_size = pairs.row = 0
     loop(&pairs, out, values, job.row_bytes, n)
 

@@ -74,6 +74,7 @@ from prepared.tile_order cimport TileOrder, find_tiles
 from scatter.apply cimport finish_step
 from scatter.columns cimport describe_columns, run_columns
 from scatter.conversions cimport pair_of
+from scatter.direct cimport repeats_of
 from scatter.grouping cimport Rows, describe_rows
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing, copy_data, row_items
 from scatter.local_windows cimport run_locally
@@ -87,8 +88,10 @@ from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.serial cimport run_serial
 from scatter.source cimport are_rows, is_source, repeats_row
-from scatter.spread cimport row_of_scalar, spread
-from scatter.strategy cimport Descriptions, can_mark_rows, choose_strategy, is_for_wide_rows, is_for_wide_tiles
+from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
+from scatter.strategy cimport (
+    Descriptions, can_mark_rows, choose_strategy, is_for_wide_rows, is_for_wide_tiles, repeats_in_order,
+)
 from scatter.units cimport describe_units, run_units
 from scatter.wide cimport run_windows
 from scatter.windows cimport Wide, choose_cut, describe_accumulators, describe_wide
@@ -237,15 +240,13 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef Descriptions descriptions
     cdef Order order
     cdef TileOrder tile_order
-    cdef cnp.ndarray memory = None, translation = None, tile_memory = None  # of the orders
+    cdef cnp.ndarray memory = None, translation = None, tile_memory = None, copy  # the first three: of the orders
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status, repeats = 1
     cdef double work_ns
     cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
     if of_rows is not None:
         kind, indices, batch_dims = AXIS, of_rows, axis
-    if code != TAKE:
-        updates = spread(updates, n_threads, forced_threads)
     status = describe(kind, out, indices, arrays, updates, axis, batch_dims, mode, wrap_negative, &job.tuples,
                       &job.walk, &row_axis, &updates_axis)
     if status != OK:
@@ -309,6 +310,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.accumulates = (job.marks.width and job.step.by_value and job.is_contiguous
                        and (job.include_self or job.reduction.has_identity >> <int>type_code & 1))
     job.updates_are_linear = is_linear(&job.walk, OTHER)
+    job.repeats = repeats_of(&job.walk)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     # Estimated time: one nanosecond each to resolve an index, to combine an item, and to move 8 bytes.
     work_ns = <double>row_items(&job)
@@ -320,6 +322,13 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         work_ns += <double>job.out_bytes / 8
     job.n_threads = team_size(n_threads, forced_threads, work_ns)
     job.conversion.pair = 0
+    if code != TAKE and is_spread_out(updates) and (accumulate != NONE or not repeats_in_order(&job)):
+        copy = contiguous_copy(updates, n_threads, forced_threads)
+        if copy is not None:
+            release(&job.tuples)
+            status = scatter_into(kind, data, indices, arrays, copy, out, axis, batch_dims, mode, wrap_negative, code,
+                                  type_code, accumulate, include_self, checks_first, n_threads, source, update_rows)
+            return position_of(status, repeats)
     if update_rows is not None:
         status = run_passed(&job, &descriptions.rows, cnp.PyArray_DIM(source, 0))
         release(&job.tuples)

@@ -84,27 +84,33 @@ cdef inline void copy_chunk(const Walk* runs, char* to, const char* updates, Py_
         start += n_runs
 
 
-cdef inline cnp.ndarray spread(cnp.ndarray updates, int max_threads, int forced_threads):
-    """The updates, or a copy if they are many short pieces in short runs."""
+cdef inline bint is_spread_out(cnp.ndarray updates) noexcept:
+    """Whether updates are many short pieces in short runs."""
     cdef Walk walk
-    cdef Py_ssize_t piece, step, n, n_runs, chunk
+    cdef Py_ssize_t piece
+    if (cnp.PyArray_IS_C_CONTIGUOUS(updates) or cnp.PyArray_NBYTES(updates) > MAX_SPREAD_BYTES
+            or PyDataType_REFCHK(updates.descr)):
+        return False
+    piece = describe_spread(&walk, updates)
+    return (walk.n >= MIN_SPREAD and walk.shape[walk.n_dims - 1] < SHORT_RUN and piece < MAX_PIECE
+            and not is_linear(&walk, OTHER))
+
+
+cdef inline cnp.ndarray contiguous_copy(cnp.ndarray updates, int max_threads, int forced_threads):
+    """A copy of updates that are spread out; None: there is no memory."""
+    cdef Walk walk
+    cdef Py_ssize_t piece = describe_spread(&walk, updates), step, n, n_runs, chunk
     cdef cnp.ndarray result
     cdef char* to
     cdef const char* source
     cdef int n_threads
-    if (cnp.PyArray_IS_C_CONTIGUOUS(updates) or cnp.PyArray_NBYTES(updates) > MAX_SPREAD_BYTES
-            or PyDataType_REFCHK(updates.descr)):
-        return updates
-    piece = describe_spread(&walk, updates)
     n = walk.shape[walk.n_dims - 1]
     step = walk.stride[walk.n_dims - 1][OTHER]
-    if walk.n < MIN_SPREAD or n >= SHORT_RUN or piece >= MAX_PIECE or is_linear(&walk, OTHER):
-        return updates
     try:
         from gatherscatter._kernels.memory import empty
         result = empty((<object>updates).shape, (<object>updates).dtype)
     except (MemoryError, RuntimeError):  # the latter: the import system has no memory for a lock
-        return updates
+        return None
     n_runs = walk.n // n
     walk.n_dims -= 1  # from here on, over the runs
     to = cnp.PyArray_BYTES(result)

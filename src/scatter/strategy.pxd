@@ -1,6 +1,6 @@
 # The choice of a strategy for a scatter.
 from common.caches cimport cached_bytes
-from common.codes cimport ASSIGN, BFLOAT16, FLOAT16
+from common.codes cimport BFLOAT16, FLOAT16, SKIP
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
     AUTO, COLUMN_TILES, PARTITION, RESULT_TILES, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
@@ -9,6 +9,7 @@ from common.strategies cimport (
 from common.threads cimport n_tasks_for
 from common.walk cimport OTHER
 from scatter.columns cimport Columns
+from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
 from scatter.result_tiles cimport can_use_tiles
@@ -100,6 +101,13 @@ cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
     return job.out_bytes <= most
 
 
+cdef inline bint repeats_in_order(const Job* job) noexcept nogil:
+    """Whether updates that successive tuples share are applied by one thread, in order, without copies of them."""
+    return (job.repeats > 1 and job.n_threads <= 2 and job.tuples.k == 1 and job.tuples.mode != SKIP
+            and not job.marks.width and job.out_bytes < FAR_BYTES
+            and direct_loop(&job.tuples, &job.walk, &job.step, job.out_bytes) != NULL)
+
+
 cdef inline bint outruns_order(const Job* job) noexcept nogil:
     """Whether that is also faster than ROWS with the order of prepared indices."""
     return reduces_in_order(job) and job.out_bytes <= cached_bytes() // (2 if job.n_threads == 1 else 8)
@@ -147,6 +155,8 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return UNITS
     if descriptions.by_columns:
         return COLUMN_TILES
+    if repeats_in_order(job):
+        return SERIAL
     if reduces_in_order(job):
         # With include_self=False, RANGES marks each update, and SERIAL each row.
         if ((job.include_self or n_tuples >= MANY_PER_ROW * job.n_rows)

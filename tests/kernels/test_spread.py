@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from assertions import assert_same_bits
+from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 
 DTYPES = ["u1", "f2", ml_dtypes.bfloat16, "f4", ">f4", "f8", "c16"]
@@ -123,3 +124,52 @@ def test_a_new_axis_of_updates_in_another_byte_order_repeats_nothing(monkeypatch
     assert called == [(N, 1)]
     gs.scatter(data, rng.integers(0, 50, N), np.broadcast_to(updates[:1, None], (N, 1)), reduction="add")
     assert called == [(N, 1)]
+
+
+class TestUpdatesThatSuccessiveTuplesShare:
+    """They are applied without copies where one thread applies them in order."""
+
+    @pytest.mark.parametrize("n_threads", [1, 2, 3])
+    @pytest.mark.parametrize("repeats", [2, 3, 63])
+    @pytest.mark.parametrize("index_dtype", ["i4", "i8", "i2"])
+    def test_bits(self, n_threads, repeats, index_dtype):
+        rng = np.random.default_rng(repeats)
+        n = 70_000 // repeats + 1  # more than are applied between two questions for signals
+        for row, dtype, n_rows in (((), "f8", 40), ((), "f4", 3000), ((2,), "f4", 40), ((3,), "f4", 9), ((), "i8", 40)):
+            data = (rng.standard_normal((n_rows, *row)) * 100).astype(dtype)
+            updates = (rng.standard_normal((n, 1, *row)) * 10.0 ** rng.integers(-3, 4, (n, 1, *row))).astype(dtype)
+            updates = np.broadcast_to(updates, (n, repeats, *row))
+            indices = rng.integers(-n_rows, n_rows, (n, repeats)).astype(index_dtype)
+            for reduction in ("add", "none", "max", "mul"):
+                with kernels.forced(1):
+                    expected = gs.scatter(data, indices, updates.copy(), reduction=reduction)
+                with kernels.forced(n_threads):
+                    assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction), expected)
+                    changed = data.copy()
+                    gs.scatter(changed, indices, updates, reduction=reduction, out=changed)
+                assert_same_bits(changed, expected)
+
+    @pytest.mark.parametrize("bad", [0, 1, 5, 3 * 2**16 - 2, 3 * 2**16 + 1, 3 * 70_000 - 1])
+    def test_a_bad_index(self, bad):
+        indices = np.arange(3 * 70_000).reshape(-1, 3) % 50
+        indices.reshape(-1)[bad] = 50
+        updates = np.broadcast_to(np.ones((70_000, 1, 3), "f4"), (70_000, 3, 3))
+        data = np.zeros((50, 3), "f4")
+        with pytest.raises(IndexError) as expected:
+            gs.scatter(data, indices, updates.copy(), reduction="add")
+        for out in (None, data):
+            with pytest.raises(IndexError) as found:
+                gs.scatter(data, indices, updates, reduction="add", out=out)
+            assert str(found.value) == str(expected.value)
+        assert not data.any()
+
+    def test_indices_with_gaps(self):
+        """Tuples that are not one stride apart: the updates are copied."""
+        rng = np.random.default_rng(0)
+        indices = rng.integers(0, 50, (N, 4))[:, :3]
+        updates = np.broadcast_to(rng.random((N, 1)), (N, 3))
+        data = rng.random(50)
+        assert_same_bits(
+            gs.scatter(data, indices, updates, reduction="add"),
+            gs.scatter(data, indices.copy(), updates.copy(), reduction="add"),
+        )

@@ -135,6 +135,25 @@ struct ElementsInOrder {
         }
         return n;
     }
+
+    // n: a multiple of pairs.repeats.
+    static GS_NOINLINE ptrdiff_t run_repeated(const gs_pairs_t *all, char *out, const char *updates, ptrdiff_t update_step,
+                                              ptrdiff_t n) {
+        const gs_pairs_t pairs = *all;
+        for (ptrdiff_t i = 0; i < n; updates += update_step) {
+            GS_PREFETCH_L2((const char *)((const Index *)pairs.first + i) + ahead);
+            GS_PREFETCH_L2(updates + ahead);
+            Element b;
+            memcpy(&b, updates, sizeof b);
+            for (const ptrdiff_t stop = i + pairs.repeats; i < stop; i++) {
+                int64_t a = first(pairs, i);
+                a += (a >> 63) & pairs.wrap;
+                if (is_outside(pairs, a, 0)) return i;
+                Operation::apply(out + a * (ptrdiff_t)sizeof b, b);
+            }
+        }
+        return n;
+    }
 };
 
 template <class Operation, class Index, bool is_pair, int index_step>
@@ -148,6 +167,9 @@ ptrdiff_t run_steps(const gs_pairs_t *pairs, char *out, const char *updates, ptr
 
 template <class Operation, class Index>
 ptrdiff_t run_layouts(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    if (pairs->repeats > 1) {
+        return ElementsInOrder<Operation, Index, false, 1, 0>::run_repeated(pairs, out, updates, step, n);
+    }
     if (!pairs->second) return run_steps<Operation, Index, false, 1>(pairs, out, updates, step, n);
     if (pairs->step == sizeof(Index)) return run_steps<Operation, Index, true, 1>(pairs, out, updates, step, n);
     return run_steps<Operation, Index, true, 2>(pairs, out, updates, step, n);

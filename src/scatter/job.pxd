@@ -335,6 +335,12 @@ cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
     return first_error(status, n_threads)
 
 
+cdef inline bint is_one_block(const Job* job) noexcept nogil:
+    """Whether apply_tuples resolves all tuples before it writes, in place."""
+    return (job.walk.n <= job.block and job.updates_are_linear and job.data == NULL and job.strided == NULL
+            and not job.marks.width and direct_loop(&job.tuples, &job.walk, &job.step, job.out_bytes) == NULL)
+
+
 cdef inline Py_ssize_t begin_writing(const Job* job, bint check_now) noexcept:
     """Call this once, when all memory is allocated and before the result is written to. Returns a Status or a position.
 

@@ -9,7 +9,9 @@ from cython.parallel cimport prange
 from common.codes cimport NO_MEMORY, OK
 from common.threads cimport chunk_start
 from scatter.accumulate cimport accumulates_rows, finish_all, needs_scratch, start_all
-from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, divide_means
+from scatter.job cimport (
+    SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, divide_means, is_one_block,
+)
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks
 from scatter.strategy cimport ROWS_PER_UPDATE
 
@@ -67,7 +69,7 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
                 or (not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
             free(scratch)
             return NO_MEMORY
-    status = begin_writing(job, job.checks_first)
+    status = begin_writing(job, job.checks_first and not is_one_block(job))
     if status == OK and accumulates:
         status = run_accumulated(job, &marks, scratch if scratch != NULL else job.out)
     elif status == OK:

@@ -257,3 +257,29 @@ def test_a_bad_last_index_leaves_out_as_it_is(n, width):
             with pytest.raises(IndexError):
                 call()
             assert not out.any()
+
+
+@pytest.mark.parametrize("n", [1, 10, 127, 128, 129, 300])
+@pytest.mark.parametrize("width", [(), (3,), (40,)])
+@pytest.mark.parametrize("reduction", ["none", "add", "mean"])
+def test_a_bad_last_index_leaves_data_as_it_is(n, width, reduction):
+    """Of a scatter in place, in blocks as above."""
+    indices = np.arange(n) % 5
+    indices[-1] = 5
+    for data, updates in (
+        (np.zeros((5, *width)), np.ones((n, *width))),
+        (np.zeros((5, *width)), np.ones((2 * n, *width))[::2]),
+        (np.zeros((10, *width))[::2], np.ones((n, *width))),
+        (np.zeros((5, *width), "i2"), np.ones((n, *width), "i2")),
+    ):
+        for call in (
+            lambda data=data, updates=updates, index=indices: gs.scatter(
+                data, index, updates, reduction=reduction, out=data
+            ),
+            lambda data=data, updates=updates, index=indices: gs.scatter_nd(
+                data, index[:, None], updates, reduction=reduction, out=data
+            ),
+        ):
+            with pytest.raises(IndexError):
+                call()
+            assert not data.any()

@@ -40,9 +40,9 @@ from common.threads cimport MAX_TASKS, chunk_start, first_error, remember_choice
 from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport is_one_block, run_blocks
 from gather.columns cimport Columns, run_columns
+from gather.data_tiles cimport run_data_tiles
 from gather.job cimport Job, describe_work
 from gather.masks cimport count_true, write_true
-from gather.data_tiles cimport run_data_tiles
 from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
 from prepared.tile_order cimport TileOrder, find_tiles
@@ -80,8 +80,7 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
 cdef Py_ssize_t check_first(const Job* job, GatherStrategy strategy) noexcept:
     """Check all indices, unless the strategy does before it writes. Returns OK or the position of the first bad one."""
     cdef Job check
-    if (job.tuples.mode == SKIP or strategy == DATA_TILES
-            or (strategy == BLOCKS and is_one_block(job))):
+    if job.tuples.mode == SKIP or strategy == DATA_TILES or (strategy == BLOCKS and is_one_block(job)):
         return OK
     check = job[0]
     empty_row(&check.row)

@@ -4,8 +4,8 @@ cimport numpy as cnp
 from common.codes cimport ELEMENTS, Kind
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, DATA_TILES, RUNS, GatherStrategy
 from gather.columns cimport Columns, describe_columns
-from gather.job cimport Job
 from gather.data_tiles cimport can_use_tiles
+from gather.job cimport Job
 from gather.runs cimport has_runs
 
 

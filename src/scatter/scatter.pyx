@@ -80,10 +80,10 @@ from scatter.job cimport N_TYPES, Job, Reduction, begin_writing, copy_data, row_
 from scatter.local_windows cimport run_locally
 from scatter.marks cimport describe_marks
 from scatter.partition cimport run_partition
-from scatter.result_tiles cimport run_result_tiles
 from scatter.private cimport run_private
 from scatter.ranges cimport run_ranges
 from scatter.reductions cimport is_move
+from scatter.result_tiles cimport run_result_tiles
 from scatter.row_pieces cimport run_row_pieces
 from scatter.rows cimport run_rows
 from scatter.serial cimport run_serial

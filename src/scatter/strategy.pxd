@@ -3,7 +3,7 @@ from common.caches cimport cached_bytes
 from common.codes cimport BFLOAT16, FLOAT16, SKIP
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, RESULT_TILES, PRIVATE, RANGES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
+    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, RESULT_TILES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
     ScatterStrategy,
 )
 from common.threads cimport n_tasks_for
@@ -12,9 +12,9 @@ from scatter.columns cimport Columns
 from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
-from scatter.result_tiles cimport can_use_tiles
 from scatter.private cimport can_be_private
 from scatter.ranges cimport Ranges, describe_ranges
+from scatter.result_tiles cimport can_use_tiles
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.tiles cimport Partition, can_partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport Units

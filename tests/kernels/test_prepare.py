@@ -185,6 +185,19 @@ def test_counts():
     assert gs.prepare("gather", (2,), [5, 1, -9], mode="fill").counts.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("shape", "indices"),
+    [((0,), [[5]]), ((0, 3), [[5, 1], [-1, 0]]), ((2, 0), [[0, 0]]), ((0, 2), np.zeros((0, 2), int))],
+)
+def test_tuples_that_can_only_be_skipped(shape, indices):
+    """There is no slice that they could select."""
+    data = np.zeros(shape)
+    gather = gs.prepare("gather_nd", shape, indices, mode="fill")
+    assert_same_bits(gather.gather(data, fill_value=3), gs.gather_nd(data, indices, mode="fill", fill_value=3))
+    scatter = gs.prepare("scatter_nd", shape, indices, mode="drop")
+    assert_same_bits(scatter.scatter(data, 1.0, reduction="add"), data)
+
+
 def test_attributes_and_copies():
     prepared = gs.prepare("scatter", shape=[50, 16], indices=np.arange(100) % 50, axis=-2)
     assert isinstance(prepared, gs.Prepared)

@@ -61,7 +61,7 @@ def sizes_of(op: Operator, shape: Any) -> Shape:
 def tuples(found: Array, sizes: Shape) -> Array:
     """The tuples of numbers along axes of these sizes. -1, for none, becomes a tuple of -1."""
     result = np.empty((*found.shape, len(sizes)), found.dtype)
-    if result.size:
+    if result.size and 0 not in sizes:
         result[...] = np.stack(np.unravel_index(np.maximum(found, 0), sizes), axis=-1)
     result[found < 0] = -1
     return result

@@ -5,11 +5,13 @@
 # changes nothing if it fails.
 from cpython.object cimport PyObject
 from cython.parallel cimport prange
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport ASSIGN, INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, TAKE, ReductionCode
+from common.codes cimport (
+    ADD, ASSIGN, INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, SKIP, TAKE, UINT32, UINT64, ReductionCode,
+)
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_row, prefetch_stream
 from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, are_plain, resolve_block
@@ -20,7 +22,9 @@ from prepared.order cimport Order
 from prepared.tile_order cimport TileOrder
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport Conversion
-from scatter.direct cimport DIRECT_RUN, FAR_BYTES, LoopInOrder, Pairs, direct_loop, pairs_of, point_to
+from scatter.direct cimport (
+    DIRECT_RUN, FAR_BYTES, LoopInOrder, Pairs, assignment_in_order, direct_loop, pairs_of, point_to, reduction_in_order,
+)
 from scatter.loops.table cimport Ahead, loops
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
@@ -253,11 +257,61 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
         first = next_first
 
 
+cdef inline LoopInOrder counting_loop(const Job* job, const Marks* marks) noexcept nogil:
+    """The loop of direct.pxd that marks the destinations; NULL: there is none."""
+    cdef const Tuples* tuples = &job.tuples
+    cdef int d
+    if (not tuples.plain or tuples.arrays != NULL or tuples.mode == SKIP or marks.keys != NULL or marks.origin
+            or job.row_bytes == 0 or tuples.stride[tuples.k - 1] != job.row_bytes
+            or tuples.stride[0] % job.row_bytes):
+        return NULL
+    for d in range(job.walk.n_dims):
+        if job.walk.stride[d][DATA] != 0:
+            return NULL
+    if marks.width == 1:
+        return assignment_in_order(1)
+    return reduction_in_order(ADD, UINT32 if marks.width == 4 else UINT64, 1, False)
+
+
+cdef inline Py_ssize_t count_directly(const Job* job, const Marks* marks, LoopInOrder loop, Py_ssize_t start,
+                                      Py_ssize_t stop) noexcept nogil:
+    """count_tuples by such a loop. Returns where it stopped, as apply_directly."""
+    cdef Cursor cursor
+    cdef Pairs pairs = pairs_of(&job.tuples, &job.walk)
+    cdef int inner = job.walk.n_dims - 1
+    cdef uint8_t one = 1
+    cdef uint32_t one_of_4 = 1
+    cdef uint64_t one_of_8 = 1
+    cdef const char* update = <const char*>&one
+    cdef Py_ssize_t n, done
+    cdef const char* p
+    if marks.width == 4:
+        update = <const char*>&one_of_4
+    elif marks.width == 8:
+        update = <const char*>&one_of_8
+    seek(&job.walk, start, &cursor)
+    while start < stop:
+        n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
+        p = job.tuples.base + cursor.offset[INDICES]
+        if not are_plain(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
+            break
+        point_to(&pairs, &job.tuples, p)
+        done = loop(&pairs, marks.table, update, 0, n)
+        start += done
+        if done < n:
+            break
+        advance(&job.walk, n, &cursor)
+    return start
+
+
 cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     """Mark the destinations of tuples start to stop, which are checked elsewhere. Not with marks.assigns."""
     cdef int64_t offsets[BLOCK]
     cdef Cursor cursor
     cdef Py_ssize_t n
+    cdef LoopInOrder loop = counting_loop(job, marks)
+    if loop != NULL:
+        start = count_directly(job, marks, loop, start, stop)
     seek(&job.walk, start, &cursor)
     while start < stop:
         resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
@@ -265,6 +319,18 @@ cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t sta
             return
         mark_block(marks, &job.step, job.tuples.mode == SKIP, NULL, offsets, NULL, NULL, 0, n, NULL)
         start += n
+
+
+cdef inline void apply_and_count(const Job* job, const Marks* marks, char* out, Py_ssize_t start, Py_ssize_t stop,
+                                 Py_ssize_t* status) noexcept nogil:
+    """apply_tuples with marks that only count; in two passes if each has a fast loop."""
+    if marks.width == 0 or marks.assigns or counting_loop(job, marks) == NULL or direct_loop(
+            &job.tuples, &job.walk, &job.step, job.out_bytes) == NULL:
+        apply_tuples(job, &job.step, marks, out, job.updates, start, stop, status)
+        return
+    apply_tuples(job, &job.step, NULL, out, job.updates, start, stop, status)
+    if status[0] == OK:
+        count_tuples(job, marks, start, stop)
 
 
 cdef inline void copy_bytes(const Job* job, char* out, const char* data, Py_ssize_t n_bytes) noexcept nogil:

@@ -10,7 +10,7 @@ from scatter.apply cimport combine_row, finish_step
 from scatter.accumulate cimport (
     elements_of_data, fill_elements, finish_elements, needs_scratch, start_elements,
 )
-from scatter.job cimport SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data
+from scatter.job cimport SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_data
 from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step
 
@@ -54,8 +54,8 @@ cdef inline void run_private_chunk(const Job* job, const Marks* marks, char* sum
     """Apply a chunk of the updates to its copy; the first chunk is applied to sums."""
     cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else sums
     cdef Marks some = marks_of(job, marks, chunk)
-    apply_tuples(job, &job.step, &some, out, job.updates, chunk_start(job.walk.n, job.n_threads, chunk),
-                 chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
+    apply_and_count(job, &some, out, chunk_start(job.walk.n, job.n_threads, chunk),
+                    chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
 
 
 cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noexcept nogil:

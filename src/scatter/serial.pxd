@@ -10,7 +10,8 @@ from common.codes cimport NO_MEMORY, OK
 from common.threads cimport chunk_start
 from scatter.accumulate cimport accumulates_rows, finish_all, needs_scratch, start_all
 from scatter.job cimport (
-    SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, divide_means, is_one_block,
+    SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples, divide_means,
+    is_one_block,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks
 from scatter.strategy cimport ROWS_PER_UPDATE
@@ -35,7 +36,7 @@ cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums) noexc
     start_all(job, sums, job.n_threads)
     if n_tasks == 1:
         with nogil:
-            apply_tuples(job, &job.step, marks, sums, job.updates, 0, job.walk.n, &status)
+            apply_and_count(job, marks, sums, 0, job.walk.n, &status)
     else:
         for task in prange(n_tasks, num_threads=n_tasks, schedule="static", nogil=True):
             run_part(job, marks, sums, task, n_tasks - 1, &status)

@@ -211,3 +211,30 @@ def test_quotients_of_float16_round_once():
     updates[np.cumsum(count) - count] = totals[which[some], 0]
     result = gs.scatter(np.zeros(3, dtype), indices, updates, reduction="mean", include_self=False)
     assert_same_bits(result, exact[which[some], count - least].astype(dtype))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("strategy", ["serial", "private"])
+@pytest.mark.parametrize("index_dtype", ["i4", "i8", "i2"])
+def test_many_updates_are_counted(n_threads, strategy, index_dtype):
+    """More than between two questions for signals, at single indices and at pairs; some destinations have none."""
+    rng = np.random.default_rng(n_threads)
+    n, shape = 150_000, (40, 25)
+    pairs = np.stack([rng.integers(0, size - 2, n) - size * rng.integers(0, 2, n) for size in shape], axis=-1)
+    pairs = pairs.astype(index_dtype)
+    flat = np.ravel_multi_index(tuple((pairs % shape).T), shape)
+    counts = np.bincount(flat, minlength=1000).reshape(shape)
+    assert (counts == 0).any()
+    for dtype in ("f4", "i8"):
+        data, updates = rng.integers(0, 99, shape).astype(dtype), rng.integers(0, 99, n).astype(dtype)
+        sums = np.bincount(flat, updates, 1000).reshape(shape).astype(dtype)  # exact: less than 2**24
+        for include_self in (True, False):
+            total, n_terms = (data + sums, counts + 1) if include_self else (sums, counts)
+            divided = total // np.maximum(n_terms, 1) if dtype == "i8" else total / np.maximum(n_terms, 1).astype(dtype)
+            for reduction, expected in (("add", total), ("mean", divided)):
+                expected = np.where(n_terms == 0, data, expected)
+                words = {"reduction": reduction, "include_self": include_self}
+                with kernels.forced(n_threads, scatter=strategy):
+                    assert_same_bits(gs.scatter_nd(data, pairs, updates, **words), expected)
+                    found = gs.scatter(data.reshape(-1), flat.astype("i8"), updates, **words)
+                assert_same_bits(found.reshape(shape), expected)

@@ -248,5 +248,10 @@ gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is
 }
 
 gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes) {
-    return bytes == 8 ? run_widths<Assignment<uint64_t>> : bytes == 4 ? run_widths<Assignment<uint32_t>> : nullptr;
+    switch (bytes) {
+        case 1: return run_widths<Assignment<uint8_t>>;
+        case 4: return run_widths<Assignment<uint32_t>>;
+        case 8: return run_widths<Assignment<uint64_t>>;
+        default: return nullptr;
+    }
 }

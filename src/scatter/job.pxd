@@ -261,12 +261,12 @@ cdef inline LoopInOrder counting_loop(const Job* job, const Marks* marks) noexce
     """The loop of direct.pxd that marks the destinations; NULL: there is none."""
     cdef const Tuples* tuples = &job.tuples
     cdef int d
-    if (not tuples.plain or tuples.arrays != NULL or tuples.mode == SKIP or marks.keys != NULL or marks.origin
-            or job.row_bytes == 0 or tuples.stride[tuples.k - 1] != job.row_bytes
-            or tuples.stride[0] % job.row_bytes):
+    if (not tuples.plain or tuples.arrays != NULL or tuples.mode == SKIP or marks.keys != NULL or job.row_bytes == 0
+            or tuples.stride[tuples.k - 1] != job.row_bytes or tuples.stride[0] % job.row_bytes
+            or job.walk.stride[job.walk.n_dims - 1][DATA] != 0):
         return NULL
     for d in range(job.walk.n_dims):
-        if job.walk.stride[d][DATA] != 0:
+        if job.walk.stride[d][DATA] % job.row_bytes:
             return NULL
     if marks.width == 1:
         return assignment_in_order(1)
@@ -283,7 +283,7 @@ cdef inline Py_ssize_t count_directly(const Job* job, const Marks* marks, LoopIn
     cdef uint32_t one_of_4 = 1
     cdef uint64_t one_of_8 = 1
     cdef const char* update = <const char*>&one
-    cdef Py_ssize_t n, done
+    cdef Py_ssize_t n, done, row
     cdef const char* p
     if marks.width == 4:
         update = <const char*>&one_of_4
@@ -296,7 +296,8 @@ cdef inline Py_ssize_t count_directly(const Job* job, const Marks* marks, LoopIn
         if not are_plain(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
             break
         point_to(&pairs, &job.tuples, p)
-        done = loop(&pairs, marks.table, update, 0, n)
+        row = (cursor.offset[DATA] - marks.origin) // job.row_bytes
+        done = loop(&pairs, marks.table + row * marks.width, update, 0, n)
         start += done
         if done < n:
             break

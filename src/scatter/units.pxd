@@ -11,7 +11,7 @@ from common.items cimport CACHE_LINE
 from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
-from scatter.job cimport Job, apply_tuples, begin_writing, copy_bytes, copy_data, divide_means, divide_steps
+from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, copy_data, divide_means, divide_steps
 from scatter.marks cimport Marks, allocate_marks, free_marks
 
 cdef enum:
@@ -71,8 +71,7 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
         start_elements(job, sums, data, units.unit_rows)
     elif job.data != NULL and units.unit_bytes:
         copy_bytes(job, sums, data, units.unit_bytes)
-    apply_tuples(job, &job.step, marks, out, job.updates, unit * units.unit_tuples, (unit + 1) * units.unit_tuples,
-                 status)
+    apply_and_count(job, marks, out, unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)
     if status[0] != OK:
         return
     if units.accumulates:

@@ -162,3 +162,22 @@ def test_tuples_that_can_name_the_first_rows_only(reduction, include_self, n_thr
         assert kernel.last_strategy() == ScatterStrategy.PARTITION
         gs.scatter_elements(data, indices, updates, out=data, **options)
     assert_same_bits(data, expected)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "max"])
+def test_large_results_in_place(reduction):
+    """Whole tiles of contiguous results are copied and written back; of strided ones, only what has an update."""
+    rng = np.random.default_rng(0)
+    n_slices, n = 1 << 22, 1 << 19  # 16 MiB of float32, from which results are written with non-temporal stores
+    indices, updates = rng.integers(0, n_slices, n), rng.standard_normal(n).astype("f4")
+    for step in (1, 2):
+        memory = rng.standard_normal(n_slices * step).astype("f4")
+        between = memory.reshape(-1, step)[:, 1:].copy()
+        data = memory[::step]
+        with kernels.forced(1, scatter="serial"):
+            expected = gs.scatter(data, indices, updates, reduction=reduction)
+        with kernels.forced(2, scatter="partition"):
+            gs.scatter(data, indices, updates, reduction=reduction, out=data)
+            assert kernel.last_strategy() == ScatterStrategy.PARTITION
+        assert_same_bits(data.copy(), expected)
+        assert_same_bits(memory.reshape(-1, step)[:, 1:].copy(), between)

@@ -127,7 +127,7 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     job.itemsize = cnp.PyArray_ITEMSIZE(data)
     job.fill = fill
     job.out_is_linear = is_linear(&job.walk, OTHER)
-    if tiled and kind == AXIS and cnp.PyArray_IS_C_CONTIGUOUS(data) and job.row.item_bytes:
+    if tiled and kind == AXIS and axis == 0 and cnp.PyArray_IS_C_CONTIGUOUS(data) and job.row.item_bytes:
         memory = find_tiles(tiled, indices, cnp.PyArray_NBYTES(data) // job.row.item_bytes, job.walk.n, &order)
     job.tile_order = &order if memory is not None else NULL
     job.prefetches = extent > PREFETCH_BYTES

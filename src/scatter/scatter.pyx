@@ -296,9 +296,9 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         job.data = cnp.PyArray_BYTES(data)
         job.strided = NULL
         job.data_step = 0
-    if orders and kind == AXIS:
+    if orders and kind == AXIS and axis == 0:
         memory = find_order(orders, indices, job.n_rows, job.walk.n, &order)
-    if tiled and kind == AXIS:
+    if tiled and kind == AXIS and axis == 0:
         tile_memory = find_tiles(tiled, indices, job.n_rows, job.walk.n, &tile_order)
     job.tile_order = &tile_order if tile_memory is not None else NULL
     if memory is not None and update_rows is not None:

@@ -152,9 +152,11 @@ cdef void* allocate(void* ctx, size_t size) noexcept nogil:
     if capacity < size:
         return NULL
     PyThread_acquire_lock(lock, 1)
-    for i in range(kept.n_blocks):  # best fit, at most a quarter too large
+    # Best fit, at most a quarter too large. Of equal ones the latest: the caches may hold scratch memory, which is
+    # released before the result, so that each gets its own again.
+    for i in range(kept.n_blocks):
         if capacity <= kept.blocks[i].capacity <= capacity + capacity // 4:
-            if best < 0 or kept.blocks[i].capacity < kept.blocks[best].capacity:
+            if best < 0 or kept.blocks[i].capacity <= kept.blocks[best].capacity:
                 best = i
     if best >= 0:
         capacity = kept.blocks[best].capacity

@@ -20,11 +20,11 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE
+from common.items cimport CACHE_LINE, prefetch_row_l2
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence, stream_rows
-from common.threads cimport MAX_TASKS, first_error
+from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes
@@ -39,6 +39,8 @@ from scatter.widen cimport apply_wide_block, load_tile, store_tile
 
 cdef enum:
     SUMS_BYTES = 1 << 22        # at most, of accumulators
+    TILES_AT_A_TIME = 8         # at most
+    MAX_AHEAD_BYTES = 1 << 14
     RECORDS_BYTES = 56 << 20    # at most, of all segments, and of wider accumulators
 
 cdef struct Tile:
@@ -48,6 +50,8 @@ cdef struct Tile:
     const char* data
     Py_ssize_t n_rows
     Py_ssize_t n_bytes
+    const char* ahead       # what is still to be prefetched of the next tile's data
+    const char* ahead_stop
     bint signals        # data may have a signalling NaN
     Marks marks
 
@@ -84,6 +88,11 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
         else:
             to.marks.table += start // job.row_bytes * to.marks.width
     to.sums = to.base + ((start - partition.low - (tile << partition.shift)) << partition.widening)
+    to.ahead = to.ahead_stop = NULL
+    if partition.is_first and (job.data != NULL or partition.streams) and (
+            tile - partition.first_tile + 1) % partition.tiles_at_a_time:
+        to.ahead = to.data + to.n_bytes
+        to.ahead_stop = min(to.ahead + to.n_bytes, elements_of_data(job) + job.out_bytes)
     to.signals = partition.is_single
     if partition.widening:
         if partition.is_first:
@@ -129,6 +138,14 @@ cdef inline void apply_block(const Partition* partition, Tile* to, const char* r
         apply_rows(&job.step, to.base, offsets, updates, update_offsets, 0, n)
 
 
+cdef inline void prefetch_next(const Partition* partition, Tile* to) noexcept nogil:
+    """Prefetch a part of the next tile's data, into L2."""
+    cdef Py_ssize_t n = min(partition.ahead_bytes, to.ahead_stop - to.ahead)
+    if n > 0:
+        prefetch_row_l2(to.ahead, n)
+        to.ahead += n
+
+
 cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* record, const char* end,
                               char* sinks) noexcept nogil:
     cdef uintptr_t in_segment = partition.segment_bytes - 1
@@ -151,6 +168,7 @@ cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* 
             prefetch_segment(partition, following)
         if is_interrupted(partition.job.interrupts, n_left * partition.job.tuple_work):
             return
+        prefetch_next(partition, to)
         if adds:
             add_short_floats(<double*>to.base, record, n_left)
             n_left = 0
@@ -231,8 +249,8 @@ cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per
         stop_tile = partition.stop_tile
         if partition.is_first and job.data != NULL and stop_tile == partition.n_tiles:
             stop_tile = max(stop_tile, ((job.out_bytes - 1) >> partition.shift) + 1)
-        for tile in prange(partition.first_tile, stop_tile, num_threads=n_appliers, schedule="dynamic", chunksize=1,
-                           nogil=True):
+        for tile in prange(partition.first_tile, stop_tile, num_threads=n_appliers, schedule="dynamic",
+                           chunksize=partition.tiles_at_a_time, nogil=True):
             apply_records(partition, tile, threadid())
         partition.start = partition.stop if not job.interrupts.stopped else n_tuples
     return bad
@@ -250,11 +268,15 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     cdef cnp.ndarray records
 
     partition.n_chunks = n_threads
+    partition.tiles_at_a_time = max(
+        min(partition.n_tiles // n_tasks_for(n_threads), <Py_ssize_t>TILES_AT_A_TIME), <Py_ssize_t>1)
     partition.is_single = False
     if partition.widening:
         n_sums = min(n_sums, WIDE_SUMS_BYTES // partition.sums_bytes)
         most -= n_sums * partition.sums_bytes
     per_round = plan_rounds(partition, most, 0 if partition.widening else job.n_rows * job.marks.width)
+    partition.ahead_bytes = job.out_bytes // max(per_round * partition.record_bytes // partition.segment_bytes, 1)
+    partition.ahead_bytes = min(partition.ahead_bytes, <Py_ssize_t>MAX_AHEAD_BYTES)
     in_groups = partition.widening and per_round < n_tuples
     if in_groups:
         partition.chunk_bytes = max(partition.chunk_bytes, most // n_threads & -partition.segment_bytes)

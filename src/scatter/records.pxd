@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_stream, prefetch_write,
+    CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, prefetch_l2, prefetch_stream, prefetch_write,
     word_t,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
@@ -298,7 +298,7 @@ cdef inline inline_void prefetch_segment(const Partition* partition, const char*
     cdef Py_ssize_t i = 0
     cdef Py_ssize_t n = partition.segment_bytes - (<uintptr_t>record & (partition.segment_bytes - 1))
     while i < n:
-        prefetch_l1(record + i)
+        prefetch_l2(record + i)
         i += CACHE_LINE
 
 

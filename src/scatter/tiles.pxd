@@ -49,6 +49,8 @@ cdef struct Partition:
     Py_ssize_t chunk_bytes      # of segments, for each chunk
     char** first                # of each (chunk, tile): the first record of the bucket
     char** end                  # and the end of the last
+    Py_ssize_t tiles_at_a_time  # that a thread takes
+    Py_ssize_t ahead_bytes      # of the next tile's data that are prefetched for each segment of records
     Marks marks                 # those of a tile for each thread; of the whole result if there are several rounds
     Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
     bint accumulates

@@ -302,29 +302,31 @@ cdef inline void assign_rows(Py_ssize_t row_bytes, char* out, const int64_t* off
 
 
 cdef inline inline_void take_rows_of(word_t* type, Py_ssize_t row_bytes, char* out, const int64_t* offsets,
-                                     char* updates, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+                                     char* updates, const int64_t* update_offsets, Py_ssize_t update_step,
+                                     Py_ssize_t n) noexcept nogil:
     """type: of rows of a constant size; single bytes: of row_bytes."""
     cdef Py_ssize_t i
     cdef Py_ssize_t size = row_bytes if word_t is uint8_t else <Py_ssize_t>sizeof(word_t)
     for i in range(n):
         if offsets[i] != SKIPPED:
-            memcpy(updates + i * update_step, out + offsets[i], size)
+            memcpy(updates + (update_offsets[i] if update_offsets != NULL else i * update_step), out + offsets[i],
+                   size)
             memset(out + offsets[i], 0, size)
 
 
 cdef inline void take_rows(Py_ssize_t row_bytes, char* out, const int64_t* offsets, const char* updates,
-                           Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+                           const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Move contiguous rows to the updates, which are an output here."""
     if row_bytes == 4:
-        take_rows_of(<uint32_t*>NULL, 4, out, offsets, <char*>updates, update_step, n)
+        take_rows_of(<uint32_t*>NULL, 4, out, offsets, <char*>updates, update_offsets, update_step, n)
     elif row_bytes == 8:
-        take_rows_of(<uint64_t*>NULL, 8, out, offsets, <char*>updates, update_step, n)
+        take_rows_of(<uint64_t*>NULL, 8, out, offsets, <char*>updates, update_offsets, update_step, n)
     elif row_bytes == 2:
-        take_rows_of(<uint16_t*>NULL, 2, out, offsets, <char*>updates, update_step, n)
+        take_rows_of(<uint16_t*>NULL, 2, out, offsets, <char*>updates, update_offsets, update_step, n)
     elif row_bytes == 16:
-        take_rows_of(<bytes16*>NULL, 16, out, offsets, <char*>updates, update_step, n)
+        take_rows_of(<bytes16*>NULL, 16, out, offsets, <char*>updates, update_offsets, update_step, n)
     else:
-        take_rows_of(<uint8_t*>NULL, row_bytes, out, offsets, <char*>updates, update_step, n)
+        take_rows_of(<uint8_t*>NULL, row_bytes, out, offsets, <char*>updates, update_offsets, update_step, n)
 
 
 cdef inline void apply_rows(const Step* step, char* out, const int64_t* offsets, const char* updates,
@@ -332,7 +334,7 @@ cdef inline void apply_rows(const Step* step, char* out, const int64_t* offsets,
     """Apply rows at updates + update_offsets; if update_offsets is NULL, rows that are update_step bytes apart."""
     cdef Py_ssize_t i
     if step.reduction == TAKE:
-        take_rows(step.row.item_bytes, out, offsets, updates, update_step, n)
+        take_rows(step.row.item_bytes, out, offsets, updates, update_offsets, update_step, n)
         return
     if step.reduction != ASSIGN and step.row.outer.n == 1 and not step.swapped:
         combine_rows_block(step, out, offsets, updates, update_offsets, update_step, n)

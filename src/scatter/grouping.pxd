@@ -16,6 +16,7 @@ from common.stream cimport STREAM_ROW, has_whole_lines
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
 from scatter.job cimport SCRATCH_BYTES, SHORT_ROW, Job
+from scatter.loops.select_range cimport SELECT_SLACK, select_rows
 from scatter.marks cimport Marks, add_to_mark
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
@@ -29,6 +30,8 @@ cdef enum:
     ALONE_BYTES = 6 << 20       # of a result that fits the caches
     MAX_ROWS = 1 << 23          # 4 bytes of scratch memory each
     MAX_COUNTS = 1 << 22        # 4 bytes of scratch memory each
+    FEW_THREADS = 8             # each reads the rows of all updates
+    MANY_OF_A_ROW = 32          # updates of a chunk
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
     MAX_BATCH = 64              # rows that are written at a time
     UPDATES_PER_ROW = 2         # in place
@@ -149,18 +152,11 @@ cdef inline Py_ssize_t select_owned(const Rows* rows, Py_ssize_t block, uint32_t
                                     uint32_t* owned_rows, uint32_t* below) noexcept nogil:
     """Select the updates of a block of OWNED whose row is one of low to low + width, and return how many there are.
 
-    Without a branch, which could not be predicted. Unsigned comparisons also exclude -1 (skipped).
     OUT  owned: the updates; owned_rows: their rows, less low; below: is advanced by the number of rows below low
     """
-    cdef Py_ssize_t i, n = 0
-    cdef uint32_t row
-    for i in range(block * OWNED, min((block + 1) * OWNED, rows.n)):
-        row = <uint32_t>rows.row[i]
-        below[0] += row < low
-        owned[n] = <uint32_t>i
-        owned_rows[n] = row - low
-        n += row - low < width
-    return n
+    cdef Py_ssize_t start = block * OWNED
+    return select_rows(rows.row + start, min(rows.n - start, <Py_ssize_t>OWNED), low, width, <uint32_t>start,
+                       owned_rows, owned, below)
 
 
 cdef inline uint32_t number_of(const Rows* rows, uint32_t update) noexcept nogil:
@@ -173,8 +169,8 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
     cdef uint32_t low = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner)
     cdef uint32_t width = <uint32_t>chunk_start(rows.n_rows, rows.n_chunks, owner + 1) - low
     cdef uint32_t* end = rows.end + low
-    cdef uint32_t owned[OWNED]
-    cdef uint32_t owned_rows[OWNED]
+    cdef uint32_t owned[OWNED + SELECT_SLACK]
+    cdef uint32_t owned_rows[OWNED + SELECT_SLACK]
     cdef uint32_t count, begin, below = 0
     cdef Py_ssize_t block, i
     memset(end, 0, width * sizeof(uint32_t))
@@ -202,8 +198,13 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
 
 
 cdef inline bint counts_chunks(const Rows* rows, Py_ssize_t n) noexcept nogil:
-    """Whether a round of n updates is grouped by order_chunk: there are few rows, and so short histograms."""
-    return rows.job.step.reduction != ASSIGN and (rows.n_rows + 1) * rows.n_chunks <= min(n, <Py_ssize_t>MAX_COUNTS)
+    """Whether a round of n updates is grouped by order_chunk: there are few rows, and so short histograms.
+
+    A few threads group them sooner by order_updates if a chunk has few updates of each row: threads would write to the
+    same cache lines of the order.
+    """
+    return (rows.job.step.reduction != ASSIGN and (rows.n_rows + 1) * rows.n_chunks <= min(n, <Py_ssize_t>MAX_COUNTS)
+            and (rows.n_chunks > FEW_THREADS or n >= MANY_OF_A_ROW * rows.n_rows * rows.n_chunks))
 
 
 cdef inline void add_counts(const Rows* rows) noexcept nogil:

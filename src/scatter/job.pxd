@@ -44,6 +44,7 @@ cdef enum:
     # For reduce_each.
     MOST_AHEAD = 32             # rows
     UPDATES_AHEAD = 1 << 13     # bytes
+    MOST_UPDATES_AHEAD = 128
 
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
@@ -129,18 +130,25 @@ cdef inline bint prefetches_ahead(const Job* job, const Step* step, Py_ssize_t u
     return reduces_adjacent(job, step, update_step) and (update_step >= SHORT_ROW or job.out_bytes >= FAR_BYTES)
 
 
+cdef inline Py_ssize_t updates_ahead(Py_ssize_t row_bytes) noexcept nogil:
+    """How many updates at update_offsets reduce_ahead prefetches."""
+    return min(max(UPDATES_AHEAD // row_bytes, <Py_ssize_t>ROWS_AT_A_TIME), <Py_ssize_t>MOST_UPDATES_AHEAD)
+
+
 cdef inline void reduce_ahead(const Job* job, const Step* step, char* out, const int64_t* offsets, const char* updates,
-                              Py_ssize_t row_bytes, Py_ssize_t n, const int64_t* next_offsets,
-                              Py_ssize_t n_next) noexcept nogil:
-    """Reduce adjacent rows. Meanwhile later updates are prefetched, and rows of a large result, up to n_next more."""
+                              const int64_t* update_offsets, Py_ssize_t row_bytes, Py_ssize_t n,
+                              const int64_t* next_offsets, Py_ssize_t n_next) noexcept nogil:
+    """Reduce rows; update_offsets: NULL if updates are adjacent. Meanwhile later updates are prefetched, and rows of a
+    large result, up to n_next more. These and their updates follow the n, if there are update_offsets.
+    """
     cdef Ahead ahead
-    ahead.updates = UPDATES_AHEAD
+    ahead.updates = UPDATES_AHEAD if update_offsets == NULL else updates_ahead(row_bytes)
     ahead.rows = 0
     if job.out_bytes >= PREFETCHED_BYTES and row_bytes <= LONGEST_PREFETCHED:
         ahead.rows = min(max(<Py_ssize_t>ROWS_AT_A_TIME, PREFETCH_DISTANCE // row_bytes), <Py_ssize_t>MOST_AHEAD)
     ahead.next = next_offsets
     ahead.n_next = n_next
-    loops.reduce_each(step.row_loop, out, offsets, updates, NULL, row_bytes, n, row_bytes, &ahead)
+    loops.reduce_each(step.row_loop, out, offsets, updates, update_offsets, row_bytes, n, row_bytes, &ahead)
 
 
 cdef inline Py_ssize_t apply_repeated(const Job* job, LoopInOrder loop, char* out, const char* updates,
@@ -243,7 +251,7 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
         if n and step.by_value:
             apply_elements(step, out, offsets, updates + first, update_step, n)
         elif n and is_ahead:
-            reduce_ahead(job, step, out, offsets, updates + first, update_step, n, next_offsets, n_next)
+            reduce_ahead(job, step, out, offsets, updates + first, NULL, update_step, n, next_offsets, n_next)
         elif n and prefetches_rows(job, step):
             combine_prefetched(step, out, offsets, updates + first, update_step, n)
         elif n:

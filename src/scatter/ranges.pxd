@@ -1,124 +1,227 @@
-# RANGES: each thread resolves all tuples and applies the updates of its own range of rows, in order.
+# RANGES: each thread resolves all tuples, selects those of its own range of rows, and applies their updates, in order.
 #
-# For short rows whose destinations are neighbours if their tuples are, as in a smooth warp of an image: most blocks of
+#     block of tuples ── resolve ──> offsets ── select ──> queue of the range ── apply ──> rows of the range
+#
+# For rows that are longer than their indices, so that the threads together read little more than one would; and for
+# short rows whose destinations are neighbours if their tuples are, as in a smooth warp of an image: most blocks of
 # tuples are then in one range, and a thread passes over those of other ranges at once.
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memmove, memset
 
+from common.caches cimport cores_add_bandwidth
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport cloned_void
+from common.items cimport CACHE_LINE, cloned_void
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, first_error
 from common.walk cimport OTHER, Cursor, seek
+from scatter.accumulate cimport accumulates_rows, elements_of_data, finish_elements, start_elements
 from scatter.apply cimport apply_rows
-from scatter.job cimport Job, begin_writing, copy_data, divide_steps, prefetches_ahead, reduce_ahead, row_items
+from scatter.job cimport (
+    SHORT_ROW, Job, begin_writing, copy_bytes, divide_steps, prefetches_ahead, reduce_ahead, reduces_adjacent,
+    row_items, updates_ahead,
+)
+from scatter.loops.select_range cimport SELECT_SLACK, select_range
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.reductions cimport is_move
 
 cdef enum:
     MIN_ITEMS = 3               # of a row: to apply fewer takes no longer than to resolve their tuple
     MIN_RANGES_TUPLES = 1 << 15
-    SAMPLE = 256                # pairs of tuples
-    FEW = 32                    # of these, after which the sampling may end
+    MIN_SAMPLE = 32             # groups of tuples, after which the sampling may end
+    MAX_SAMPLE = 256
+    SAMPLED = 1 << 12           # tuples for which there is a group
+    GROUP = 16                  # tuples
     NEIGHBOUR_BYTES = 1 << 12   # distance below which two destinations are neighbours
     BUCKETS = 256               # of the result, in which the sample is counted
+    QUEUE = 1024                # updates
+    # Long rows:
+    LONG_ROWS_THREADS = 4       # each resolves all tuples
+    MIN_LONG_BYTES = 1 << 23    # of updates
+    MIN_LONG_OUT = 1 << 20      # bytes of a result of rows that are shorter than a cache line
+    LONGEST_ROW = 512           # bytes: ROWS is as fast
+    LONGEST_OF_SOURCE = 128     # bytes, of gather_scatter
+    ROWS_PER_UPDATE = 2         # at most
 
 cdef struct Ranges:
     const Job* job
     Py_ssize_t first[MAX_TASKS + 1]  # row of each range
     Marks marks
+    bint accumulates
+
+cdef struct Queue:
+    Py_ssize_t n
+    Py_ssize_t ahead            # updates that are kept until later ones are there to be prefetched
+    int64_t offsets[QUEUE + SELECT_SLACK]
+    int64_t updates[QUEUE + SELECT_SLACK]  # offsets of them
 
 
-cdef inline void cut_ranges(Ranges* ranges, const Py_ssize_t* count, Py_ssize_t n_seen) noexcept nogil:
-    """Cut the rows into a range for each thread, so that each has as many of the sample's tuples."""
+cdef inline bint are_long_rows(const Job* job) noexcept nogil:
+    """Whether rows are so long that each thread saves more by reading only its own updates than all tuples cost."""
+    cdef Py_ssize_t shortest = CACHE_LINE if job.out_bytes < MIN_LONG_OUT else SHORT_ROW
+    if not cores_add_bandwidth() or not 1 < job.n_threads <= LONG_ROWS_THREADS:
+        return False
+    if not shortest <= job.row_bytes < LONGEST_ROW or job.walk.n * job.row_bytes < MIN_LONG_BYTES:
+        return False
+    # ROWS writes each row once, and so it reads less where it reads updates in any order.
+    if job.data != NULL and ROWS_PER_UPDATE * job.walk.n < job.n_rows:
+        return False
+    if job.update_rows != NULL and job.row_bytes > LONGEST_OF_SOURCE:
+        return False
+    return job.updates_are_linear and reduces_adjacent(
+        job, &job.step, job.walk.stride[job.walk.n_dims - 1][OTHER] if job.update_rows == NULL else job.row_bytes)
+
+
+cdef inline bint can_pass(const Job* job) noexcept nogil:
+    """Whether updates can be rows of a source (job.update_rows)."""
+    return job.step.row_loop and job.step.row.n_inner * job.step.row.item_bytes == job.row_bytes
+
+
+cdef inline Py_ssize_t cut_ranges(Ranges* ranges, const Py_ssize_t* count, Py_ssize_t n_seen) noexcept nogil:
+    """Cut the rows into a range for each thread, so that each has as many of the sample's tuples.
+
+    Returns how many of them the range has that has the most.
+    """
     cdef Py_ssize_t n_ranges = ranges.job.n_threads
-    cdef Py_ssize_t bucket = 0, below = 0, i
+    cdef Py_ssize_t bucket = 0, below = 0, before, most = 0, i
     ranges.first[0] = 0
     for i in range(1, n_ranges):
+        before = below
         while bucket < BUCKETS and below * n_ranges < i * n_seen:
             below += count[bucket]
             bucket += 1
         ranges.first[i] = ranges.job.n_rows * bucket // BUCKETS
+        most = max(most, below - before)
     ranges.first[n_ranges] = ranges.job.n_rows
+    return max(most, n_seen - below)
 
 
 cdef inline bint describe_ranges(Ranges* ranges, const Job* job, bint forced) noexcept nogil:
     """Describe the job for RANGES. False: it would be slower; with forced: it is impossible."""
-    cdef int64_t pair[2]
+    cdef int64_t offsets[GROUP]
     cdef Py_ssize_t count[BUCKETS]
     cdef Cursor cursor
-    cdef Py_ssize_t i, n, n_neighbours = 0, n_seen = 0
+    cdef Py_ssize_t i, j, n, most, n_neighbours = 0, n_seen = 0
+    cdef Py_ssize_t sample = min(max(job.walk.n // SAMPLED, <Py_ssize_t>MIN_SAMPLE), <Py_ssize_t>MAX_SAMPLE)
+    cdef bint any_order = forced or are_long_rows(job)
     ranges.job = job
     if not job.is_contiguous or job.row_bytes <= 0 or job.step.by_value:
         return False
-    if not forced and (job.n_threads == 1 or job.walk.n < MIN_RANGES_TUPLES
-                       or job.out_bytes < 32 * NEIGHBOUR_BYTES
-                       or (row_items(job) < MIN_ITEMS and not is_move(job.step.reduction))):
+    if not any_order and (job.n_threads == 1 or job.walk.n < MIN_RANGES_TUPLES
+                          or job.out_bytes < 32 * NEIGHBOUR_BYTES
+                          or (row_items(job) < MIN_ITEMS and not is_move(job.step.reduction))):
         return False
     memset(count, 0, sizeof(count))
-    for i in range(SAMPLE if job.walk.n > 1 else 0):
-        seek(&job.walk, <Py_ssize_t>(<double>(job.walk.n - 2) / SAMPLE * i), &cursor)
-        resolve_block(&job.tuples, &job.walk, &cursor, 2, False, pair, &n)
-        if n == 2 and pair[0] != SKIPPED and pair[1] != SKIPPED:
-            n_seen += 1
-            n_neighbours += -NEIGHBOUR_BYTES < pair[1] - pair[0] < NEIGHBOUR_BYTES
-            count[pair[0] // job.row_bytes * BUCKETS // job.n_rows] += 1
-        if i == FEW and 2 * n_neighbours < FEW and not forced:
+    for i in range(sample if job.walk.n > GROUP else 0):
+        seek(&job.walk, <Py_ssize_t>(<double>(job.walk.n - GROUP) / sample * i), &cursor)
+        resolve_block(&job.tuples, &job.walk, &cursor, GROUP, False, offsets, &n)
+        for j in range(n):
+            if offsets[j] != SKIPPED:
+                n_seen += 1
+                count[offsets[j] // job.row_bytes * BUCKETS // job.n_rows] += 1
+        n_neighbours += (n > 1 and offsets[0] != SKIPPED and offsets[1] != SKIPPED
+                         and -NEIGHBOUR_BYTES < offsets[1] - offsets[0] < NEIGHBOUR_BYTES)
+        if i == MIN_SAMPLE and 2 * n_neighbours < MIN_SAMPLE and not any_order:
             return False
-    cut_ranges(ranges, count, n_seen)
-    return forced or 4 * n_neighbours > 3 * SAMPLE
+    most = cut_ranges(ranges, count, n_seen)
+    if forced or 4 * n_neighbours > 3 * sample:
+        return True
+    # In any order, each thread should have about as many updates: one row may have more.
+    return any_order and most * job.n_threads <= n_seen + n_seen // 4
 
 
-cdef inline cloned_void select_range(int64_t* offsets, Py_ssize_t n, int64_t low, uint64_t size,
-                                     Py_ssize_t* n_selected) noexcept nogil:
-    """Skip the tuples whose offset is not one of low to low + size, and count the others."""
+cdef inline cloned_void count_range(const int64_t* offsets, Py_ssize_t n, int64_t low, uint64_t size,
+                                    Py_ssize_t* n_selected) noexcept nogil:
     cdef Py_ssize_t i, found = 0
     for i in range(n):
         found += <uint64_t>(offsets[i] - low) < size
     n_selected[0] = found
-    if 0 < found < n:
-        for i in range(n):
-            offsets[i] = offsets[i] if <uint64_t>(offsets[i] - low) < size else SKIPPED
+
+
+cdef inline void apply_queue(const Job* job, Queue* queue, bint is_ahead, Py_ssize_t n) noexcept nogil:
+    """Apply the first n updates of the queue."""
+    if is_ahead:
+        reduce_ahead(job, &job.step, job.out, queue.offsets, job.updates, queue.updates, job.row_bytes, n,
+                     queue.offsets + n, queue.n - n)
+    else:
+        apply_rows(&job.step, job.out, queue.offsets, job.updates, queue.updates, 0, n)
+    queue.n -= n
+    memmove(queue.offsets, queue.offsets + n, queue.n * sizeof(int64_t))
+    memmove(queue.updates, queue.updates + n, queue.n * sizeof(int64_t))
+
+
+cdef inline void start_range(const Ranges* ranges, Py_ssize_t low, Py_ssize_t n_rows) noexcept nogil:
+    """Copy the range's data, or initialise its accumulators."""
+    cdef const Job* job = ranges.job
+    cdef char* out = job.out + low * job.row_bytes
+    cdef Py_ssize_t i
+    if ranges.accumulates:
+        start_elements(job, out, elements_of_data(job) + low * job.row_bytes, n_rows)
+    elif job.data != NULL and job.data_step:
+        copy_bytes(job, out, job.data + low * job.row_bytes, n_rows * job.row_bytes)
+    elif job.data != NULL:
+        for i in range(n_rows):
+            memcpy(out + i * job.row_bytes, job.data, job.row_bytes)
+
+
+cdef inline void finish_range(const Ranges* ranges, Py_ssize_t low, Py_ssize_t n_rows) noexcept nogil:
+    cdef const Job* job = ranges.job
+    cdef Marks marks = ranges.marks
+    cdef char* out = job.out + low * job.row_bytes
+    marks.table += low * marks.width
+    if ranges.accumulates:
+        finish_elements(job, &marks, out, elements_of_data(job) + low * job.row_bytes, out, n_rows)
+    elif job.divides:
+        divide_steps(job, &job.step, &marks, out, n_rows)
 
 
 cdef inline void run_range(const Ranges* ranges, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
     cdef const Job* job = ranges.job
-    cdef Marks marks = ranges.marks
+    cdef Queue queue
     cdef int64_t offsets[BLOCK]
     cdef char sinks[SINK_BYTES]
     cdef Cursor cursor
     cdef Py_ssize_t low = ranges.first[task], n_rows = ranges.first[task + 1] - ranges.first[task]
-    cdef Py_ssize_t update_step = job.walk.stride[job.walk.n_dims - 1][OTHER]
-    cdef Py_ssize_t start = 0, n, n_selected
-    cdef const char* updates
-    cdef bint is_ahead = prefetches_ahead(job, &job.step, update_step)
+    cdef int64_t low_byte = low * job.row_bytes
+    cdef uint64_t size = <uint64_t>(n_rows * job.row_bytes)
+    cdef Py_ssize_t step = 1 if job.update_rows != NULL else job.walk.stride[job.walk.n_dims - 1][OTHER]
+    cdef Py_ssize_t start = 0, first, n, n_selected, i
+    cdef int64_t* updates
+    cdef bint is_ahead = job.update_rows != NULL or prefetches_ahead(job, &job.step, step)
+    queue.n = 0
+    queue.ahead = updates_ahead(job.row_bytes) if is_ahead else 0
     start_sinks(sinks, BLOCK)
     status[0] = OK
+    start_range(ranges, low, n_rows)
     seek(&job.walk, 0, &cursor)
     while start < job.walk.n:
-        updates = job.updates + cursor.offset[OTHER]
+        first = start if job.update_rows != NULL else cursor.offset[OTHER]
         resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, job.walk.n - start), not job.updates_are_linear,
                       offsets, &n)
         if n < 0:
             status[0] = start * job.tuples.k - 1 - n
             return
-        select_range(offsets, n, low * job.row_bytes, <uint64_t>(n_rows * job.row_bytes), &n_selected)
+        count_range(offsets, n, low_byte, size, &n_selected)
         if is_interrupted(job.interrupts, n + n_selected * job.tuple_work):
             status[0] = INTERRUPTED
             return
         start += n
-        if n_selected:
-            if marks.width:
-                mark_block(&marks, &job.step, n_selected < n, job.out, offsets, updates, NULL, update_step, n, sinks)
-            if is_ahead:
-                reduce_ahead(job, &job.step, job.out, offsets, updates, update_step, n, NULL, 0)
-            else:
-                apply_rows(&job.step, job.out, offsets, updates, NULL, update_step, n)
-    if job.divides:
-        marks.table += low * marks.width
-        divide_steps(job, &job.step, &marks, job.out + low * job.row_bytes, n_rows)
+        if n_selected == 0:
+            continue
+        updates = queue.updates + queue.n
+        select_range(offsets, n, low_byte, size, first, step, queue.offsets + queue.n, updates)
+        if job.update_rows != NULL:
+            for i in range(n_selected):
+                updates[i] = <int64_t>job.update_rows[updates[i]] * job.row_bytes
+        if ranges.marks.width:
+            mark_block(&ranges.marks, &job.step, False, job.out, queue.offsets + queue.n, job.updates, updates, 0,
+                       n_selected, sinks)
+        queue.n += n_selected
+        if queue.n > QUEUE - BLOCK:
+            apply_queue(job, &queue, is_ahead, queue.n - queue.ahead)
+    apply_queue(job, &queue, is_ahead, queue.n)
+    finish_range(ranges, low, n_rows)
 
 
 cdef inline bint run_ranges(Ranges* ranges, Job* job, Py_ssize_t* bad) noexcept:
@@ -126,11 +229,12 @@ cdef inline bint run_ranges(Ranges* ranges, Job* job, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t task, n_ranges = job.n_threads
     ranges.marks = job.marks
+    ranges.accumulates = job.data_step == job.row_bytes and accumulates_rows(job)
+    ranges.marks.assigns = not job.include_self and not ranges.accumulates
     if job.marks.width and not allocate_marks(&ranges.marks, job.n_rows):
         return False
     bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
-        copy_data(job)
         for task in prange(n_ranges, num_threads=job.n_threads, schedule="static", nogil=True):
             run_range(ranges, task, &status[task])
         bad[0] = first_error(status, n_ranges)

@@ -16,10 +16,11 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                     write_rows       each row is written once, from data and its updates, with non-temporal stores for
                                      large results; in place, only rows with updates. Numbers are reduced while they
                                      are in registers (loops/reduce_rows.hpp)
-                gather_scatter runs it with updates that are rows of its source, which the second step looks up
+                gather_scatter runs it, or RANGES, with updates that are rows of its source
     ROW_PIECES  (row_pieces.pxd) long or strided rows: every thread resolves all tuples, and applies a piece of each row
-    RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations: every thread resolves
-                all tuples and applies those of its range of rows
+    RANGES      (ranges.pxd) rows of 32 to 512 bytes on CPUs whose cores read faster together than alone, and short rows
+                where neighbouring tuples have neighbouring destinations: every thread resolves all tuples and applies
+                those of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max
                 and min): each thread applies a chunk of the updates to a private copy of the destinations, and the
                 copies are combined in order
@@ -48,6 +49,7 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
+from common.caches cimport assume_bandwidth
 from common.codes cimport (
     ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind, Mode,
     ReductionCode, TypeCode,
@@ -75,13 +77,13 @@ from scatter.apply cimport finish_step
 from scatter.columns cimport describe_columns, run_columns
 from scatter.conversions cimport pair_of
 from scatter.direct cimport repeats_of
-from scatter.grouping cimport Rows, describe_rows
+from scatter.grouping cimport describe_rows
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing, copy_data, row_items
 from scatter.local_windows cimport run_locally
 from scatter.marks cimport describe_marks
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
-from scatter.ranges cimport run_ranges
+from scatter.ranges cimport are_long_rows, can_pass, describe_ranges, run_ranges
 from scatter.reductions cimport is_move
 from scatter.result_tiles cimport run_result_tiles
 from scatter.row_pieces cimport run_row_pieces
@@ -216,16 +218,22 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
                                         and pair_of(type_code, accumulate) != 0)))
 
 
-cdef Py_ssize_t run_passed(Job* job, Rows* rows, Py_ssize_t n_source) noexcept:
-    """Run ROWS with updates that are rows of a source. Returns what `run` does, or UNSUITED."""
+cdef Py_ssize_t run_passed(Job* job, Descriptions* descriptions, Py_ssize_t n_source) noexcept:
+    """Run ROWS or RANGES with updates that are rows of a source. Returns what `run` does, or UNSUITED."""
     global last
     cdef Py_ssize_t bad = OK
+    cdef ScatterStrategy strategy = ROWS
     if (job.order.n_source > n_source) if job.order != NULL else not are_rows(job.update_rows, job.walk.n, n_source):
         return INCONSISTENT
-    if not (can_mark_rows(job, AUTO) and describe_rows(rows, job, True) and run_rows(rows, &bad)):
+    if (job.order == NULL and (forced_strategy == RANGES or (forced_strategy == AUTO and are_long_rows(job)))
+            and can_pass(job) and describe_ranges(&descriptions.ranges, job, forced_strategy == RANGES)
+            and run_ranges(&descriptions.ranges, job, &bad)):
+        strategy = RANGES
+    elif not (can_mark_rows(job, AUTO) and describe_rows(&descriptions.rows, job, True)
+              and run_rows(&descriptions.rows, &bad)):
         return UNSUITED
-    if last != ROWS:
-        last = ROWS
+    if last != strategy:
+        last = strategy
     return bad
 
 
@@ -330,7 +338,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
                                   type_code, accumulate, include_self, checks_first, n_threads, source, update_rows)
             return position_of(status, repeats)
     if update_rows is not None:
-        status = run_passed(&job, &descriptions.rows, cnp.PyArray_DIM(source, 0))
+        status = run_passed(&job, &descriptions, cnp.PyArray_DIM(source, 0))
         release(&job.tuples)
         return with_interrupts(&interrupts, position_of(status, repeats))
     describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
@@ -474,11 +482,15 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
     return result if status == OK else None
 
 
-def force(int strategy, int n_threads):
-    """For tests: use this ScatterStrategy, if it can run the job, and exactly n_threads from now on. 0: not forced."""
+def force(int strategy, int n_threads, int adds_bandwidth=-1):
+    """For tests: use this ScatterStrategy, if it can run the job, and exactly n_threads from now on. 0: not forced.
+
+    adds_bandwidth: what cores_add_bandwidth (common/caches.pxd) returns from now on; -1: what it finds.
+    """
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads
+    assume_bandwidth(adds_bandwidth)
 
 
 def main_thread_is(size_t ident):

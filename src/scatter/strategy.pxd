@@ -13,7 +13,7 @@ from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
 from scatter.private cimport can_be_private
-from scatter.ranges cimport Ranges, describe_ranges
+from scatter.ranges cimport Ranges, are_long_rows, describe_ranges
 from scatter.result_tiles cimport can_use_tiles
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.tiles cimport Partition, can_partition, can_partition_wide, describe_partition, is_scattered
@@ -157,6 +157,8 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return COLUMN_TILES
     if repeats_in_order(job):
         return SERIAL
+    if are_long_rows(job) and describe_ranges(&descriptions.ranges, job, False):
+        return RANGES
     if reduces_in_order(job):
         # With include_self=False, RANGES marks each update, and SERIAL each row.
         if ((job.include_self or n_tuples >= MANY_PER_ROW * job.n_rows)

@@ -50,6 +50,16 @@ def test_a_freed_result_is_the_next_ones_memory():
     assert address(large()) == where
 
 
+@pytest.mark.parametrize("n", [8 * MIB, MIB], ids=["large", "small"])
+def test_of_equal_memory_the_latest_is_the_next(n):
+    """Scratch memory, which the caches may hold, is freed before the result that was made with it."""
+    result, scratch = large(n), large(n)
+    result_at, scratch_at = address(result), address(scratch)
+    del scratch, result
+    again = large(n), large(n)
+    assert [address(array) for array in again] == [result_at, scratch_at]
+
+
 def test_what_is_alive_is_nobody_elses():
     first = large()
     view = first[5:]

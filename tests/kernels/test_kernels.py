@@ -259,7 +259,7 @@ def test_a_public_call_runs_the_strategy_that_is_asked_for(strategy):
     ],
 )
 def test_rows_are_shared_if_the_result_or_the_updates_are_large(n_threads, n_rows, n_updates, strategy):
-    with kernels.forced(n_threads):
+    with kernels.forced(n_threads, adds_bandwidth=False):
         gs.scatter(np.zeros((n_rows, 64), "f4"), np.zeros(n_updates, int), np.ones((n_updates, 64), "f4"))
     assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
 
@@ -279,7 +279,7 @@ def test_rows_that_can_be_reduced_in_registers(n_threads, n_rows, dtype, strateg
     n = max(n_rows, 40_000)
     data, updates = np.zeros((n_rows, width), dtype), rng.integers(0, 3, (n, width)).astype(dtype)
     indices = np.minimum(rng.zipf(1.5, n), n_rows) - 1
-    with kernels.forced(n_threads):
+    with kernels.forced(n_threads, adds_bandwidth=False):  # test_ranges.py has the others
         result = gs.scatter(data, indices, updates, reduction="max")
     assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
     with kernels.forced(1, scatter="serial"):

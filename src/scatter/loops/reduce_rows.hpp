@@ -36,8 +36,14 @@ GS_ALWAYS_INLINE Vector load(const char *from) {
 
 // Short rows share cache lines, which then have several prefetches: a part of the prefetches is not carried out.
 GS_ALWAYS_INLINE void prefetch_ahead(const gs_ahead_t &ahead, const char *out, const int64_t *offsets,
-                                     const char *update, ptrdiff_t i, ptrdiff_t n, ptrdiff_t row_bytes) {
-    for (ptrdiff_t k = 0; k < row_bytes; k += 64) GS_PREFETCH_L2(update + ahead.updates + k);
+                                     const char *updates, const int64_t *update_offsets, const char *update,
+                                     ptrdiff_t i, ptrdiff_t n, ptrdiff_t row_bytes) {
+    if (update_offsets) {
+        const ptrdiff_t later = i + ahead.updates;
+        if (later < n + ahead.n_next) gs_prefetch_row_l2(updates + update_offsets[later], row_bytes);
+    } else {
+        for (ptrdiff_t k = 0; k < row_bytes; k += 64) GS_PREFETCH_L2(update + ahead.updates + k);
+    }
     if (ahead.rows) {
         const ptrdiff_t later = i + ahead.rows;
         const int64_t offset = later < n ? offsets[later] : later - n < ahead.n_next ? ahead.next[later - n] : INT64_MIN;
@@ -140,7 +146,7 @@ struct Rows {
             if (size) row_bytes = size;
             for (ptrdiff_t i = 0; i < n; i++) {
                 const char *update = updates + (update_offsets ? update_offsets[i] : i * step);
-                if (ahead) prefetch_ahead(*ahead, out, offsets, update, i, n, row_bytes);
+                if (ahead) prefetch_ahead(*ahead, out, offsets, updates, update_offsets, update, i, n, row_bytes);
                 if (offsets[i] == INT64_MIN) continue;
                 reduce_row(out + offsets[i], out + offsets[i], single(update), row_bytes);
             }

@@ -29,11 +29,11 @@ enum {
   #define GS_HAS_VECTORS 0
 #endif
 
-/* What reduce_each prefetches while it reduces a row: updates, which are adjacent, and rows of `out`. */
+/* What reduce_each prefetches while it reduces a row: updates, and rows of `out`. */
 typedef struct {
-    ptrdiff_t updates;      /* bytes ahead */
+    ptrdiff_t updates;      /* bytes ahead, of adjacent updates; rows ahead, if there are update_offsets */
     ptrdiff_t rows;         /* rows ahead; 0: none */
-    const int64_t *next;    /* n_next offsets that follow the n */
+    const int64_t *next;    /* n_next offsets that follow the n; so many update_offsets follow theirs, too */
     ptrdiff_t n_next;
 } gs_ahead_t;
 

@@ -23,7 +23,13 @@ cdef extern from *:
     typedef struct { char bytes[24]; } gs_bytes24;
     typedef struct { char bytes[32]; } gs_bytes32;
     typedef struct { char bytes[64]; } gs_bytes64;
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+      #define GS_LITTLE_ENDIAN 0
+    #else
+      #define GS_LITTLE_ENDIAN 1
+    #endif
     """
+    bint is_little_endian "GS_LITTLE_ENDIAN"
     ctypedef struct bytes3 "gs_bytes3":
         pass
     ctypedef struct bytes6 "gs_bytes6":

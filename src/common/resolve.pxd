@@ -29,7 +29,7 @@ ctypedef fused index_t:
     uint32_t
     uint64_t
 
-ctypedef fused trivial_index_t:
+ctypedef fused plain_index_t:
     int32_t
     int64_t
 
@@ -47,7 +47,7 @@ cdef struct Tuples:
     Mode mode
     int k
     bint plain       # see find_trivial
-    bint trivial     # the common case, for which resolve_trivial loads and resolves in one loop
+    bint trivial     # the most common case of it
     bint prefetches  # indices and updates: see prefetch_stream
     int shift        # if trivial: the last stride is 1 << shift
     Py_ssize_t component_stride
@@ -193,19 +193,21 @@ cdef inline inline_void resolve_axis(Mode mode, const int64_t* values, Py_ssize_
                 offsets[i] = (start + i * start_step if is_first else offsets[i]) + value * stride
 
 
-cdef inline inline_void resolve_trivial(trivial_index_t* type, int k, int step, const Tuples* tuples, const char* p,
-                                        int64_t start, int64_t start_step, Py_ssize_t n, int64_t* offsets,
-                                        int64_t* out_of_bounds) noexcept nogil:
-    """Load and resolve trivial tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
+cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint shifts, const Tuples* tuples,
+                                      const char* p, int64_t start, int64_t start_step, Py_ssize_t n,
+                                      int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
+    """Load and resolve plain tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
 
     step: from an index to the next one of its axis, in indices: 2 if pairs stand side by side, 1 for two arrays.
+    shifts: they are trivial.
     """
     cdef Py_ssize_t i
-    cdef const trivial_index_t* index = <const trivial_index_t*>p
-    cdef const trivial_index_t* second = <const trivial_index_t*>(<uintptr_t>p + <uintptr_t>tuples.component_stride)
+    cdef const plain_index_t* index = <const plain_index_t*>p
+    cdef const plain_index_t* second = <const plain_index_t*>(<uintptr_t>p + <uintptr_t>tuples.component_stride)
     cdef int64_t value, offset, outside = 0
     cdef int64_t size0 = tuples.size[0], wrap0 = tuples.wrap[0], stride0 = tuples.stride[0]
     cdef int64_t size = tuples.size[k - 1], wrap = tuples.wrap[k - 1]
+    cdef int64_t stride = tuples.stride[k - 1]
     cdef int shift = tuples.shift
     for i in range(n):
         offset = start + i * start_step if start_step else start
@@ -218,19 +220,19 @@ cdef inline inline_void resolve_trivial(trivial_index_t* type, int k, int step, 
         value = <int64_t>(second[i] if k == 2 and step == 1 else index[i * step + k - 1])
         value += (value >> 63) & wrap
         outside |= value | (size - 1 - value)
-        offsets[i] = offset + (value << shift)
+        offsets[i] = offset + (value << shift if shifts else value * stride)
     out_of_bounds[0] |= outside
 
 
-cdef inline inline_void resolve_any_trivial(trivial_index_t* type, const Tuples* tuples, const char* p,
-                                            Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n,
-                                            int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
+cdef inline inline_void resolve_any_plain(plain_index_t* type, bint shifts, const Tuples* tuples, const char* p,
+                                          Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n,
+                                          int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
-        resolve_trivial(type, 1, 1, tuples, p, start, start_step, n, offsets, out_of_bounds)
-    elif step == 2 * sizeof(trivial_index_t):
-        resolve_trivial(type, 2, 2, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_plain(type, 1, 1, shifts, tuples, p, start, start_step, n, offsets, out_of_bounds)
+    elif step == 2 * sizeof(plain_index_t):
+        resolve_plain(type, 2, 2, shifts, tuples, p, start, start_step, n, offsets, out_of_bounds)
     else:
-        resolve_trivial(type, 2, 1, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_plain(type, 2, 1, shifts, tuples, p, start, start_step, n, offsets, out_of_bounds)
 
 
 cdef inline inline_void prefetch_tuples(const Tuples* tuples, const char* p, Py_ssize_t step,
@@ -253,11 +255,15 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
         for i in range(n):
             offsets[i] = start + i * start_step
         return
-    if are_trivial(tuples, p, step):
-        if tuples.width == 8:
-            resolve_any_trivial(<int64_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
+    if are_plain(tuples, p, step):
+        if tuples.width == 8 and tuples.trivial:
+            resolve_any_plain(<int64_t*>NULL, True, tuples, p, step, start, start_step, n, offsets, &outside)
+        elif tuples.width == 8:
+            resolve_any_plain(<int64_t*>NULL, False, tuples, p, step, start, start_step, n, offsets, &outside)
+        elif tuples.trivial:
+            resolve_any_plain(<int32_t*>NULL, True, tuples, p, step, start, start_step, n, offsets, &outside)
         else:
-            resolve_any_trivial(<int32_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_any_plain(<int32_t*>NULL, False, tuples, p, step, start, start_step, n, offsets, &outside)
         out_of_bounds[0] |= outside < 0
         return
     # Indices are loaded into the offsets' memory: a private copy, which no other thread can change.
@@ -299,7 +305,7 @@ cdef inline void take_component(const Tuples* tuples, int j, Tuples* one) noexce
     one.swapped = component.swapped
     one.mode = tuples.mode
     one.k = 1
-    one.trivial = False
+    one.plain = one.trivial = False
     one.prefetches = False
     one.component_stride = 0
     one.size[0] = tuples.size[j]
@@ -414,7 +420,7 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const Walk* walk, const C
     single.swapped = tuples.swapped
     single.mode = tuples.mode
     single.k = 1
-    single.trivial = False
+    single.plain = single.trivial = False
     single.prefetches = False
     single.stride[0] = 0
     for i in range(n):

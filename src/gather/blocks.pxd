@@ -7,7 +7,7 @@ from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport STEP_BYTES, is_interrupted
 from common.items cimport (
     CACHE_LINE, MAX_ITEM_BYTES, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
-    item_t, prefetch_l2, word_t,
+    is_little_endian, item_t, prefetch_l2, word_t,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
@@ -17,6 +17,11 @@ from common.stream cimport (
 from common.threads cimport MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
+
+# Pixels of three channels.
+ctypedef fused pixel_t:
+    bytes3
+    bytes6
 
 cdef struct Blocks:
     # A task is one chunk of the tuples and one piece of their rows.
@@ -75,6 +80,27 @@ cdef inline inline_void move_words(word_t* type, const char* data, const int64_t
         memcpy(out + (i + 3) * <Py_ssize_t>sizeof(word_t), &item3, sizeof(word_t))
 
 
+cdef inline inline_void move_pixels(pixel_t* type, const char* data, const int64_t* offsets, Py_ssize_t n,
+                                    char* out) noexcept nogil:
+    """Move n items to contiguous memory, each by one store, of which the next one overwrites the end."""
+    cdef Py_ssize_t i
+    cdef uint16_t two
+    cdef uint32_t four
+    cdef uint64_t item
+    for i in range(n - 1):
+        if pixel_t is bytes3:
+            memcpy(&two, data + offsets[i], 2)
+            item = two | <uint64_t><uint8_t>data[offsets[i] + 2] << 16
+            four = <uint32_t>item
+            memcpy(out + 3 * i, &four, 4)
+        else:
+            memcpy(&four, data + offsets[i], 4)
+            memcpy(&two, data + offsets[i] + 4, 2)
+            item = four | <uint64_t>two << 32
+            memcpy(out + 6 * i, &item, 8)
+    memcpy(out + (n - 1) * <Py_ssize_t>sizeof(pixel_t), data + offsets[n - 1], sizeof(pixel_t))
+
+
 cdef inline inline_void move_width(item_t* type, const Row* row, const char* data, const int64_t* offsets,
                                    Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     # Constant strides for the common layouts, so that the compiler can optimise the loops.
@@ -129,6 +155,10 @@ cdef inline cloned_void move_block(const Job* job, const Row* row, const char* d
         move_width(<uint8_t*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 2:
         move_width(<uint16_t*>NULL, row, data, offsets, n, fill, out, out_step)
+    elif row.item_bytes == out_step == 3 and row.n_inner == 1 and fill == NULL and is_little_endian:
+        move_pixels(<bytes3*>NULL, data, offsets, n, out)
+    elif row.item_bytes == out_step == 6 and row.n_inner == 1 and fill == NULL and is_little_endian:
+        move_pixels(<bytes6*>NULL, data, offsets, n, out)
     elif row.item_bytes == 3:
         move_width(<bytes3*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 6:

@@ -12,7 +12,7 @@ from common.columns cimport (
 )
 from common.interrupts cimport is_interrupted
 from common.items cimport bytes16, cloned_void, inline_void, word_t
-from common.resolve cimport SKIPPED, resolve_strided, resolve_trivial, trivial_index_t
+from common.resolve cimport SKIPPED, plain_index_t, resolve_plain, resolve_strided
 from common.threads cimport team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
 from gather.blocks cimport move_words
@@ -34,7 +34,7 @@ cdef inline inline_void move_columns(word_t* type, const char* tile, const int64
         memcpy(out + j * <Py_ssize_t>sizeof(word_t), &item, sizeof(word_t))
 
 
-cdef inline inline_void move_trivial_tile(word_t* type, trivial_index_t* index_type, const Columns* columns,
+cdef inline inline_void move_trivial_tile(word_t* type, plain_index_t* index_type, const Columns* columns,
                                           const char* tile, const char* indices, char* out,
                                           int64_t* out_of_bounds) noexcept nogil:
     """A whole tile, row by row; each row is resolved before the previous one is moved."""
@@ -44,9 +44,9 @@ cdef inline inline_void move_trivial_tile(word_t* type, trivial_index_t* index_t
     for row in range(tiles.n_rows + 1):
         if row < tiles.n_rows:
             prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row,
-                             COLUMN_BYTES // sizeof(word_t) * sizeof(trivial_index_t))
-            resolve_trivial(index_type, 1, 1, &tiles.tuples, indices + row * tiles.index_row, 0, sizeof(word_t),
-                            COLUMN_BYTES // sizeof(word_t), offsets[row & 1], out_of_bounds)
+                             COLUMN_BYTES // sizeof(word_t) * sizeof(plain_index_t))
+            resolve_plain(index_type, 1, 1, True, &tiles.tuples, indices + row * tiles.index_row, 0, sizeof(word_t),
+                          COLUMN_BYTES // sizeof(word_t), offsets[row & 1], out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
             if row % ROWS_PER_STEP == 0 and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * 32):

@@ -10,7 +10,7 @@ from common.items cimport (
     CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t,
 )
 from common.resolve cimport (
-    Run, Tuples, are_trivial, prefetch_tuples, resolve_strided, resolve_trivial, start_run, trivial_index_t,
+    Run, Tuples, are_trivial, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
 )
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for, team_size
@@ -27,16 +27,16 @@ cdef struct Runs:
     Py_ssize_t tuples_per_task
 
 
-cdef inline inline_void move_run(word_t* type, trivial_index_t* index_type, int k, int index_step, const Job* job,
+cdef inline inline_void move_run(word_t* type, plain_index_t* index_type, int k, int index_step, const Job* job,
                                  const Tuples* tuples, const char* p, int64_t start, int64_t start_step, Py_ssize_t n,
                                  char* out, int64_t* out_of_bounds) noexcept nogil:
-    """k, index_step: as in resolve_trivial."""
+    """k, index_step: as in resolve_plain."""
     cdef const char* data = job.data
     cdef int64_t buffers[2][RUN_BLOCK]
     cdef int64_t* offsets = buffers[0]
     cdef int64_t* next_offsets = buffers[1]
     cdef int64_t* swap
-    cdef Py_ssize_t step = index_step * <Py_ssize_t>sizeof(trivial_index_t)
+    cdef Py_ssize_t step = index_step * <Py_ssize_t>sizeof(plain_index_t)
     cdef Py_ssize_t i, n_offsets = 0, n_next, resolved = 0
     cdef uint64_t outside = 0
     cdef word_t item
@@ -46,8 +46,8 @@ cdef inline inline_void move_run(word_t* type, trivial_index_t* index_type, int 
     while True:
         n_next = min(<Py_ssize_t>RUN_BLOCK, n - resolved)
         if n_next == RUN_BLOCK:
-            resolve_trivial(index_type, k, index_step, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
-                            out_of_bounds)
+            resolve_plain(index_type, k, index_step, True, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
+                          out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
         elif n_next:
@@ -81,13 +81,13 @@ cdef inline inline_void move_run(word_t* type, trivial_index_t* index_type, int 
         n_offsets = n_next
 
 
-cdef inline inline_void move_run_pairs(word_t* type, trivial_index_t* index_type, const Job* job,
+cdef inline inline_void move_run_pairs(word_t* type, plain_index_t* index_type, const Job* job,
                                        const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
                                        int64_t start_step, Py_ssize_t n, char* out,
                                        int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
         move_run(type, index_type, 1, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
-    elif step == 2 * sizeof(trivial_index_t):
+    elif step == 2 * sizeof(plain_index_t):
         move_run(type, index_type, 2, 2, job, tuples, p, start, start_step, n, out, out_of_bounds)
     else:
         move_run(type, index_type, 2, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)

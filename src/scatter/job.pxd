@@ -217,13 +217,15 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     cdef bint is_marked = marks != NULL and marks.width
     cdef char sinks[SINK_BYTES]
     cdef LoopInOrder loop = NULL
+    status[0] = OK
     if is_marked or skips:
         start_sinks(sinks, stop - start)
     else:
         loop = direct_loop(&job.tuples, &job.walk, step, job.out_bytes)
     if loop != NULL:
         start = apply_directly(job, step, loop, out, updates, start, stop)
-    status[0] = OK
+        if start == stop:
+            return
     seek(&job.walk, start, &cursor)
     # Software pipeline: a block is resolved before the previous one is applied.
     while True:

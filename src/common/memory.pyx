@@ -31,16 +31,35 @@ cdef extern from *:
     #if defined(__linux__)
       #include <malloc.h>
       #include <pthread.h>
+      #include <stdint.h>
       #include <stdlib.h>
       #include <sys/mman.h>
       #define GS_KEEPS 1
-      static void* gs_map(size_t size, size_t alignment, int huge) {
+      enum { GS_PAGE = 1 << 12, GS_HUGE_PAGE = 1 << 21 };
+      /* Small blocks are the C library's. Large ones are mapped anew: the C library might reuse memory that has
+         ordinary pages already. (With AddressSanitizer all are the C library's: it then knows where they end.) */
+    #if defined(__SANITIZE_ADDRESS__)
+      static int gs_maps(int huge) { return 0; }
+    #else
+      static int gs_maps(int huge) { return huge; }
+    #endif
+      static void* gs_map(size_t size, int huge) {
           void* memory;
-          if (posix_memalign(&memory, alignment, size) != 0) return NULL;
-          if (huge) madvise(memory, size, MADV_HUGEPAGE);
-          return memory;
+          char *start, *aligned;
+          if (!gs_maps(huge)) return posix_memalign(&memory, huge ? GS_HUGE_PAGE : GS_PAGE, size) ? NULL : memory;
+          if (size > SIZE_MAX - GS_HUGE_PAGE) return NULL;
+          start = mmap(NULL, size + GS_HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          if (start == MAP_FAILED) return NULL;
+          aligned = start + (-(uintptr_t)start & (GS_HUGE_PAGE - 1));
+          if (aligned > start) munmap(start, aligned - start);
+          munmap(aligned + size, start + GS_HUGE_PAGE - aligned);  /* size is a multiple of a page */
+          madvise(aligned, size, MADV_HUGEPAGE);
+          return aligned;
       }
-      static void gs_unmap(void* memory) { free(memory); }
+      static void gs_unmap(void* memory, size_t size, int huge) {
+          if (gs_maps(huge)) munmap(memory, size);
+          else free(memory);
+      }
       /* The C library may keep what was freed. */
       static void gs_trim(void) {
       #ifdef __GLIBC__
@@ -55,16 +74,17 @@ cdef extern from *:
       }
     #else
       #define GS_KEEPS 0
-      static void* gs_map(size_t size, size_t alignment, int huge) { return NULL; }
-      static void gs_unmap(void* memory) {}
+      static void* gs_map(size_t size, int huge) { return NULL; }
+      static void gs_unmap(void* memory, size_t size, int huge) {}
       static void gs_trim(void) {}
       static void gs_at_fork(void (*prepare)(void), void (*after)(void)) {}
       static void gs_mark_free(void* memory, size_t size) {}
     #endif
     """
     bint KEEPS "GS_KEEPS"
-    void* map_pages "gs_map"(size_t size, size_t alignment, bint huge) noexcept nogil
-    void unmap_pages "gs_unmap"(void* memory) noexcept nogil
+    # size: a multiple of a page, or of a huge page.
+    void* map_pages "gs_map"(size_t size, bint huge) noexcept nogil
+    void unmap_pages "gs_unmap"(void* memory, size_t size, bint huge) noexcept nogil
     void trim "gs_trim"() noexcept nogil
     void at_fork "gs_at_fork"(void (*prepare)() noexcept nogil, void (*after)() noexcept nogil) noexcept nogil
     void mark_free "gs_mark_free"(void* memory, size_t size) noexcept nogil  # allow the system to reclaim it
@@ -132,14 +152,18 @@ cdef inline Kept* list_of(size_t capacity) noexcept nogil:
     return &kept_large if capacity >= LARGE else &kept_small
 
 
-cdef inline char* remove(Kept* kept, int i) noexcept nogil:
-    cdef char* memory = kept.blocks[i].memory
+cdef inline Block remove(Kept* kept, int i) noexcept nogil:
+    cdef Block block = kept.blocks[i]
     kept.bytes -= kept.blocks[i].capacity
     kept.n_blocks -= 1
     while i < kept.n_blocks:
         kept.blocks[i] = kept.blocks[i + 1]
         i += 1
-    return memory
+    return block
+
+
+cdef inline void unmap(Block block) noexcept nogil:
+    unmap_pages(block.memory, block.capacity, block.capacity >= LARGE)
 
 
 cdef void* allocate(void* ctx, size_t size) noexcept nogil:
@@ -160,10 +184,10 @@ cdef void* allocate(void* ctx, size_t size) noexcept nogil:
                 best = i
     if best >= 0:
         capacity = kept.blocks[best].capacity
-        memory = remove(kept, best)
+        memory = remove(kept, best).memory
     PyThread_release_lock(lock)
     if memory == NULL:
-        memory = <char*>map_pages(capacity, page, is_large)
+        memory = <char*>map_pages(capacity, is_large)
     if memory == NULL:
         return NULL
     (<size_t*>memory)[0] = capacity
@@ -174,7 +198,7 @@ cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
     cdef size_t capacity
     cdef Kept* kept
     cdef char* base
-    cdef char* dropped[2 * MAX_BLOCKS]
+    cdef Block dropped[2 * MAX_BLOCKS]
     cdef int i, n_dropped = 0
     if memory == NULL:
         return
@@ -186,7 +210,7 @@ cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
     PyThread_acquire_lock(lock, 1)
     if capacity > kept.limit:
         PyThread_release_lock(lock)
-        unmap_pages(base)
+        unmap_pages(base, capacity, capacity >= LARGE)
         return
     while (
         kept.n_blocks == MAX_BLOCKS
@@ -202,7 +226,7 @@ cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
     kept.bytes += capacity
     PyThread_release_lock(lock)
     for i in range(n_dropped):
-        unmap_pages(dropped[i])
+        unmap(dropped[i])
 
 
 cdef void* allocate_zeroed(void* ctx, size_t count, size_t size) noexcept nogil:
@@ -269,7 +293,7 @@ def kept_bytes():
 cdef void shrink(size_t n_bytes) noexcept nogil:
     """Set the limit of both lists, and give the excess back: large blocks first, the oldest first."""
     global limit
-    cdef char* dropped[2 * MAX_BLOCKS]
+    cdef Block dropped[2 * MAX_BLOCKS]
     cdef int i, n_dropped = 0
     PyThread_acquire_lock(lock, 1)
     limit = n_bytes
@@ -280,7 +304,7 @@ cdef void shrink(size_t n_bytes) noexcept nogil:
         n_dropped += 1
     PyThread_release_lock(lock)
     for i in range(n_dropped):
-        unmap_pages(dropped[i])
+        unmap(dropped[i])
 
 
 def set_limit(size_t n_bytes):
@@ -290,7 +314,7 @@ def set_limit(size_t n_bytes):
 
 def empty_cache():
     """Return all kept memory to the system now."""
-    cdef char* dropped[2 * MAX_BLOCKS]
+    cdef Block dropped[2 * MAX_BLOCKS]
     cdef int i, n_dropped = 0
     with nogil:
         PyThread_acquire_lock(lock, 1)
@@ -299,5 +323,5 @@ def empty_cache():
             n_dropped += 1
         PyThread_release_lock(lock)
         for i in range(n_dropped):
-            unmap_pages(dropped[i])
+            unmap(dropped[i])
         trim()

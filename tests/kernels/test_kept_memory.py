@@ -60,6 +60,21 @@ def test_of_equal_memory_the_latest_is_the_next(n):
     assert [address(array) for array in again] == [result_at, scratch_at]
 
 
+def test_large_results_have_pages_of_their_own():
+    """The C library would reuse freed memory, whose pages stay ordinary ones."""
+    others = [np.ones(20 * MIB, np.uint8) for _ in range(3)]  # freed, such arrays become part of its heap
+    del others
+    others = [np.ones(20 * MIB, np.uint8) for _ in range(3)]
+    del others
+    result = large(12 * MIB)
+    where = address(result)
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        lines = [line.split() for line in maps]
+    (found,) = [line for line in lines if int(line[0].split("-")[0], 16) <= where < int(line[0].split("-")[1], 16)]
+    assert found[5:] != ["[heap]"]
+    assert where % (2 * MIB) == 64
+
+
 def test_what_is_alive_is_nobody_elses():
     first = large()
     view = first[5:]

@@ -23,7 +23,7 @@ from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, prefetch_row_l2
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
-from common.stream cimport stream_fence, stream_rows
+from common.stream cimport can_stream_units, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
@@ -41,6 +41,7 @@ cdef enum:
     SUMS_BYTES = 1 << 22        # at most, of accumulators
     TILES_AT_A_TIME = 8         # at most
     MAX_AHEAD_BYTES = 1 << 14
+    COMBINED_BYTES = 1 << 24    # of records: fewer stay in the caches
     RECORDS_BYTES = 56 << 20    # at most, of all segments, and of wider accumulators
 
 cdef struct Tile:
@@ -256,6 +257,12 @@ cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per
     return bad
 
 
+cdef inline bint combines_writes(const Partition* partition, Py_ssize_t n) noexcept nogil:
+    """Whether a round's n records are written by way of write-combining buffers, where that is faster (stream.pxd)."""
+    return (can_stream_units() and partition.payload_bytes <= <Py_ssize_t>sizeof(uint32_t) and not partition.is_short
+            and n * partition.record_bytes >= COMBINED_BYTES)
+
+
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no scratch memory, and nothing was written."""
     cdef int n_threads = job.n_threads
@@ -301,6 +308,12 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     partition.sums = NULL
     if in_scratch:
         partition.sums = <char*>malloc(n_sums * partition.sums_bytes)
+    partition.lines = NULL
+    partition.line_memory = NULL
+    if combines_writes(partition, per_round):
+        partition.line_memory = <char*>malloc((n_buckets + 1) * CACHE_LINE)
+        if partition.line_memory != NULL:
+            partition.lines = partition.line_memory + (-<Py_ssize_t>partition.line_memory & (CACHE_LINE - 1))
     partition.marks = job.marks
     partition.marks.assigns = not job.include_self and not partition.accumulates
     partition.tile_rows = 0
@@ -313,6 +326,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             or (job.marks.width and not allocate_marks(
                 &partition.marks, n_threads * partition.tile_rows if partition.tile_rows else job.n_rows))):
         free(partition.first)
+        free(partition.line_memory)
         free(partition.sums)
         return False
     partition.end = partition.first + n_buckets
@@ -340,5 +354,6 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         width = partition.n_tiles
     free_marks(&partition.marks)
     free(partition.first)
+    free(partition.line_memory)
     free(partition.sums)
     return True

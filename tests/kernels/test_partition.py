@@ -1,5 +1,9 @@
 """PARTITION: buckets, their segments and links, tiles, rounds. The result is the sequential loop's to the bit."""
 
+import os
+import subprocess
+import sys
+
 import gatherscatter as gs
 import ml_dtypes
 import numpy as np
@@ -181,3 +185,46 @@ def test_large_results_in_place(reduction):
             assert kernel.last_strategy() == ScatterStrategy.PARTITION
         assert_same_bits(data.copy(), expected)
         assert_same_bits(memory.reshape(-1, step)[:, 1:].copy(), between)
+
+
+COMBINED = """
+import sys
+import gatherscatter as gs
+import numpy as np
+from gatherscatter._kernels import scatter as kernel
+from gatherscatter._kernels.codes import ScatterStrategy
+from gatherscatter.backends import kernels
+
+rng = np.random.default_rng(0)
+n = 2_200_000  # 16 MiB of records, which then may be collected in cache lines
+indices = rng.integers(-900_000, 1_000_000, n)  # some are skipped
+indices[:200_000] = 77  # many segments of one bucket
+for dtype in ("f4", "u2", "u1"):
+    data, updates = rng.integers(0, 99, 900_000).astype(dtype), rng.integers(0, 99, n).astype(dtype)
+    for options in ({"reduction": "none"}, {"reduction": "add"}, {"reduction": "add", "include_self": False}):
+        with kernels.forced(1, scatter="serial"):
+            expected = gs.scatter(data, indices, updates, mode="drop", **options)
+        for n_threads in (1, 2, 3, 192):
+            with kernels.forced(n_threads, scatter="partition"):
+                result = gs.scatter(data, indices, updates, mode="drop", **options)
+                assert kernel.last_strategy() == ScatterStrategy.PARTITION
+            assert result.tobytes() == expected.tobytes(), (dtype, options, n_threads)
+bad = indices % 900_000
+bad[2_100_000] = 900_000
+before = data.copy()
+for n_threads in (1, 3):
+    with kernels.forced(n_threads, scatter="partition"):
+        try:
+            gs.scatter(data, bad, updates, reduction="add", out=data)
+        except IndexError as error:
+            assert "indices[2100000] = 900000 is out of bounds" in str(error), error
+        else:
+            sys.exit("no error")
+    assert data.tobytes() == before.tobytes()
+"""
+
+
+@pytest.mark.parametrize("streams", ["0", "1"])
+def test_records_with_and_without_write_combining_buffers(streams):
+    environment = os.environ | {"GATHERSCATTER_STREAM": streams}
+    subprocess.run([sys.executable, "-c", COMBINED], env=environment, check=True, timeout=300)

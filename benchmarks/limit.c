@@ -124,8 +124,9 @@ void gather_along_columns(const float *data, const int64_t *at, float *out, int6
 }
 
 /* Scatters into large results. Each thread writes its updates, in order, as records of 8 bytes to a bucket for each tile
- * of the result; a bucket is a list of segments, so that nothing is counted first. Then each tile is copied, and its
- * records are applied, by one thread. Times are bound by memory: a record is written and read once. */
+ * of the result; a bucket is a list of segments, so that nothing is counted first. Then each tile is copied to scratch
+ * memory, its records are applied, and it is streamed out, by one thread. Times are bound by memory: a record is written
+ * and read once. */
 enum { SHIFT = 15, PER_SEGMENT = 255, AHEAD = 4 };
 
 typedef struct {
@@ -152,10 +153,51 @@ static inline Record *next_segment(Record *end, Segment **unused)
     return full->next->records;
 }
 
+/* Whether records are collected in a cache line for each tile, and written by non-temporal stores. On AMD this is slower. */
+static int combines_writes(void)
+{
+#if defined(__AVX__)
+    return __builtin_cpu_is("intel");
+#else
+    return 0;
+#endif
+}
+
+static inline void stream_line(void *to, const void *line)
+{
+#if defined(__AVX__)
+    for (int i = 0; i < 8; i++) /* by words: a vector would wait for the last one */
+        _mm_stream_si64((long long *)to + i, ((const long long *)line)[i]);
+#else
+    memcpy(to, line, 64);
+#endif
+}
+
+/* Store n records. lines: a cache line for each tile. */
+static inline void combine(Buckets *buckets, Record (*lines)[8], const Record *records, const uint32_t *tiles, int64_t n,
+                           Segment **unused)
+{
+    for (int64_t j = 0; j < n; j++) {
+        Record *end = buckets->end[tiles[j]], *line = lines[tiles[j]];
+        line[(uintptr_t)end / sizeof(Record) & 7] = records[j];
+        end++;
+        if (((uintptr_t)end & (sizeof(Segment) - 1)) == sizeof(Record) * PER_SEGMENT) {
+            Segment *next = (*unused)++;
+            memcpy(&line[7], &next, sizeof next); /* the link is the last word of the line */
+            stream_line(end - 7, line);
+            end = next->records;
+        }
+        else if (((uintptr_t)end & 63) == 0)
+            stream_line(end - 8, line);
+        buckets->end[tiles[j]] = end;
+    }
+}
+
 static void fill(Buckets *buckets, const int64_t *at, const float *updates, int64_t n, int64_t n_tiles)
 {
     enum { BLOCK = 128 };
     Segment *unused = buckets->segments;
+    Record (*lines)[8] = combines_writes() ? aligned_alloc(64, n_tiles * 64) : NULL;
     for (int64_t tile = 0; tile < n_tiles; tile++) /* not all at the begin of a segment: they would share sets of L1 */
         buckets->first[tile] = buckets->end[tile] = unused++->records + tile * 5 % 16 * 8;
     for (int64_t i = 0; i < n; i += BLOCK) {
@@ -171,7 +213,9 @@ static void fill(Buckets *buckets, const int64_t *at, const float *updates, int6
             if (j % 128 == 0)
                 __builtin_prefetch((const char *)(updates + i) + 4096 + j / 2, 0, 2);
         }
-        for (int64_t j = 0; j < m; j++) {
+        if (lines)
+            combine(buckets, lines, records, tiles, m, &unused);
+        for (int64_t j = 0; j < m && !lines; j++) {
             Record *end = buckets->end[tiles[j]];
             memcpy(end++, &records[j], sizeof(Record));
             if (((uintptr_t)end & (sizeof(Segment) - 1)) == sizeof(Record) * PER_SEGMENT)
@@ -179,6 +223,28 @@ static void fill(Buckets *buckets, const int64_t *at, const float *updates, int6
             buckets->end[tiles[j]] = end;
         }
     }
+    for (int64_t tile = 0; tile < n_tiles && lines; tile++) {
+        Record *end = buckets->end[tile];
+        int64_t in_line = (uintptr_t)end / sizeof(Record) & 7;
+        memcpy(end - in_line, lines[tile], in_line * sizeof(Record));
+    }
+    free(lines);
+#if defined(__AVX__)
+    _mm_sfence();
+#endif
+}
+
+/* A tile that was built in the second cache level; `to` is aligned to lines if the result is. */
+static inline void move_tile(float *to, const float *from, int64_t n)
+{
+#if defined(__AVX__)
+    if (((uintptr_t)to & 31) == 0 && n % 8 == 0) {
+        for (int64_t i = 0; i < n; i += 8)
+            _mm256_stream_ps(to + i, _mm256_load_ps(from + i));
+        return;
+    }
+#endif
+    memcpy(to, from, n * sizeof(float));
 }
 
 /* The buckets stay allocated, as the result is. */
@@ -212,10 +278,13 @@ static Buckets *allocate_buckets(int64_t n_at, int64_t n_tiles, int threads)
             int t = omp_get_thread_num();                                                                                 \
             int64_t low = n_at * t / threads, high = n_at * (t + 1) / threads;                                            \
             fill(&buckets[t], at + low, updates + low, high - low, n_tiles);                                              \
-            _Pragma("omp barrier") _Pragma("omp for schedule(dynamic)") for (int64_t tile = 0; tile < n_tiles; tile++)    \
+            float *scratch = aligned_alloc(64, sizeof(float) << SHIFT);                                                   \
+            _Pragma("omp barrier") _Pragma("omp for schedule(dynamic, 8)") for (int64_t tile = 0; tile < n_tiles; tile++)    \
             {                                                                                                             \
                 int64_t start = tile << SHIFT, stop = start + (1 << SHIFT) < n ? start + (1 << SHIFT) : n;                \
-                float *tile_out = out + start;                                                                            \
+                float *tile_out = scratch;                                                                                \
+                const float *ahead = data + stop; /* the next tile's data */                                              \
+                const float *ahead_stop = data + (stop + (1 << SHIFT) < n ? stop + (1 << SHIFT) : n);                     \
                 memcpy(tile_out, data + start, (stop - start) * sizeof(float));                                           \
                 for (int from = 0; from < threads; from++) {                                                              \
                     Record *record = buckets[from].first[tile], *end = buckets[from].end[tile];                           \
@@ -227,7 +296,9 @@ static Buckets *allocate_buckets(int64_t n_at, int64_t n_tiles, int threads)
                             last = end;                                                                                   \
                         else                                                                                              \
                             for (size_t i = 0; i < sizeof(Segment); i += 64)                                              \
-                                __builtin_prefetch((char *)segment->next + i);                                            \
+                                __builtin_prefetch((char *)segment->next + i, 0, 2);                                      \
+                        for (int i = 0; i < 4096 && ahead < ahead_stop; i += 64, ahead += 16)                             \
+                            __builtin_prefetch(ahead, 0, 2);                                                              \
                         for (; record < last; record++) {                                                                 \
                             float *x = tile_out + record->place, u = record->value;                                       \
                             APPLY;                                                                                        \
@@ -237,7 +308,9 @@ static Buckets *allocate_buckets(int64_t n_at, int64_t n_tiles, int threads)
                         record = segment->next->records;                                                                  \
                     }                                                                                                     \
                 }                                                                                                         \
+                move_tile(out + start, scratch, stop - start);                                                            \
             }                                                                                                             \
+            free(scratch);                                                                                                \
         }                                                                                                                 \
     }
 

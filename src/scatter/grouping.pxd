@@ -32,6 +32,7 @@ cdef enum:
     MAX_COUNTS = 1 << 22        # 4 bytes of scratch memory each
     FEW_THREADS = 8             # each reads the rows of all updates
     MANY_OF_A_ROW = 32          # updates of a chunk
+    MAX_OF_A_THREAD = 1 << 19   # updates
     OWNED = 1024                # updates from which a thread selects those of its rows at a time
     MAX_BATCH = 64              # rows that are written at a time
     UPDATES_PER_ROW = 2         # in place
@@ -201,10 +202,11 @@ cdef inline bint counts_chunks(const Rows* rows, Py_ssize_t n) noexcept nogil:
     """Whether a round of n updates is grouped by order_chunk: there are few rows, and so short histograms.
 
     A few threads group them sooner by order_updates if a chunk has few updates of each row: threads would write to the
-    same cache lines of the order.
+    same cache lines of the order. But each thread's part of the order has to fit L2.
     """
     return (rows.job.step.reduction != ASSIGN and (rows.n_rows + 1) * rows.n_chunks <= min(n, <Py_ssize_t>MAX_COUNTS)
-            and (rows.n_chunks > FEW_THREADS or n >= MANY_OF_A_ROW * rows.n_rows * rows.n_chunks))
+            and (rows.n_chunks > FEW_THREADS or n >= MANY_OF_A_ROW * rows.n_rows * rows.n_chunks
+                 or n > MAX_OF_A_THREAD * rows.n_chunks))
 
 
 cdef inline void add_counts(const Rows* rows) noexcept nogil:

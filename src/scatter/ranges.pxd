@@ -40,7 +40,8 @@ cdef enum:
     LONG_ROWS_THREADS = 4       # each resolves all tuples
     MIN_LONG_BYTES = 1 << 23    # of updates
     MIN_LONG_OUT = 1 << 20      # bytes of a result of rows that are shorter than a cache line
-    LONGEST_ROW = 512           # bytes: ROWS is as fast
+    LONGEST_ROW = 512           # bytes: ROWS is as fast, in a large result also for half as many
+    MAX_LONG_OUT = 1 << 22      # bytes
     LONGEST_OF_SOURCE = 128     # bytes, of gather_scatter
     ROWS_PER_UPDATE = 2         # at most
 
@@ -60,9 +61,10 @@ cdef struct Queue:
 cdef inline bint are_long_rows(const Job* job) noexcept nogil:
     """Whether rows are so long that each thread saves more by reading only its own updates than all tuples cost."""
     cdef Py_ssize_t shortest = CACHE_LINE if job.out_bytes < MIN_LONG_OUT else SHORT_ROW
+    cdef Py_ssize_t longest = LONGEST_ROW if job.out_bytes <= MAX_LONG_OUT else LONGEST_ROW // 2
     if not cores_add_bandwidth() or not 1 < job.n_threads <= LONG_ROWS_THREADS:
         return False
-    if not shortest <= job.row_bytes < LONGEST_ROW or job.walk.n * job.row_bytes < MIN_LONG_BYTES:
+    if not shortest <= job.row_bytes < longest or job.walk.n * job.row_bytes < MIN_LONG_BYTES:
         return False
     # ROWS writes each row once, and so it reads less where it reads updates in any order.
     if job.data != NULL and ROWS_PER_UPDATE * job.walk.n < job.n_rows:

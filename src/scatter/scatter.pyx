@@ -18,7 +18,7 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                                      are in registers (loops/reduce_rows.hpp)
                 gather_scatter runs it, or RANGES, with updates that are rows of its source
     ROW_PIECES  (row_pieces.pxd) long or strided rows: every thread resolves all tuples, and applies a piece of each row
-    RANGES      (ranges.pxd) rows of 32 to 512 bytes on CPUs whose cores read faster together than alone, and short rows
+    RANGES      (ranges.pxd) rows of 32 to 256 bytes on CPUs whose cores read faster together than alone, and short rows
                 where neighbouring tuples have neighbouring destinations: every thread resolves all tuples and applies
                 those of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max

@@ -112,12 +112,14 @@ def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, n_threads
 @pytest.mark.parametrize(
     ("n_threads", "adds_bandwidth", "shape", "strategy"),
     [
-        (2, True, (20_000, 64), "ranges"),
-        (4, True, (20_000, 64), "ranges"),
-        (2, False, (20_000, 64), "rows"),
-        (1, True, (20_000, 64), "serial"),
-        (8, True, (20_000, 64), "rows"),  # each would resolve all tuples
-        (2, True, (20_000, 128), "rows"),  # as fast for rows of 512 bytes
+        (2, True, (10_000, 64), "ranges"),
+        (4, True, (10_000, 64), "ranges"),
+        (2, False, (10_000, 64), "rows"),
+        (1, True, (10_000, 64), "serial"),
+        (8, True, (10_000, 64), "rows"),  # each would resolve all tuples
+        (2, True, (20_000, 64), "rows"),  # as fast for rows of 256 bytes
+        (2, True, (20_000, 63), "ranges"),
+        (2, True, (5000, 128), "rows"),  # and of 512 bytes
         (2, True, (500_000, 64), "rows"),  # most rows have no update
         (2, True, (300_000, 9), "ranges"),
         (2, False, (300_000, 9), "serial"),
@@ -137,9 +139,9 @@ def test_the_choice(n_threads, adds_bandwidth, shape, strategy):
 def test_one_row_with_half_of_the_updates_has_a_thread_of_its_own():
     """For more of them, threads would not have equal work."""
     rng = np.random.default_rng(0)
-    updates, data = rng.random((100_000, 64), np.float32), np.zeros((20_000, 64), np.float32)
+    updates, data = rng.random((100_000, 64), np.float32), np.zeros((10_000, 64), np.float32)
     for share, is_shared in ((0.5, True), (0.7, False)):
-        indices = np.where(rng.random(100_000) < share, 0, rng.integers(0, 20_000, 100_000))
+        indices = np.where(rng.random(100_000) < share, 0, rng.integers(0, 10_000, 100_000))
         with kernels.forced(2, adds_bandwidth=True):
             gs.scatter(data, indices, updates, reduction="add")
         assert runs_ranges() == is_shared

@@ -34,9 +34,11 @@ LASTS = 0.02  # seconds: shorter calls are repeated
 PAUSE = 0.005  # seconds between two turns, in which the threads of the one go to sleep and leave the CPUs to the other
 
 # Why an alternative is faster; shown only for tasks in which one is.
-STARTS = "memory: gatherscatter also reads the 13 MB that it adds to, and the caches hold 32 MB"
+EDGES = "L3: both read 1 M rows of 128 bytes in random order; PyTorch compiles a loop for this length"
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
+    "warp": "memory: gatherscatter reads two indices for each pixel, the alternative one that was made beforehand",
+    "pool": "caches: gatherscatter reduces in order on one thread, at the speed of L3",
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
     "normals": "gatherscatter adds in order on one thread; the alternatives get three copies of each normal ready",
     "weights": "gatherscatter adds in order, on one thread",
@@ -45,12 +47,10 @@ NOTES = {
     "centroids": "memory: gatherscatter adds in order on one thread, as 64 rows are too few to divide among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
-    "top-k": "both write the same bytes: equal within the noise of the measurement",
+    "top-k": "memory: gatherscatter copies the zeros, the alternative writes into them",
     "small-gather": "call overhead: the alternative is a C method, `gs.gather` a Python function",
-    "messages": STARTS,
-    "messages-gradient": STARTS,
-    "fixed-graph": STARTS,
-    "fixed-graph-gradient": STARTS,
+    "fixed-graph": EDGES,
+    "fixed-graph-gradient": EDGES,
     "small-gradient": "call overhead: gatherscatter checks the indices, then calls the same primitive",
     "onnx": "memory: both copy the same rows",
 }

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -372,3 +373,15 @@ def test_small_results_do_without_the_order(n_threads, n_rows, strategy):
     with kernels.forced(n_threads):
         prepared.scatter(data, updates, reduction="add")
     assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
+
+
+def test_prepared_indices_in_a_plain_call():
+    prepared = gs.prepare("scatter", (3,), [0, 2])
+    words = "which is not an array; call one of its methods, indices.gather(data) or indices.scatter(data, updates)"
+    for call in (
+        lambda: gs.scatter(np.zeros(3), prepared, np.ones(2)),
+        lambda: gs.gather(np.zeros(3), prepared),
+        lambda: gs.gather(np.zeros(3), prepared, out=np.empty(2)),
+    ):
+        with pytest.raises(TypeError, match=re.escape(f"indices is a gatherscatter.Prepared, {words}")):
+            call()

@@ -114,6 +114,8 @@ def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
         fix = f"call gatherscatter.tensorflow, or pass {argument}.numpy()"
     elif isinstance(value, type):
         fix = "pass an array, not its class"
+    elif name == "gatherscatter.Prepared":
+        fix = f"call one of its methods, {argument}.gather(data) or {argument}.scatter(data, updates)"
     elif name == "gatherscatter.At":
         fix = f"pass {argument}.get()"
     elif hasattr(value, "to_dask_array"):

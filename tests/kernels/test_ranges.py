@@ -11,7 +11,9 @@ from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
 from test_gather_scatter import draw, in_two
 
-every_team = pytest.mark.parametrize("n_threads", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 8))])
+every_team = pytest.mark.parametrize(
+    "n_threads", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 8, 192))]
+)
 every_rule = pytest.mark.parametrize(
     ("reduction", "include_self"), [(each, include_self) for each in REDUCTIONS for include_self in (True, False)]
 )

@@ -7,8 +7,7 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
     SERIAL      (serial.pxd) one thread: for little work, few destinations, short rows, or if memory is short
     UNITS       (units.pxd) the leading axes of the result are those of the tuples (batches, *_elements along a later
                 axis): a thread copies one such unit of data and applies its updates while the unit is in the cache
-    COLUMN_TILES  (columns.pxd) *_elements along an axis with a long stride: columns of data are packed into a tile that
-                fits L2, and updated there
+    COLUMN_TILES  (columns.pxd) *_elements along an axis with a long stride: columns are packed into a tile that fits L2
     ROWS        (rows.pxd) rows of a cache line or more. In rounds of a bounded number of updates:
                     resolve_row_ids  each tuple becomes the row id of its destination
                     order_updates    each thread owns a range of rows and groups their updates, in order, by histogram
@@ -18,12 +17,10 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                                      are in registers (loops/reduce_rows.hpp)
                 gather_scatter runs it, or RANGES, with updates that are rows of its source
     ROW_PIECES  (row_pieces.pxd) long or strided rows: every thread resolves all tuples, and applies a piece of each row
-    RANGES      (ranges.pxd) rows of 32 to 256 bytes on CPUs whose cores read faster together than alone, and short rows
-                where neighbouring tuples have neighbouring destinations: every thread resolves all tuples and applies
-                those of its range of rows
-    PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max
-                and min): each thread applies a chunk of the updates to a private copy of the destinations, and the
-                copies are combined in order
+    RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations or cores read faster
+                together than alone: every thread resolves all tuples and applies those of its range of rows
+    PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max and
+                min): a thread applies a chunk of the updates to a private copy; copies are combined in order
     PARTITION   (partition.pxd) all other large scatters: propagation blocking. Destinations are cut into tiles that
                 fit L2. In rounds of a bounded number of updates:
                     write_records  each thread resolves its chunk of the updates and writes them as records (position
@@ -36,9 +33,8 @@ For include_self=False and for means, marks (marks.pxd) record which destination
 With accumulate_dtype, destinations are accumulated in a wider dtype and rounded once (conversions.pxd, widen.pxd): in
 PARTITION's tiles, some rows at a time in ROWS (wide_rows.pxd), or in bounded tables (windows.pxd, wide.pxd):
 
-    WINDOWS     a table for each range of rows: each thread resolves all tuples and applies those of its rows; or, if
-                neighbouring tuples have neighbouring destinations, only the blocks of tuples that it needs
-                (local_windows.pxd)
+    WINDOWS     a table for each range of rows: each thread resolves all tuples and applies those of its rows; or, where
+                neighbouring tuples have neighbouring destinations, only the blocks that it needs (local_windows.pxd)
 
 Means are divided (means.pxd) by the thread that owns the destinations, where possible while they are in the cache.
 Threads never write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
@@ -83,7 +79,7 @@ from scatter.local_windows cimport run_locally
 from scatter.marks cimport describe_marks
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
-from scatter.ranges cimport are_long_rows, can_pass, describe_ranges, run_ranges
+from scatter.ranges cimport run_ranges
 from scatter.reductions cimport is_move
 from scatter.result_tiles cimport run_result_tiles
 from scatter.row_pieces cimport run_row_pieces
@@ -92,7 +88,8 @@ from scatter.serial cimport run_serial
 from scatter.source cimport are_rows, is_source, repeats_row
 from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
 from scatter.strategy cimport (
-    Descriptions, can_mark_rows, choose_strategy, is_for_wide_rows, is_for_wide_tiles, repeats_in_order,
+    Descriptions, can_mark_rows, choose_strategy, is_for_passed_ranges, is_for_wide_rows, is_for_wide_tiles,
+    repeats_in_order,
 )
 from scatter.units cimport describe_units, run_units
 from scatter.wide cimport run_windows
@@ -225,9 +222,7 @@ cdef Py_ssize_t run_passed(Job* job, Descriptions* descriptions, Py_ssize_t n_so
     cdef ScatterStrategy strategy = ROWS
     if (job.order.n_source > n_source) if job.order != NULL else not are_rows(job.update_rows, job.walk.n, n_source):
         return INCONSISTENT
-    if (job.order == NULL and (forced_strategy == RANGES or (forced_strategy == AUTO and are_long_rows(job)))
-            and can_pass(job) and describe_ranges(&descriptions.ranges, job, forced_strategy == RANGES)
-            and run_ranges(&descriptions.ranges, job, &bad)):
+    if is_for_passed_ranges(job, forced_strategy, &descriptions.ranges) and run_ranges(&descriptions.ranges, job, &bad):
         strategy = RANGES
     elif not (can_mark_rows(job, AUTO) and describe_rows(&descriptions.rows, job, True)
               and run_rows(&descriptions.rows, &bad)):
@@ -483,10 +478,7 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
 
 
 def force(int strategy, int n_threads, int adds_bandwidth=-1):
-    """For tests: use this ScatterStrategy, if it can run the job, and exactly n_threads from now on. 0: not forced.
-
-    adds_bandwidth: what cores_add_bandwidth (common/caches.pxd) returns from now on; -1: what it finds.
-    """
+    """For tests: see kernels.forced. 0: not forced; adds_bandwidth -1: what cores_add_bandwidth finds."""
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads

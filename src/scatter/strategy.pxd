@@ -13,7 +13,7 @@ from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
 from scatter.private cimport can_be_private
-from scatter.ranges cimport Ranges, are_long_rows, describe_ranges
+from scatter.ranges cimport Ranges, are_long_rows, can_pass, describe_ranges
 from scatter.result_tiles cimport can_use_tiles
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.tiles cimport Partition, can_partition, can_partition_wide, describe_partition, is_scattered
@@ -180,6 +180,12 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     if describe_ranges(&descriptions.ranges, job, False):
         return RANGES
     return SERIAL
+
+
+cdef inline bint is_for_passed_ranges(const Job* job, int forced, Ranges* ranges) noexcept nogil:
+    """Whether a scatter of rows of a source (job.update_rows) is for RANGES."""
+    return (job.order == NULL and (forced == RANGES or (forced == AUTO and are_long_rows(job))) and can_pass(job)
+            and describe_ranges(ranges, job, forced == RANGES))
 
 
 cdef inline bint is_for_wide_rows(const Job* job, int forced, Rows* rows) noexcept:

@@ -15,6 +15,9 @@ from libraries import needs
 pytestmark = needs(hasattr(signal, "setitimer"), "there is no timer that sends signals")
 
 
+MOST_ATTEMPTS = 30  # of interrupting a call, whose time varies
+
+
 class Interrupted(BaseException):
     pass
 
@@ -59,19 +62,30 @@ def test_out_is_as_before_or_complete(timer, function, strategy, out):
         arrays, expected = call.arrays(), call.expected()
         before = arrays.out.copy()
         read = {name: array.copy() for name, array in arrays.inputs().items()}
-        started = time.perf_counter()
-        call.run(arrays)
-        took = time.perf_counter() - started
-        assert fault_calls.same(arrays.out, expected)
-        for _ in range(5):
+
+        def restore(arrays=arrays, before=before, read=read):
             arrays.out[...] = before
             for name, array in arrays.inputs().items():
                 array[...] = read[name]
-            was_interrupted = timer(max(rng.random() * took, 1e-6), call.run, arrays)
-            n_interrupted += was_interrupted
+
+        times = []
+        for _ in range(3):  # the first call takes longer: its memory is new
+            restore()
+            started = time.perf_counter()
+            call.run(arrays)
+            times.append(time.perf_counter() - started)
+            assert fault_calls.same(arrays.out, expected)
+        n_of_call = 0
+        for attempt in range(MOST_ATTEMPTS):
+            restore()
+            was_interrupted = timer(max(rng.random() * min(times), 1e-6), call.run, arrays)
+            n_of_call += was_interrupted
             is_complete = fault_calls.same(arrays.out, expected)
             assert is_complete or (was_interrupted and fault_calls.same(arrays.out, before)), call
             assert arrays.are_guarded(), call
+            if n_of_call and attempt >= 4:
+                break
+        n_interrupted += n_of_call
         call.run(arrays) if out != "overlapping" else None  # the next call
     assert n_interrupted or not fault_calls.calls(function, strategy, outs=(out,))
 
@@ -176,6 +190,7 @@ def test_a_long_gather_ends(timer, strategy):
         data, indices = data.reshape(-1, 4000), (indices % (n // 4000)).reshape(-1, 4000)
     function = gs.gather_elements if strategy == "columns" else gs.gather
     with kernels.forced(1, gather=strategy):
+        function(data, indices)  # takes longer: its memory is new
         started = time.perf_counter()
         function(data, indices)
         took = time.perf_counter() - started

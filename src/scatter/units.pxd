@@ -96,22 +96,26 @@ cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t 
     stream_fence()
 
 
-cdef inline void run_units_task(const Units* units, Py_ssize_t task, int thread, Py_ssize_t* status) noexcept nogil:
+cdef inline Py_ssize_t run_units_task(const Units* units, Py_ssize_t task, int thread) noexcept nogil:
+    """Returns OK, or the status of the first unit with another. Statuses of tasks share cache lines, so that a thread
+    writes its own once.
+    """
     cdef const Job* job = units.job
     cdef Marks marks = units.marks
     cdef Py_ssize_t unit = task * units.units_per_task
     cdef Py_ssize_t stop = min(unit + units.units_per_task, units.n_units)
+    cdef Py_ssize_t status = OK
     cdef char* out
     if marks.width and units.unit_bytes:
         marks.table += thread * units.unit_rows * marks.width
-    status[0] = OK
     if units.scratch != NULL:
-        run_scratch_units(units, &marks, unit, stop, units.scratch + thread * units.scratch_bytes, status)
-        return
-    while unit < stop and status[0] == OK:
+        run_scratch_units(units, &marks, unit, stop, units.scratch + thread * units.scratch_bytes, &status)
+        return status
+    while unit < stop and status == OK:
         out = job.out + unit * units.unit_bytes
-        run_unit(units, &marks, unit, out, out, status)
+        run_unit(units, &marks, unit, out, out, &status)
         unit += 1
+    return status
 
 
 cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
@@ -147,10 +151,10 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
         if n_threads == 1:
             with nogil:
                 for task in range(n_tasks):
-                    run_units_task(units, task, 0, &status[task])
+                    status[task] = run_units_task(units, task, 0)
         else:
             for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
-                run_units_task(units, task, threadid(), &status[task])
+                status[task] = run_units_task(units, task, threadid())
         bad[0] = first_error(status, n_tasks)
         if bad[0] == OK and units.unit_bytes == 0:
             divide_means(job, &units.marks)

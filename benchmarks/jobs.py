@@ -38,7 +38,6 @@ EDGES = "L3: both read 1 M rows of 128 bytes in random order; PyTorch compiles a
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "warp": "memory: gatherscatter reads two indices for each pixel, the alternative one that was made beforehand",
-    "pool": "caches: gatherscatter reduces in order on one thread, at the speed of L3",
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
     "normals": "gatherscatter adds in order on one thread; the alternatives get three copies of each normal ready",
     "weights": "gatherscatter adds in order, on one thread",

@@ -10,28 +10,38 @@ from scatter.apply cimport combine_row, finish_step
 from scatter.accumulate cimport (
     elements_of_data, fill_elements, finish_elements, needs_scratch, start_elements,
 )
-from scatter.job cimport SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_data
+from scatter.job cimport SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_data, row_items
 from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step
 
 cdef enum:
     PRIVATE_BYTES = 1 << 20     # of a result: its copy fits L2
-    MIN_PRIVATE = 8             # updates per destination and thread: enough to outweigh combining the copies
+    MIN_PRIVATE = 8             # updates per row and thread: enough to outweigh combining the copies
+
+
+cdef inline bint has_private_elements(const Job* job, Py_ssize_t low, Py_ssize_t reach) noexcept nogil:
+    """Whether updates are single elements, with destinations all over the result; else the copies would be large."""
+    return (job.step.by_value and (job.accumulates or not job.marks.width)
+            and low == 0 and reach + job.step.row.item_bytes == job.out_bytes)
+
+
+cdef inline bint has_private_rows(const Job* job) noexcept nogil:
+    """Whether updates are contiguous rows for reduce_each."""
+    return (job.step.row_loop and not job.marks.width and job.is_contiguous and job.step.row.outer.n == 1
+            and job.step.row.n_inner * job.step.row.item_bytes == job.row_bytes)
 
 
 cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach, bint forced) noexcept nogil:
     """Whether the job is for PRIVATE; with forced: whether PRIVATE can run it. low, reach: as in partition.pxd."""
-    cdef Py_ssize_t width = job.step.row.item_bytes
     cdef int type_code = job.step.type_code
     # Not for bool: a step normalises any true byte to 1, so combining would change destinations without updates.
-    return (job.n_threads > 1 and job.step.reduction != ASSIGN and job.step.by_value and type_code != BOOL
+    return (job.n_threads > 1 and job.step.reduction != ASSIGN and type_code != BOOL
             and job.reduction.associative >> type_code & 1
             and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
-            and (job.accumulates or not job.marks.width)
-            and low == 0 and reach + width == job.out_bytes
+            and (has_private_elements(job, low, reach) or has_private_rows(job))
             and job.n_threads * (job.out_bytes + job.n_rows * job.marks.width) <= SCRATCH_BYTES
             and (forced or (job.out_bytes <= PRIVATE_BYTES
-                            and job.walk.n // (MIN_PRIVATE * job.n_threads) >= job.out_bytes // width)))
+                            and job.walk.n // (MIN_PRIVATE * job.n_threads) >= job.n_rows)))
 
 
 cdef inline void start_copy(const Job* job, char* copy) noexcept nogil:
@@ -39,7 +49,8 @@ cdef inline void start_copy(const Job* job, char* copy) noexcept nogil:
     if job.include_self and job.reduction.idempotent:  # applying data's elements twice changes nothing
         memcpy(copy, elements_of_data(job), job.out_bytes)
     else:
-        fill_elements(job.step.row.item_bytes, job.reduction.identity[type_code], copy, job.n_rows)
+        fill_elements(job.step.row.item_bytes, job.reduction.identity[type_code], copy,
+                      job.n_rows * row_items(job))
 
 
 cdef inline Marks marks_of(const Job* job, const Marks* marks, Py_ssize_t chunk) noexcept nogil:
@@ -67,7 +78,7 @@ cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noex
     step.is_rare = False
     step.swapped = 0
     empty_row(&step.row)
-    step.row.n_inner = job.n_rows
+    step.row.n_inner = job.n_rows * row_items(job)
     step.row.inner_data = width
     step.row.inner_other = width
     step.row.item_bytes = width

@@ -12,7 +12,7 @@ from scatter.columns cimport Columns
 from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
-from scatter.private cimport can_be_private
+from scatter.private cimport can_be_private, has_private_rows
 from scatter.ranges cimport Ranges, are_long_rows, can_pass, describe_ranges
 from scatter.result_tiles cimport can_use_tiles
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
@@ -157,6 +157,8 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return COLUMN_TILES
     if repeats_in_order(job):
         return SERIAL
+    if has_private_rows(job) and can_be_private(job, 0, 0, False):
+        return PRIVATE
     if are_long_rows(job) and describe_ranges(&descriptions.ranges, job, False):
         return RANGES
     if reduces_in_order(job):

@@ -73,6 +73,7 @@ cdef struct Job:
     PyObject* out_array
     char* out
     const char* updates
+    Py_ssize_t updates_bytes    # of the array that they are in
     const int32_t* update_rows  # update t is this row of `updates`; NULL: `updates` has one row for each tuple
     bint is_contiguous          # the result; always if data is not NULL
     Py_ssize_t out_bytes        # of a contiguous result

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
+from common.caches cimport cached_bytes
 from common.codes cimport ASSIGN, INTERRUPTED, OK
 from common.interrupts cimport block_of, is_interrupted
 from common.items cimport CACHE_LINE, prefetch_row, prefetch_row_l2, prefetch_stream
@@ -31,7 +32,11 @@ from scatter.wide_rows cimport write_widened
 
 cdef enum:
     BATCH = 4                   # updates that are combined in one call; others are prefetched between the calls
-    REDUCE_AHEAD = 1 << 14      # bytes of updates that reduce_rows prefetches, into L2
+    # Bytes of updates that reduce_rows prefetches: from memory into L2, which allows more outstanding misses; from L3
+    # into L1, if rows are not longer than LONGEST_NEAR.
+    FAR_AHEAD = 1 << 14
+    NEAR_AHEAD = 1 << 12
+    LONGEST_NEAR = 1 << 10
     MAX_REDUCED = 1 << 14       # updates of some rows, between two questions for signals
 
 
@@ -121,14 +126,15 @@ cdef inline bint reduces_in_registers(const Rows* rows) noexcept nogil:
 cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t source_step,
                                 Py_ssize_t row, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
     """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
-    cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = REDUCE_AHEAD // row_bytes, i
+    cdef bint are_cached = rows.job.updates_bytes <= cached_bytes() and rows.job.row_bytes <= LONGEST_NEAR
+    cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = (NEAR_AHEAD if are_cached else FAR_AHEAD) // row_bytes, i
     cdef bint assigns = rows.marks.assigns, is_first
     cdef int row_loop = rows.job.step.row_loop
     cdef const char* start
     cdef uint32_t stop
     if rows.end[row + n - 1] - first <= MAX_REDUCED:
         loops.reduce_rows(row_loop, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
-                          first, n, rows.n, row_bytes, ahead, assigns)
+                          first, n, rows.n, row_bytes, ahead, are_cached, assigns)
         return
     for i in range(n):
         start = source + i * source_step
@@ -138,7 +144,8 @@ cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, 
                 return
             stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_REDUCED)
             loops.reduce_rows(row_loop, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
-                              first, 1, rows.n, row_bytes, ahead, assigns and is_first)
+                              first, 1, rows.n, row_bytes, ahead, are_cached,
+                              assigns and is_first)
             first = stop
             start = to + i * row_bytes
             is_first = False

@@ -246,7 +246,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef cnp.ndarray memory = None, translation = None, tile_memory = None, copy  # the first three: of the orders
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status, repeats = 1
-    cdef double work_ns
+    cdef double work_ns  # one each to resolve an index, to combine an item, and to move 8 bytes
     cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
     if of_rows is not None:
         kind, indices, batch_dims = AXIS, of_rows, axis
@@ -259,6 +259,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.out = cnp.PyArray_BYTES(out)
     job.out_bytes = cnp.PyArray_NBYTES(out)
     job.updates = cnp.PyArray_BYTES(updates if source is None else source)
+    job.updates_bytes = cnp.PyArray_NBYTES(updates if source is None else source)
     job.update_rows = <const int32_t*>cnp.PyArray_DATA(update_rows) if update_rows is not None else NULL
     job.is_contiguous = cnp.PyArray_IS_C_CONTIGUOUS(out)
     job.data = NULL
@@ -315,7 +316,6 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.updates_are_linear = is_linear(&job.walk, OTHER)
     job.repeats = repeats_of(&job.walk)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
-    # Estimated time: one nanosecond each to resolve an index, to combine an item, and to move 8 bytes.
     work_ns = <double>row_items(&job)
     work_ns = job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8
     job.tuple_work = max(<Py_ssize_t>1, <Py_ssize_t>work_ns)

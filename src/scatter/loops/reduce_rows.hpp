@@ -13,18 +13,19 @@
 namespace {
 
 // The updates of a row: those in the places order[0] to order[n - 1]. order[i + ahead] is prefetched, up to
-// order[last - 1].
+// order[last - 1]: into L1 if the updates are in a cache already, else into L2.
 struct Run {
     const char *updates;
     ptrdiff_t step;
     const uint32_t *order;
     ptrdiff_t n, last, ahead;
+    bool are_cached;
 };
 
 // One update, which is not prefetched.
 GS_ALWAYS_INLINE Run single(const char *update) {
     static const uint32_t first = 0;
-    return {update, 0, &first, 1, 0, 1};
+    return {update, 0, &first, 1, 0, 1, false};
 }
 
 template <class Vector>
@@ -64,7 +65,12 @@ struct Rows {
         for (ptrdiff_t i = 0; i < run.n; i++) {
             const char *update = run.updates + run.order[i] * run.step + begin;
             if (i + run.ahead < run.last) {
-                gs_prefetch_row_l2(run.updates + run.order[i + run.ahead] * run.step + begin, bytes * width);
+                const char *later = run.updates + run.order[i + run.ahead] * run.step + begin;
+                if (run.are_cached) {
+                    gs_prefetch_row(later, bytes * width);
+                } else {
+                    gs_prefetch_row_l2(later, bytes * width);
+                }
             }
             _Pragma("GCC unroll 8")
             for (int j = 0; j < width; j++) {
@@ -120,10 +126,10 @@ struct Rows {
 
     static void reduce_rows(char *to, const char *source, ptrdiff_t source_step, const char *updates, ptrdiff_t step,
                             const uint32_t *order, const uint32_t *end, ptrdiff_t first, ptrdiff_t n, ptrdiff_t last,
-                            ptrdiff_t row_bytes, ptrdiff_t ahead, bool assigns) {
+                            ptrdiff_t row_bytes, ptrdiff_t ahead, bool are_cached, bool assigns) {
         for (ptrdiff_t row = 0; row < n; row++, to += row_bytes, source += source_step) {
             const char *start = source;
-            Run run = {updates, step, order + first, end[row] - first, last - first, ahead};
+            Run run = {updates, step, order + first, end[row] - first, last - first, ahead, are_cached};
             first = end[row];
             if (run.n == 0 && source == to) continue;
             if (run.n > 0 && assigns) {
@@ -232,9 +238,10 @@ void with_rows(int row_loop, With with) {
 
 void reduce_rows(int row_loop, char *to, const char *source, ptrdiff_t source_step, const char *updates, ptrdiff_t step,
                  const uint32_t *order, const uint32_t *end, ptrdiff_t first, ptrdiff_t n, ptrdiff_t last,
-                 ptrdiff_t row_bytes, ptrdiff_t ahead, int assigns) {
+                 ptrdiff_t row_bytes, ptrdiff_t ahead, int are_cached, int assigns) {
     with_rows(row_loop, [=](auto rows) {
-        rows.reduce_rows(to, source, source_step, updates, step, order, end, first, n, last, row_bytes, ahead, assigns);
+        rows.reduce_rows(to, source, source_step, updates, step, order, end, first, n, last, row_bytes, ahead,
+                         are_cached, assigns);
     });
 }
 

@@ -43,11 +43,11 @@ typedef struct {
 
     /* Write n rows of source, which are source_step bytes apart, each reduced with its updates, in order. Row i has the
        updates order[end[i - 1]:end[i]], the first one those from `first` on. They are prefetched `ahead` of their use,
-       up to order[last - 1]. assigns: a row with updates starts from its first one. Rows that have no updates are
-       copied, unless source is `to`. */
+       up to order[last - 1]; into L1 if are_cached, else into L2. assigns: a row with updates starts from its first
+       one. Rows that have no updates are copied, unless source is `to`. */
     void (*reduce_rows)(int row_loop, char *to, const char *source, ptrdiff_t source_step, const char *updates,
                         ptrdiff_t step, const uint32_t *order, const uint32_t *end, ptrdiff_t first, ptrdiff_t n,
-                        ptrdiff_t last, ptrdiff_t row_bytes, ptrdiff_t ahead, int assigns);
+                        ptrdiff_t last, ptrdiff_t row_bytes, ptrdiff_t ahead, int are_cached, int assigns);
 
     /* Reduce the rows at out + offsets, unless the offset is INT64_MIN (SKIPPED), with those at updates +
        update_offsets; if update_offsets is NULL, with rows that are `step` bytes apart. ahead: NULL: no prefetches. */

@@ -19,7 +19,7 @@ cdef extern from "scatter/loops/table.h":
         void (*reduce_rows)(int row_loop, char* to, const char* source, Py_ssize_t source_step, const char* updates,
                             Py_ssize_t step, const uint32_t* order, const uint32_t* end, Py_ssize_t first,
                             Py_ssize_t n, Py_ssize_t last, Py_ssize_t row_bytes, Py_ssize_t ahead,
-                            bint assigns) noexcept nogil
+                            bint are_cached, bint assigns) noexcept nogil
         void (*reduce_each)(int row_loop, char* out, const int64_t* offsets, const char* updates,
                             const int64_t* update_offsets, Py_ssize_t step, Py_ssize_t n, Py_ssize_t row_bytes,
                             const Ahead* ahead) noexcept nogil

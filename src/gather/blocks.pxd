@@ -14,7 +14,7 @@ from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
     ROWS_AHEAD, STREAM_ROW, has_whole_lines, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
 )
-from common.threads cimport MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
+from common.threads cimport BRIEF_NS, MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
 
@@ -271,6 +271,16 @@ cdef inline bint is_one_block(const Job* job) noexcept nogil:
             and work_ns(job) < 2 * THREAD_NS and not job.forced_threads)
 
 
+cdef inline Py_ssize_t run_alone(const Blocks* blocks, Py_ssize_t n_tasks) noexcept nogil:
+    """Run all tasks on this thread."""
+    cdef Py_ssize_t task, status = OK
+    for task in range(n_tasks):
+        run_blocks_task(blocks, task, &status)
+        if status != OK:
+            break
+    return status
+
+
 cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
     """Cut the job into tasks and run them. Returns OK or the position of the first bad index, in row-major order."""
     cdef Blocks blocks
@@ -315,11 +325,10 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
             blocks.piece_length = (blocks.piece_length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
             blocks.n_pieces = (blocks.row_length + blocks.piece_length - 1) // blocks.piece_length
             n_tasks = n_tuples * blocks.n_pieces
+        if work_ns(job) < BRIEF_NS:
+            return run_alone(&blocks, n_tasks)
         with nogil:
-            for task in range(n_tasks):
-                run_blocks_task(&blocks, task, &status[0])
-                if status[0] != OK:
-                    break
+            status[0] = run_alone(&blocks, n_tasks)
         return status[0]
     for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
         run_blocks_task(&blocks, task, &status[task])

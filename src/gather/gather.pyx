@@ -13,6 +13,8 @@ choose_strategy (strategy.pxd) selects one of four strategies, and run runs it. 
     DATA_TILES  (data_tiles.pxd) elements at prepared indices of large data: the values of each tile of data are
              picked while it is in L2, then moved to their places.
 
+The shortest calls, for a few rows of a contiguous array, need no strategy (few_rows.pxd).
+
 Page faults in the new memory of a large result cost more than the copy, so common/memory.pyx keeps freed memory for
 it. Kernels return a Status or the position of the first bad index; Python raises the errors.
 """
@@ -41,6 +43,7 @@ from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport is_one_block, run_blocks
 from gather.columns cimport Columns, run_columns
 from gather.data_tiles cimport run_data_tiles
+from gather.few_rows cimport are_few_rows, gather_few_rows
 from gather.job cimport Job, describe_work
 from gather.masks cimport count_true, write_true
 from gather.runs cimport run_runs
@@ -219,6 +222,9 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
             return None
     if result is None or PyDataType_REFCHK(source.descr):
         return None
+    if forced_strategy == AUTO and not forced_threads and are_few_rows(
+            <Kind>kind, source, first, result, call.axis, call.batch_dims, <Mode>mode_code, wrap_negative):
+        return result if gather_few_rows(source, first, result) else None
     status = gather_into(<Kind>kind, source, first, arrays, result, call.axis, call.batch_dims, <Mode>mode_code,
                          wrap_negative, element if mode_code == SKIP else NULL, out is not None, n_threads)
     raise_if_interrupted(status)

@@ -16,7 +16,7 @@ from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_row, prefetch_stream
 from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, are_plain, resolve_block
 from common.rows cimport Row
-from common.threads cimport MAX_TASKS, chunk_start, first_error, team_size
+from common.threads cimport BRIEF_NS, MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
 from prepared.order cimport Order
 from prepared.tile_order cimport TileOrder
@@ -356,6 +356,14 @@ cdef inline void copy_bytes(const Job* job, char* out, const char* data, Py_ssiz
         start += n
 
 
+cdef inline bint is_brief(const Job* job) noexcept nogil:
+    """Whether the work is done before another thread could use the GIL."""
+    cdef double work_ns = <double>job.walk.n * job.tuple_work
+    if job.data != NULL:
+        work_ns += <double>job.out_bytes / 8
+    return work_ns < BRIEF_NS and job.n_threads == 1
+
+
 cdef inline void copy_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
     cdef Py_ssize_t start = chunk_start(job.out_bytes, n_chunks, chunk)
     copy_bytes(job, job.out + start, job.data + start, chunk_start(job.out_bytes, n_chunks, chunk + 1) - start)
@@ -368,7 +376,9 @@ cdef inline void copy_data(Job* job) noexcept:
     if job.data == NULL:
         return
     n_threads = team_size(job.max_threads, job.forced_threads, <double>job.out_bytes / 32)  # a copy within caches
-    if n_threads == 1:
+    if is_brief(job):
+        copy_chunk(job, 0, 1)
+    elif n_threads == 1:
         with nogil:
             copy_chunk(job, 0, 1)
     else:
@@ -404,6 +414,9 @@ cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
     if job.tuples.mode == SKIP:
         return OK
     n_threads = team_size(job.max_threads, job.forced_threads, <double>job.walk.n * job.tuples.k)
+    if n_threads == 1 and is_brief(job):
+        check_chunk(job, 0, 1, &status[0])
+        return status[0]
     if n_threads == 1:
         with nogil:
             check_chunk(job, 0, 1, &status[0])

@@ -11,7 +11,7 @@ from common.threads cimport chunk_start
 from scatter.accumulate cimport accumulates_rows, finish_all, needs_scratch, start_all
 from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples, divide_means,
-    is_one_block,
+    is_brief, is_one_block,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks
 from scatter.strategy cimport ROWS_PER_UPDATE
@@ -54,6 +54,7 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // ROWS_PER_UPDATE
     cdef bint accumulates = by_row and (accumulates_rows(job) or (
         job.accumulates and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)))
+    cdef bint brief
     cdef char* scratch = NULL
     cdef Py_ssize_t n_tables = 1
     if marks.width:
@@ -74,9 +75,13 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     if status == OK and accumulates:
         status = run_accumulated(job, &marks, scratch if scratch != NULL else job.out)
     elif status == OK:
+        brief = is_brief(job)
         copy_data(job)
-        with nogil:
+        if brief:
             apply_tuples(job, &job.step, &marks, job.out, job.updates, 0, job.walk.n, &status)
+        else:
+            with nogil:
+                apply_tuples(job, &job.step, &marks, job.out, job.updates, 0, job.walk.n, &status)
         if status == OK:
             divide_means(job, &marks)
     free_marks(&marks)

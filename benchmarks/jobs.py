@@ -37,7 +37,6 @@ PAUSE = 0.005  # seconds between two turns, in which the threads of the one go t
 EDGES = "L3: both read 1 M rows of 128 bytes in random order; PyTorch compiles a loop for this length"
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
-    "warp": "memory: gatherscatter reads two indices for each pixel, the alternative one that was made beforehand",
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
     "normals": "gatherscatter adds in order on one thread; the alternatives get three copies of each normal ready",
     "weights": "gatherscatter adds in order, on one thread",

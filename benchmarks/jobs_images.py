@@ -12,21 +12,39 @@ def near(height, width):
     return np.clip(where, 0, [height - 1, width - 1])
 
 
-@job("warp", "Image warp", "nearest neighbour, uint8 (2160, 3840, 3)")
-def warp(rng, less):
+def warps(rng, less, fixed):
+    """Where the map is fixed, as a camera's is, what is made of it is made beforehand; else in each call."""
     height, width = 2160 // less, 3840 // less
     image, where = rng.integers(0, 256, (height, width, 3), np.uint8), near(height, width)
     y, x = columns(where)
-    pixels, flat = image.reshape(-1, 3), y * width + x  # ready: a map serves for many images
+    pixels, flat = image.reshape(-1, 3), y * width + x
+    take = gs.prepare("gather_nd", (height, width), where)
+
+    def numpys():
+        return pixels.take(flat if fixed else y * width + x, axis=0)
+
+    def embedding(torch, pixels, flat, y, x):
+        return torch.nn.functional.embedding(flat if fixed else torch.add(x, y, alpha=width), pixels)
+
     return {
-        OURS: lambda: gs.gather_nd(image, where),
+        OURS: (lambda: take.gather(image)) if fixed else (lambda: gs.gather_nd(image, where)),
         "NumPy, [y, x]": lambda: image[y, x],
-        "NumPy, take": lambda: pixels.take(flat, axis=0),
+        "NumPy, take": numpys,
         "PyTorch, [y, x]": on("torch", lambda torch, image, y, x: image[y, x], image, y, x),
-        "PyTorch, embedding": on("torch", lambda torch, p, i: torch.nn.functional.embedding(i, p), pixels, flat),
+        "PyTorch, embedding": on("torch", embedding, pixels, flat, y, x),
         "JAX, [y, x]": on("jax", lambda jax, image, y, x: image[y, x], image, y, x),
-        "JAX, [flat]": on("jax", lambda jax, pixels, flat: pixels[flat], pixels, flat),
+        "JAX, [flat]": on("jax", lambda jax, p, flat, y, x: p[flat if fixed else y * width + x], *(pixels, flat, y, x)),
     }
+
+
+@job("warp", "Image warp", "nearest neighbour, uint8 (2160, 3840, 3)")
+def warp(rng, less):
+    return warps(rng, less, fixed=False)
+
+
+@job("fixed-warp", "Image warp by a fixed map", "its indices made beforehand, nearest neighbour, uint8 (2160, 3840, 3)")
+def fixed_warp(rng, less):
+    return warps(rng, less, fixed=True)
 
 
 @job("splat", "Splat", "forward warp: pixels added to an image, float32 (1080, 1920, 3)")

@@ -45,7 +45,6 @@ NOTES = {
     "centroids": "memory: gatherscatter adds in order on one thread, as 64 rows are too few to divide among threads",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
-    "top-k": "memory: gatherscatter copies the zeros, the alternative writes into them",
     "small-gather": "call overhead: the alternative is a C method, `gs.gather` a Python function",
     "fixed-graph": EDGES,
     "fixed-graph-gradient": EDGES,

@@ -8,33 +8,13 @@ from libc.string cimport memcpy
 from common.items cimport bytes16, cloned_void, inline_void, word_t
 from common.interrupts cimport is_interrupted
 from common.threads cimport chunk_start
+from scatter.fill cimport fill_elements
 from scatter.job cimport Job, row_items
 from scatter.marks cimport Marks, count_of
 from scatter.means cimport divide_any, divide_rows
 
 cdef enum:
     STEP_ELEMENTS = 1 << 20  # of a pass over the result, between two questions for signals
-
-cdef inline inline_void fill_typed(word_t* type, const char* element, char* out, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef word_t item
-    memcpy(&item, element, sizeof(word_t))
-    for i in range(n):
-        memcpy(out + i * sizeof(word_t), &item, sizeof(word_t))
-
-
-cdef inline void fill_elements(Py_ssize_t width, const char* element, char* out, Py_ssize_t n) noexcept nogil:
-    if width == 4:
-        fill_typed(<uint32_t*>NULL, element, out, n)
-    elif width == 8:
-        fill_typed(<uint64_t*>NULL, element, out, n)
-    elif width == 1:
-        fill_typed(<uint8_t*>NULL, element, out, n)
-    elif width == 2:
-        fill_typed(<uint16_t*>NULL, element, out, n)
-    else:
-        fill_typed(<bytes16*>NULL, element, out, n)
-
 
 cdef inline inline_void choose_typed(word_t* type, const uint8_t* marks, const char* sums, const char* data, char* out,
                                      Py_ssize_t n) noexcept nogil:

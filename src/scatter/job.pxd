@@ -25,6 +25,7 @@ from scatter.conversions cimport Conversion
 from scatter.direct cimport (
     DIRECT_RUN, FAR_BYTES, LoopInOrder, Pairs, assignment_in_order, direct_loop, pairs_of, point_to, reduction_in_order,
 )
+from scatter.fill cimport fill_elements, repeats_element
 from scatter.loops.table cimport Ahead, loops
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
 from scatter.means cimport divide_rows, divide_slots
@@ -387,6 +388,30 @@ cdef inline void copy_data(Job* job) noexcept:
     job.data = NULL
 
 
+cdef inline void fill_chunk(const Job* job, const char* element, Py_ssize_t width, Py_ssize_t chunk,
+                            Py_ssize_t n_chunks) noexcept nogil:
+    cdef Py_ssize_t n_elements = job.out_bytes // width, n
+    cdef Py_ssize_t start = chunk_start(n_elements, n_chunks, chunk), stop = chunk_start(n_elements, n_chunks, chunk + 1)
+    while start < stop:
+        n = min(<Py_ssize_t>STEP_BYTES // width, stop - start)
+        if is_interrupted(job.interrupts, n * width >> 3):
+            return
+        fill_elements(width, element, job.out + start * width, n)
+        start += n
+
+
+cdef inline void fill_out(const Job* job, const char* element, Py_ssize_t width) noexcept:
+    """Copy data whose elements are all this one, such as np.broadcast_to(0.0, shape)."""
+    cdef int n_threads = team_size(job.max_threads, job.forced_threads, <double>job.out_bytes / 16)
+    cdef Py_ssize_t chunk
+    if n_threads == 1:
+        with nogil:
+            fill_chunk(job, element, width, 0, 1)
+    else:
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            fill_chunk(job, element, width, chunk, n_threads)
+
+
 cdef inline void check_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks, Py_ssize_t* status) noexcept nogil:
     cdef int64_t offsets[BLOCK]
     cdef Cursor cursor
@@ -445,7 +470,10 @@ cdef inline Py_ssize_t begin_writing(const Job* job, bint check_now) noexcept:
         return status
     if job.checks_first:
         disarm(job.interrupts)
-    if job.strided != NULL:
+    if job.strided != NULL and job.is_contiguous and repeats_element(<cnp.ndarray>job.strided,
+                                                                      <cnp.ndarray>job.out_array):
+        fill_out(job, cnp.PyArray_BYTES(<cnp.ndarray>job.strided), cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided))
+    elif job.strided != NULL:
         try:
             cnp.PyArray_CopyInto(<cnp.ndarray>job.out_array, <cnp.ndarray>job.strided)
         except MemoryError:

@@ -8,8 +8,9 @@ from common.rows cimport empty_row
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.apply cimport combine_row, finish_step
 from scatter.accumulate cimport (
-    elements_of_data, fill_elements, finish_elements, needs_scratch, start_elements,
+    elements_of_data, finish_elements, needs_scratch, start_elements,
 )
+from scatter.fill cimport fill_elements
 from scatter.job cimport SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_data, row_items
 from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step

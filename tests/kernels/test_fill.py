@@ -1,0 +1,81 @@
+"""Data that repeat one element, such as np.broadcast_to(0.0, shape): the result is filled with it."""
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_bits
+from gatherscatter.backends import kernels
+
+STRATEGIES = ["serial", "units", "rows", "row_pieces", "ranges", "private", "partition", "column_tiles"]
+ELEMENTS = [
+    *(np.array(7, dtype) for dtype in ("u1", "i2", "f4", "f8", "c16", "f2", ">f4", ">i8", "g")),
+    np.array("abc"),
+    np.array(b"ab", "S3"),
+    np.array(True),
+    np.array("2020-01-01", "M8[s]"),
+]
+
+
+@pytest.mark.parametrize("shape", [(6, 40), (240,), (6, 0), (), (1, 1)])
+@pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.dtype.str)
+def test_elements(element, shape):
+    data = np.broadcast_to(element, shape)
+    indices = np.zeros((1, len(shape)), int) if 0 not in shape else np.zeros((0, 2), int)
+    updates = np.full(len(indices), np.zeros((), element.dtype))
+    expected = np.full(shape, element)
+    assert_same_bits(gs.scatter_nd(data, indices[:0], updates[:0]), expected)
+    if len(indices):
+        expected[(0,) * len(shape)] = np.zeros((), element.dtype)
+    assert_same_bits(gs.scatter_nd(data, indices, updates), expected)
+    out = np.empty(shape, element.dtype)
+    assert gs.scatter_nd(data, indices, updates, out=out) is out
+    assert_same_bits(out, expected)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 192])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_strategies(strategy, reduction, include_self, n_threads):
+    rng = np.random.default_rng(0)
+    data, indices = np.broadcast_to(np.float32(3), (50, 24)), rng.integers(0, 40, (300, 24))
+    updates = rng.integers(-9, 9, (300, 24)).astype("f4")
+    options = {"reduction": reduction, "include_self": include_self}
+    with kernels.forced(n_threads, scatter=strategy):
+        assert_same_bits(
+            gs.scatter_elements(data, indices, updates, **options),
+            gs.scatter_elements(data.copy(), indices, updates, **options),
+        )
+        assert_same_bits(
+            gs.scatter(data, indices[:, 0], updates, **options),
+            gs.scatter(data.copy(), indices[:, 0], updates, **options),
+        )
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_large_result(order):
+    """Which several threads fill, each in steps between which signals are handled."""
+    shape, indices = (3000, 7001), np.array([[0, 0], [2999, 7000]])
+    expected = np.full(shape, 5, "i2")
+    expected[[0, 2999], [0, 7000]] = 1
+    for n_threads in (1, 2, 3):
+        with kernels.forced(n_threads):
+            out = np.zeros(shape, "i2", order)
+            assert_same_bits(gs.scatter_nd(np.broadcast_to(np.int16(5), shape), indices, 1, out=out), expected)
+            assert_same_bits(gs.scatter_nd(np.broadcast_to(np.int16(5), shape), indices, 1), expected)
+
+
+def test_a_bad_index_leaves_out_as_it_is():
+    out = np.arange(6.0)
+    with pytest.raises(IndexError, match="out of bounds"):
+        gs.scatter(np.broadcast_to(0.0, 6), np.array([1, 6]), np.ones(2), out=out)
+    assert_same_bits(out, np.arange(6.0))
+
+
+def test_one_row_is_no_element():
+    data = np.broadcast_to(np.arange(4.0), (3, 4))
+    assert_same_bits(gs.scatter(data, np.array([1]), np.zeros((1, 4))), np.stack([data[0], np.zeros(4), data[0]]))
+    data = np.broadcast_to(np.arange(3.0)[:, None], (3, 4))
+    expected = data.copy()
+    expected[1] = 9
+    assert_same_bits(gs.scatter(data, np.array([1]), np.full((1, 4), 9.0)), expected)

@@ -391,7 +391,8 @@ cdef inline void copy_data(Job* job) noexcept:
 cdef inline void fill_chunk(const Job* job, const char* element, Py_ssize_t width, Py_ssize_t chunk,
                             Py_ssize_t n_chunks) noexcept nogil:
     cdef Py_ssize_t n_elements = job.out_bytes // width, n
-    cdef Py_ssize_t start = chunk_start(n_elements, n_chunks, chunk), stop = chunk_start(n_elements, n_chunks, chunk + 1)
+    cdef Py_ssize_t start = chunk_start(n_elements, n_chunks, chunk)
+    cdef Py_ssize_t stop = chunk_start(n_elements, n_chunks, chunk + 1)
     while start < stop:
         n = min(<Py_ssize_t>STEP_BYTES // width, stop - start)
         if is_interrupted(job.interrupts, n * width >> 3):
@@ -470,8 +471,8 @@ cdef inline Py_ssize_t begin_writing(const Job* job, bint check_now) noexcept:
         return status
     if job.checks_first:
         disarm(job.interrupts)
-    if job.strided != NULL and job.is_contiguous and repeats_element(<cnp.ndarray>job.strided,
-                                                                      <cnp.ndarray>job.out_array):
+    if job.strided != NULL and job.is_contiguous and repeats_element(
+            <cnp.ndarray>job.strided, <cnp.ndarray>job.out_array):
         fill_out(job, cnp.PyArray_BYTES(<cnp.ndarray>job.strided), cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided))
     elif job.strided != NULL:
         try:

@@ -3,6 +3,7 @@
 # Movement is compiled per item width, whatever the dtype: float32, int32 and a 4-byte string share one kernel.
 # Items are copied by memcpy of a constant size, which compiles to one or two instructions and needs no alignment.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cdef extern from "common/compiler.h":
     ctypedef void inline_void "GS_INLINE_VOID"
@@ -87,3 +88,10 @@ cdef inline inline_void prefetch_stream(const char* p, Py_ssize_t n_bytes) noexc
 
 cdef inline bint is_word(Py_ssize_t n_bytes) noexcept nogil:
     return 0 < n_bytes <= 2 or n_bytes == 4 or n_bytes == 8 or n_bytes == 16
+
+
+cdef inline void copy_lines(char* target, const char* source, Py_ssize_t n_bytes) noexcept nogil:
+    """Copy a few times 64 bytes, without a call of memcpy, which takes longer."""
+    cdef Py_ssize_t line
+    for line in range(n_bytes // CACHE_LINE):
+        memcpy(target + line * CACHE_LINE, source + line * CACHE_LINE, CACHE_LINE)

@@ -4,6 +4,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.codes cimport AXIS, RAISE, Kind, Mode
+from common.items cimport CACHE_LINE, copy_lines
 
 cdef enum:
     MOST_ROWS = 64
@@ -33,6 +34,10 @@ cdef inline bint gather_few_rows(cnp.ndarray data, cnp.ndarray indices, cnp.ndar
             rows[i] += n_rows
         if not 0 <= rows[i] < n_rows:
             return False
-    for i in range(n):
-        memcpy(target + i * row_bytes, source + rows[i] * row_bytes, row_bytes)
+    if row_bytes % CACHE_LINE == 0:
+        for i in range(n):
+            copy_lines(target + i * row_bytes, source + rows[i] * row_bytes, row_bytes)
+    else:
+        for i in range(n):
+            memcpy(target + i * row_bytes, source + rows[i] * row_bytes, row_bytes)
     return True

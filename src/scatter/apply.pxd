@@ -7,8 +7,8 @@ from common.codes cimport (
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    bytes3, bytes12, bytes16, bytes24, bytes32, cloned_v3_void, cloned_void, inline_void, is_word, prefetch_write,
-    word_t,
+    CACHE_LINE, bytes3, bytes12, bytes16, bytes24, bytes32, cloned_v3_void, cloned_void, copy_lines, inline_void,
+    is_word, prefetch_write, word_t,
 )
 from common.resolve cimport SKIPPED
 from common.rows cimport Row
@@ -18,6 +18,8 @@ from scatter.reductions cimport (
     Step, bfloat16, boolean, combine_typed, complex64, complex128, float16,
 )
 
+cdef enum:
+    MAX_LINES = 1 << 10     # bytes of a row that assign_lines copies
 
 ctypedef fused short_row_t:
     char
@@ -276,6 +278,17 @@ cdef inline inline_void assign_rows_of(short_row_t* type, Py_ssize_t row_bytes, 
             memcpy(out + offsets[i], update, row_bytes if short_row_t is char else <Py_ssize_t>sizeof(short_row_t))
 
 
+cdef inline void assign_lines(Py_ssize_t row_bytes, char* out, const int64_t* offsets, const char* updates,
+                              const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
+    """As assign_rows_of for rows of a few times 64 bytes."""
+    cdef Py_ssize_t i
+    cdef const char* update
+    for i in range(n):
+        if offsets[i] != SKIPPED:
+            update = updates + (update_offsets[i] if update_offsets != NULL else i * update_step)
+            copy_lines(out + offsets[i], update, row_bytes)
+
+
 cdef inline void assign_rows(Py_ssize_t row_bytes, char* out, const int64_t* offsets, const char* updates,
                              const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n) noexcept nogil:
     """Assign contiguous rows, or pieces of rows: dispatch on the size of short ones, such as points."""
@@ -297,6 +310,8 @@ cdef inline void assign_rows(Py_ssize_t row_bytes, char* out, const int64_t* off
         assign_rows_of(<bytes24*>NULL, 24, out, offsets, updates, update_offsets, update_step, n)
     elif row_bytes == 32:
         assign_rows_of(<bytes32*>NULL, 32, out, offsets, updates, update_offsets, update_step, n)
+    elif row_bytes % CACHE_LINE == 0 and row_bytes <= MAX_LINES:
+        assign_lines(row_bytes, out, offsets, updates, update_offsets, update_step, n)
     else:
         assign_rows_of(<char*>NULL, row_bytes, out, offsets, updates, update_offsets, update_step, n)
 

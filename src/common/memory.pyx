@@ -5,9 +5,10 @@ The first touch of a new page costs more than the gather that fills it: a page f
 So the memory of a freed result is kept for the next one, up to a limit. Results are allocated through NumPy's allocator
 hook (NEP 49), with which each array holds the handler that frees it.
 
-There are two lists, with one limit for both. Large results, of 4 MiB or more, get huge pages. When freed, these are
-marked with MADV_FREE: the system may reclaim them under memory pressure, and until then their next use causes no page
-fault. Small results, of 256 KiB or more, get ordinary pages, at most 32 MiB of which are kept and not marked, since
+There are two lists, with one limit for both. Large results, of 4 MiB or more, get huge pages. When freed, all but the
+latest 128 MiB of them are marked with MADV_FREE: the system may reclaim them under memory pressure, and until then their
+next use causes no page fault. (To mark 64 MiB takes half a millisecond, as all CPUs have to forget their addresses.)
+Small results, of 256 KiB or more, get ordinary pages, at most 32 MiB of which are kept and not marked, since
 marking them takes longer than writing them. (The C library keeps memory of this size too, but returns it whenever two
 results are freed after each other.)
 
@@ -112,10 +113,12 @@ cdef enum:
     PAGE = 1 << 12
     HEADER = 64         # bytes in front of an array, for the capacity
     MAX_BLOCKS = 16
+    UNMARKED_LIMIT = 1 << 27
 
 cdef struct Block:
     char* memory
     size_t capacity
+    bint is_marked
 
 cdef struct Kept:
     Block blocks[MAX_BLOCKS]  # the oldest first
@@ -166,6 +169,18 @@ cdef inline void unmap(Block block) noexcept nogil:
     unmap_pages(block.memory, block.capacity, block.capacity >= LARGE)
 
 
+cdef inline void mark_oldest(Kept* kept) noexcept nogil:
+    """Mark large blocks of the list, but for the latest. The caller has the lock: nobody takes them meanwhile."""
+    cdef size_t unmarked = 0
+    cdef int i
+    for i in range(kept.n_blocks - 1, -1, -1):
+        if not kept.blocks[i].is_marked:
+            unmarked += kept.blocks[i].capacity
+            if unmarked > UNMARKED_LIMIT:
+                mark_free(kept.blocks[i].memory, kept.blocks[i].capacity)
+                kept.blocks[i].is_marked = True
+
+
 cdef void* allocate(void* ctx, size_t size) noexcept nogil:
     cdef bint is_large = size + HEADER + PAGE > LARGE  # so that rounding up to a page cannot make it large
     cdef size_t page = HUGE_PAGE if is_large else PAGE
@@ -200,12 +215,14 @@ cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
     cdef char* base
     cdef Block dropped[2 * MAX_BLOCKS]
     cdef int i, n_dropped = 0
+    cdef bint is_marked
     if memory == NULL:
         return
     capacity = capacity_of(memory)[0]
     kept = list_of(capacity)
     base = <char*>memory - HEADER
-    if capacity >= LARGE:
+    is_marked = capacity > UNMARKED_LIMIT  # at once, without the lock
+    if is_marked:
         mark_free(base, capacity)
     PyThread_acquire_lock(lock, 1)
     if capacity > kept.limit:
@@ -222,8 +239,11 @@ cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
         n_dropped += 1
     kept.blocks[kept.n_blocks].memory = base
     kept.blocks[kept.n_blocks].capacity = capacity
+    kept.blocks[kept.n_blocks].is_marked = is_marked
     kept.n_blocks += 1
     kept.bytes += capacity
+    if capacity >= LARGE:
+        mark_oldest(kept)
     PyThread_release_lock(lock)
     for i in range(n_dropped):
         unmap(dropped[i])

@@ -75,6 +75,42 @@ def test_large_results_have_pages_of_their_own():
     assert where % (2 * MIB) == 64
 
 
+def lazily_freed():
+    """The bytes of this process that the system may reclaim."""
+    with open("/proc/self/smaps_rollup", encoding="utf-8") as rollup:
+        return sum(int(line.split()[1]) << 10 for line in rollup if line.startswith("LazyFree:"))
+
+
+@needs(os.path.exists("/proc/self/smaps_rollup"), "the system does not tell what it may reclaim")
+def test_all_but_the_latest_may_be_reclaimed():
+    """The latest 128 MiB are not marked, so that results that are freed and made again cost no system call."""
+    keep(1000)
+    before = lazily_freed()
+
+    def marked():
+        return (lazily_freed() - before) // MIB
+
+    arrays = [large(60 * MIB) for _ in range(4)]
+    for array in arrays:
+        array[:] = 1
+    del array
+    counts = []
+    while arrays:
+        arrays.pop()
+        counts.append(marked())
+    assert counts[:2] == [0, 0]
+    assert 60 <= counts[2] <= 62
+    assert 120 <= counts[3] <= 124
+    again = large(60 * MIB)  # the latest
+    assert marked() == counts[-1]
+    again[:] = 2
+    del again
+    huge = large(200 * MIB)
+    huge[:] = 1
+    del huge
+    assert marked() >= counts[-1] + 200  # at once
+
+
 def test_what_is_alive_is_nobody_elses():
     first = large()
     view = first[5:]

@@ -7,9 +7,10 @@ hook (NEP 49), with which each array holds the handler that frees it.
 
 There are two lists, with one limit for both. Large results, of 4 MiB or more, get huge pages. When freed, all but the
 latest 128 MiB of them are marked with MADV_FREE: the system may reclaim them under memory pressure, and until then
-their next use causes no page fault. (To mark 64 MiB takes half a millisecond: it interrupts all CPUs.) Small results, of 256 KiB or more, get ordinary pages, at most 32 MiB of which are kept and not marked, since
-marking them takes longer than writing them. (The C library keeps memory of this size too, but returns it whenever two
-results are freed after each other.)
+their next use causes no page fault. (To mark 64 MiB takes half a millisecond: it interrupts all CPUs.) Small results,
+of 256 KiB or more, get ordinary pages, at most 32 MiB of which are kept and not marked, since marking them takes longer
+than writing them. (The C library keeps memory of this size too, but returns it whenever two results are freed after
+each other.)
 
 A fork waits until no thread holds the lock, which nobody would release in the child.
 

@@ -388,6 +388,14 @@ cdef inline void copy_data(Job* job) noexcept:
     job.data = NULL
 
 
+cdef inline const char* repeated_element(const Job* job) noexcept:
+    """The element that stands for all of data, such as np.broadcast_to(0.0, shape), if the result is contiguous."""
+    if job.strided == NULL or not job.is_contiguous or not repeats_element(
+            <cnp.ndarray>job.strided, <cnp.ndarray>job.out_array):
+        return NULL
+    return cnp.PyArray_BYTES(<cnp.ndarray>job.strided)
+
+
 cdef inline void fill_chunk(const Job* job, const char* element, Py_ssize_t width, Py_ssize_t chunk,
                             Py_ssize_t n_chunks) noexcept nogil:
     cdef Py_ssize_t n_elements = job.out_bytes // width, n
@@ -402,7 +410,7 @@ cdef inline void fill_chunk(const Job* job, const char* element, Py_ssize_t widt
 
 
 cdef inline void fill_out(const Job* job, const char* element, Py_ssize_t width) noexcept:
-    """Copy data whose elements are all this one, such as np.broadcast_to(0.0, shape)."""
+    """Copy data whose elements are all this one."""
     cdef int n_threads = team_size(job.max_threads, job.forced_threads, <double>job.out_bytes / 16)
     cdef Py_ssize_t chunk
     if n_threads == 1:
@@ -471,9 +479,8 @@ cdef inline Py_ssize_t begin_writing(const Job* job, bint check_now) noexcept:
         return status
     if job.checks_first:
         disarm(job.interrupts)
-    if job.strided != NULL and job.is_contiguous and repeats_element(
-            <cnp.ndarray>job.strided, <cnp.ndarray>job.out_array):
-        fill_out(job, cnp.PyArray_BYTES(<cnp.ndarray>job.strided), cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided))
+    if repeated_element(job) != NULL:
+        fill_out(job, repeated_element(job), cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided))
     elif job.strided != NULL:
         try:
             cnp.PyArray_CopyInto(<cnp.ndarray>job.out_array, <cnp.ndarray>job.strided)

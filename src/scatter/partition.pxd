@@ -27,7 +27,8 @@ from common.stream cimport can_stream_units, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes
+from scatter.fill cimport fill_elements
+from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, repeated_element
 from scatter.loops.table cimport F32_F64
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.means cimport divide_rows
@@ -90,7 +91,7 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
             to.marks.table += start // job.row_bytes * to.marks.width
     to.sums = to.base + ((start - partition.low - (tile << partition.shift)) << partition.widening)
     to.ahead = to.ahead_stop = NULL
-    if partition.is_first and (job.data != NULL or partition.streams) and (
+    if partition.is_first and partition.element == NULL and (job.data != NULL or partition.streams) and (
             tile - partition.first_tile + 1) % partition.tiles_at_a_time:
         to.ahead = to.data + to.n_bytes
         to.ahead_stop = min(to.ahead + to.n_bytes, elements_of_data(job) + job.out_bytes)
@@ -100,6 +101,8 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
             load_tile(job, to.data, to.n_rows, to.sums, &to.signals)
     elif partition.is_first and partition.accumulates:
         start_elements(job, to.base, to.data, to.n_rows)
+    elif partition.element != NULL:
+        fill_elements(job.row_bytes, partition.element, to.base, to.n_rows)
     elif partition.is_first and (job.data != NULL or partition.streams):
         memcpy(to.base if partition.streams else to.out, to.data, end - start)
 
@@ -107,8 +110,11 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
 cdef inline void copy_tile(const Partition* partition, Py_ssize_t tile) noexcept nogil:
     """Copy the data of a tile that no tuple can name."""
     cdef const Job* job = partition.job
-    cdef Py_ssize_t start = first_row_at(partition, tile)
-    copy_bytes(job, job.out + start, job.data + start, first_row_at(partition, tile + 1) - start)
+    cdef Py_ssize_t start = first_row_at(partition, tile), n_bytes = first_row_at(partition, tile + 1) - start
+    if partition.element != NULL:
+        fill_elements(job.row_bytes, partition.element, job.out + start, n_bytes // job.row_bytes)
+    else:
+        copy_bytes(job, job.out + start, job.data + start, n_bytes)
 
 
 cdef inline void apply_block(const Partition* partition, Tile* to, const char* records, Py_ssize_t n,
@@ -202,7 +208,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     cdef char sinks[SINK_BYTES]
     if tile >= partition.n_tiles or (partition.widening and partition.is_first and partition.is_last
                                      and is_empty(partition, tile)):
-        if job.data != NULL:
+        if job.data != NULL or partition.element != NULL:
             copy_tile(partition, tile)
         return
     if is_interrupted(job.interrupts, <Py_ssize_t>1 << partition.shift >> 3):
@@ -248,7 +254,7 @@ cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per
             break
         # Tuples may be able to select only a part of the result; the tiles after it are copied.
         stop_tile = partition.stop_tile
-        if partition.is_first and job.data != NULL and stop_tile == partition.n_tiles:
+        if partition.is_first and (job.data != NULL or partition.element != NULL) and stop_tile == partition.n_tiles:
             stop_tile = max(stop_tile, ((job.out_bytes - 1) >> partition.shift) + 1)
         for tile in prange(partition.first_tile, stop_tile, num_threads=n_appliers, schedule="dynamic",
                            chunksize=partition.tiles_at_a_time, nogil=True):
@@ -299,12 +305,15 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     else:
         partition.sums_bytes = tile_bytes
     # In place, too: copies of whole tiles are read and written sequentially.
+    partition.element = repeated_element(job)
     partition.streams = (job.streams and job.is_contiguous
-                         and (job.data != NULL or n_tuples >= job.out_bytes // (2 * CACHE_LINE))
+                         and (job.data != NULL or partition.element != NULL or n_tuples >= job.out_bytes // (2 * CACHE_LINE))
                          and per_round == n_tuples and job.step.by_value
                          and not partition.widening and not job.marks.width and partition.low == 0
                          and tile_bytes * n_threads <= SUMS_BYTES)
     in_scratch = in_scratch or partition.streams
+    if not partition.streams:
+        partition.element = NULL
     partition.sums = NULL
     if in_scratch:
         partition.sums = <char*>malloc(n_sums * partition.sums_bytes)
@@ -329,6 +338,8 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         free(partition.line_memory)
         free(partition.sums)
         return False
+    if partition.element != NULL:
+        job.strided = NULL  # begin_writing would copy it
     partition.end = partition.first + n_buckets
     partition.segments = cnp.PyArray_BYTES(records)
     partition.segments += -<Py_ssize_t>partition.segments & (partition.segment_bytes - 1)

@@ -4,6 +4,8 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
+from gatherscatter._kernels import scatter
+from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
 
 STRATEGIES = ["serial", "units", "rows", "row_pieces", "ranges", "private", "partition", "column_tiles"]
@@ -63,6 +65,28 @@ def test_a_large_result(order):
             out = np.zeros(shape, "i2", order)
             assert_same_bits(gs.scatter_nd(np.broadcast_to(np.int16(5), shape), indices, 1, out=out), expected)
             assert_same_bits(gs.scatter_nd(np.broadcast_to(np.int16(5), shape), indices, 1), expected)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "i8", "u1", "c16"])
+@pytest.mark.parametrize("rows", [3000, 10], ids=["all rows", "a part of the rows"])
+def test_tiles_that_are_streamed(rows, dtype, in_place):
+    """In PARTITION each tile of a large result is filled in scratch memory."""
+    rng = np.random.default_rng(0)
+    columns = 16_100_000 // 3000 // np.dtype(dtype).itemsize * 2
+    indices = rng.integers(0, columns, (rows, 40))
+    updates, data = (
+        rng.integers(0, 9, indices.shape).astype(dtype),
+        np.broadcast_to(np.array(3, dtype), (3000, columns)),
+    )
+    for reduction in ("none", "add"):
+        expected = gs.scatter_elements(data.copy(), indices, updates, axis=1, reduction=reduction)
+        for n_threads in (1, 2, 3):
+            out = np.zeros_like(expected) if in_place else None
+            with kernels.forced(n_threads, scatter="partition"):
+                result = gs.scatter_elements(data, indices, updates, axis=1, reduction=reduction, out=out)
+            assert ScatterStrategy(scatter.last_strategy()) is ScatterStrategy.PARTITION
+            assert_same_bits(result, expected)
 
 
 def test_a_bad_index_leaves_out_as_it_is():

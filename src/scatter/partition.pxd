@@ -307,7 +307,8 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     # In place, too: copies of whole tiles are read and written sequentially.
     partition.element = repeated_element(job)
     partition.streams = (job.streams and job.is_contiguous
-                         and (job.data != NULL or partition.element != NULL or n_tuples >= job.out_bytes // (2 * CACHE_LINE))
+                         and (job.data != NULL or partition.element != NULL
+                              or n_tuples >= job.out_bytes // (2 * CACHE_LINE))
                          and per_round == n_tuples and job.step.by_value
                          and not partition.widening and not job.marks.width and partition.low == 0
                          and tile_bytes * n_threads <= SUMS_BYTES)

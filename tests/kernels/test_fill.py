@@ -103,3 +103,19 @@ def test_one_row_is_no_element():
     expected = data.copy()
     expected[1] = 9
     assert_same_bits(gs.scatter(data, np.array([1]), np.full((1, 4), 9.0)), expected)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "O", ">i4", "U3"])
+@pytest.mark.parametrize("n", [1 << 15, (1 << 15) + 1])
+def test_zeros_of_a_shape(n, dtype):
+    """TensorFlow's scatter_nd starts from zeros, of which one stands for many."""
+    updates = np.array([3, 4], dtype)
+    expected = np.zeros(n, dtype)
+    if dtype in ("f4", ">i4"):
+        expected[[7, n - 1]] = updates
+        result = gs.tensorflow.scatter_nd(np.array([[7], [n - 1]]), updates, (n,))
+        assert_same_bits(result, expected)
+        assert result.flags.writeable
+    else:
+        with pytest.raises(TypeError, match="add"):
+            gs.tensorflow.scatter_nd(np.array([[7], [n - 1]]), updates, (n,))

@@ -190,7 +190,7 @@ class Backend:
         return self.namespace(array).negative(array)
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
-        """Zeros of like's dtype, on like's device."""
+        """Zeros of like's dtype, on like's device, that nobody writes to."""
         return self.namespace(like).zeros(shape, dtype=like.dtype, device=self.device(like))
 
     def astype(self, array: Any, dtype: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import sys
 from functools import lru_cache
 from typing import Any
@@ -27,6 +28,9 @@ _OVERLAP_WORK: Any = 10_000
 
 # The number of elements of a non-contiguous mask that are copied at a time.
 _PIECE = 1 << 16
+
+# More zeros are one, repeated: the kernels fill a result with it. np.broadcast_to takes as long as a small call.
+_MOST_ZEROS = 1 << 15
 
 
 class NumPyBackend(Backend):
@@ -165,6 +169,11 @@ class NumPyBackend(Backend):
 
     def value_of(self, array: Any) -> Any:
         return array[()]
+
+    def zeros(self, shape: tuple[int, ...], like: Any) -> Array:
+        if math.prod(shape) <= _MOST_ZEROS:
+            return np.zeros(shape, like.dtype)
+        return np.broadcast_to(np.zeros((), like.dtype), shape)
 
     def astype(self, array: Any, dtype: Any) -> Array:
         result: Array = array.astype(dtype, copy=False)  # NumPy 2.0 has no astype function

@@ -238,8 +238,10 @@ cdef enum:
     # Waking a thread team costs about 2 µs if its threads still spin, and 50 µs if they sleep. A thread is worth it
     # from about 20 µs of work on. With less than twice that, the call stays on the caller's thread.
     THREAD_NS = 20000
-    # Less work than this keeps the GIL. To release it and take it again costs 50 ns, or 200 after many writes.
+    # Less work than this, for as few tuples, keeps the GIL. To release it and take it again costs 50 ns, or 200 after
+    # many writes. With more tuples, page faults of a memory-mapped file could keep other threads waiting.
     BRIEF_NS = 16000
+    BRIEF_TUPLES = 500
     MAX_TASKS = 1024
     # More tasks than threads, so that dynamic scheduling can balance the load.
     TASKS_PER_THREAD = 4

@@ -14,7 +14,7 @@ from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
     ROWS_AHEAD, STREAM_ROW, has_whole_lines, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
 )
-from common.threads cimport BRIEF_NS, MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
+from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
 
@@ -325,7 +325,7 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
             blocks.piece_length = (blocks.piece_length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
             blocks.n_pieces = (blocks.row_length + blocks.piece_length - 1) // blocks.piece_length
             n_tasks = n_tuples * blocks.n_pieces
-        if work_ns(job) < BRIEF_NS:
+        if n_tuples <= BRIEF_TUPLES and work_ns(job) < BRIEF_NS:
             return run_alone(&blocks, n_tasks)
         with nogil:
             status[0] = run_alone(&blocks, n_tasks)

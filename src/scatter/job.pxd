@@ -16,7 +16,7 @@ from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_row, prefetch_stream
 from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, are_plain, resolve_block
 from common.rows cimport Row
-from common.threads cimport BRIEF_NS, MAX_TASKS, chunk_start, first_error, team_size
+from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
 from prepared.order cimport Order
 from prepared.tile_order cimport TileOrder
@@ -362,7 +362,7 @@ cdef inline bint is_brief(const Job* job) noexcept nogil:
     cdef double work_ns = <double>job.walk.n * job.tuple_work
     if job.data != NULL:
         work_ns += <double>job.out_bytes / 8
-    return work_ns < BRIEF_NS and job.n_threads == 1
+    return work_ns < BRIEF_NS and job.walk.n <= BRIEF_TUPLES and job.n_threads == 1
 
 
 cdef inline void copy_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:

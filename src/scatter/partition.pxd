@@ -102,7 +102,7 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
     elif partition.is_first and partition.accumulates:
         start_elements(job, to.base, to.data, to.n_rows)
     elif partition.element != NULL:
-        fill_elements(job.row_bytes, partition.element, to.base, to.n_rows)
+        fill_elements(partition.element_bytes, partition.element, to.base, to.n_bytes // partition.element_bytes)
     elif partition.is_first and (job.data != NULL or partition.streams):
         memcpy(to.base if partition.streams else to.out, to.data, end - start)
 
@@ -112,7 +112,7 @@ cdef inline void copy_tile(const Partition* partition, Py_ssize_t tile) noexcept
     cdef const Job* job = partition.job
     cdef Py_ssize_t start = first_row_at(partition, tile), n_bytes = first_row_at(partition, tile + 1) - start
     if partition.element != NULL:
-        fill_elements(job.row_bytes, partition.element, job.out + start, n_bytes // job.row_bytes)
+        fill_elements(partition.element_bytes, partition.element, job.out + start, n_bytes // partition.element_bytes)
     else:
         copy_bytes(job, job.out + start, job.data + start, n_bytes)
 
@@ -340,6 +340,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         free(partition.sums)
         return False
     if partition.element != NULL:
+        partition.element_bytes = cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided)
         job.strided = NULL  # begin_writing would copy it
     partition.end = partition.first + n_buckets
     partition.segments = cnp.PyArray_BYTES(records)

@@ -262,8 +262,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.updates_bytes = cnp.PyArray_NBYTES(updates if source is None else source)
     job.update_rows = <const int32_t*>cnp.PyArray_DATA(update_rows) if update_rows is not None else NULL
     job.is_contiguous = cnp.PyArray_IS_C_CONTIGUOUS(out)
-    job.data = NULL
-    job.strided = NULL
+    job.data = job.strided = NULL
     job.out_array = <PyObject*>out
     if data is not None and job.is_contiguous and cnp.PyArray_IS_C_CONTIGUOUS(data):
         job.data = cnp.PyArray_BYTES(data)
@@ -274,6 +273,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     arm(&interrupts)
     job.max_threads = n_threads
     job.forced_threads = forced_threads
+    job.tuple_work = job.n_threads = 1
     if job.walk.n == 0:
         status = begin_writing(&job, False)
         if status == OK:

@@ -58,6 +58,7 @@ cdef struct Partition:
     bint accumulates
     bint streams                # a tile is written in scratch memory, then to the result by non-temporal stores
     const char* element         # which stands for all of data; only if a tile is streamed, else NULL
+    Py_ssize_t element_bytes    # an item of the step may be several elements
     char* sums                  # accumulators of a tile for each thread; NULL: in the result itself
     int widening                # log2 of how many times wider an accumulator is than an element
     Py_ssize_t sums_bytes       # of a tile's accumulators

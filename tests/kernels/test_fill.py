@@ -89,6 +89,24 @@ def test_tiles_that_are_streamed(rows, dtype, in_place):
             assert_same_bits(result, expected)
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "width"), [("f4", 2), ("f4", 4), ("i1", 2), ("i1", 8), ("f8", 2), ("i2", 8), ("f4", 3)]
+)
+def test_tiles_of_rows(dtype, width, in_place):
+    """An assignment takes a row of 2, 4, 8 or 16 bytes for one item, which is not the element that is repeated."""
+    rng, n = np.random.default_rng(0), (17 << 20) // width // np.dtype(dtype).itemsize
+    elements = np.array([7, 9, 11, 13, 15, 17, 19, 21], dtype)  # the others are neighbours in memory
+    data, indices = np.broadcast_to(elements[:1], (n, width)), rng.integers(0, n, 200_000)
+    updates = rng.integers(0, 6, (200_000, width)).astype(dtype)
+    expected = gs.scatter(np.full((n, width), 7, dtype), indices, updates)
+    for n_threads in (1, 2):
+        out = np.empty_like(expected) if in_place else None
+        with kernels.forced(n_threads, scatter="partition"):
+            assert_same_bits(gs.scatter(data, indices, updates, out=out), expected)
+        assert ScatterStrategy(scatter.last_strategy()) is ScatterStrategy.PARTITION
+
+
 def test_a_bad_index_leaves_out_as_it_is():
     out = np.arange(6.0)
     with pytest.raises(IndexError, match="out of bounds"):
@@ -106,7 +124,7 @@ def test_one_row_is_no_element():
 
 
 @pytest.mark.parametrize("dtype", ["f4", "O", ">i4", "U3"])
-@pytest.mark.parametrize("n", [1 << 15, (1 << 15) + 1])
+@pytest.mark.parametrize("n", [1 << 10, 1 << 15, (1 << 15) + 1])
 def test_zeros_of_a_shape(n, dtype):
     """TensorFlow's scatter_nd starts from zeros, of which one stands for many."""
     updates = np.array([3, 4], dtype)
@@ -119,3 +137,15 @@ def test_zeros_of_a_shape(n, dtype):
     else:
         with pytest.raises(TypeError, match="add"):
             gs.tensorflow.scatter_nd(np.array([[7], [n - 1]]), updates, (n,))
+
+
+@pytest.mark.parametrize("shape", [(2**40, 2**40), (2**62,)])
+def test_a_shape_that_is_too_large(shape):
+    with pytest.raises(ValueError, match="too big"):
+        gs.tensorflow.scatter_nd(np.zeros((1, len(shape)), int), np.ones(1), shape)
+
+
+def test_empty_indices_and_large_data():
+    data = np.arange(3_000_000.0)
+    assert_same_bits(gs.scatter(data, np.empty(0, int), np.empty(0), reduction="add"), data)
+    assert_same_bits(gs.scatter(np.broadcast_to(2.0, 3), np.empty(0, int), np.empty(0)), np.full(3, 2.0))

@@ -29,8 +29,8 @@ _OVERLAP_WORK: Any = 10_000
 # The number of elements of a non-contiguous mask that are copied at a time.
 _PIECE = 1 << 16
 
-# More zeros are one, repeated: the kernels fill a result with it. np.broadcast_to takes as long as a small call.
-_MOST_ZEROS = 1 << 15
+# Bytes. More zeros are one, repeated: the kernels fill a result with it. np.broadcast_to takes as long as a small call.
+_MOST_ZEROS = 1 << 17
 
 
 class NumPyBackend(Backend):
@@ -171,8 +171,8 @@ class NumPyBackend(Backend):
         return array[()]
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Array:
-        if math.prod(shape) <= _MOST_ZEROS:
-            return np.zeros(shape, like.dtype)
+        if not _MOST_ZEROS < math.prod(shape) * like.dtype.itemsize <= sys.maxsize:
+            return np.zeros(shape, like.dtype)  # which raises an error for a shape that is too large
         return np.broadcast_to(np.zeros((), like.dtype), shape)
 
     def astype(self, array: Any, dtype: Any) -> Array:

@@ -34,7 +34,7 @@ LASTS = 0.02  # seconds: shorter calls are repeated
 PAUSE = 0.005  # seconds between two turns, in which the threads of the one go to sleep and leave the CPUs to the other
 
 # Why an alternative is faster; shown only for tasks in which one is.
-EDGES = "L3: both read 1 M rows of 128 bytes in random order (a C loop takes as long); PyTorch compiles a loop for it"
+EDGES = "L3: both read 1 M rows of 128 bytes in random order; PyTorch compiles a loop for this length"
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",

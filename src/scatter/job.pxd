@@ -365,29 +365,6 @@ cdef inline bint is_brief(const Job* job) noexcept nogil:
     return work_ns < BRIEF_NS and job.walk.n <= BRIEF_TUPLES and job.n_threads == 1
 
 
-cdef inline void copy_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks) noexcept nogil:
-    cdef Py_ssize_t start = chunk_start(job.out_bytes, n_chunks, chunk)
-    copy_bytes(job, job.out + start, job.data + start, chunk_start(job.out_bytes, n_chunks, chunk + 1) - start)
-
-
-cdef inline void copy_data(Job* job) noexcept:
-    """Copy data into out at once, for a strategy that does not copy piece by piece."""
-    cdef int n_threads
-    cdef Py_ssize_t chunk
-    if job.data == NULL:
-        return
-    n_threads = team_size(job.max_threads, job.forced_threads, <double>job.out_bytes / 32)  # a copy within caches
-    if is_brief(job):
-        copy_chunk(job, 0, 1)
-    elif n_threads == 1:
-        with nogil:
-            copy_chunk(job, 0, 1)
-    else:
-        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-            copy_chunk(job, chunk, n_threads)
-    job.data = NULL
-
-
 cdef inline const char* repeated_element(const Job* job) noexcept:
     """The element that stands for all of data, such as np.broadcast_to(0.0, shape), if the result is contiguous."""
     if job.strided == NULL or not job.is_contiguous or not repeats_element(
@@ -396,29 +373,42 @@ cdef inline const char* repeated_element(const Job* job) noexcept:
     return cnp.PyArray_BYTES(<cnp.ndarray>job.strided)
 
 
-cdef inline void fill_chunk(const Job* job, const char* element, Py_ssize_t width, Py_ssize_t chunk,
-                            Py_ssize_t n_chunks) noexcept nogil:
-    cdef Py_ssize_t n_elements = job.out_bytes // width, n
-    cdef Py_ssize_t start = chunk_start(n_elements, n_chunks, chunk)
-    cdef Py_ssize_t stop = chunk_start(n_elements, n_chunks, chunk + 1)
+cdef inline void write_chunk(const Job* job, const char* element, Py_ssize_t width, Py_ssize_t chunk,
+                             Py_ssize_t n_chunks) noexcept nogil:
+    """Write a chunk of the result, of elements of this width: all are `element` or, if that is NULL, those of data."""
+    cdef Py_ssize_t start = chunk_start(job.out_bytes // width, n_chunks, chunk) * width
+    cdef Py_ssize_t stop = chunk_start(job.out_bytes // width, n_chunks, chunk + 1) * width
+    cdef Py_ssize_t n
+    if element == NULL:
+        copy_bytes(job, job.out + start, job.data + start, stop - start)
+        return
     while start < stop:
-        n = min(<Py_ssize_t>STEP_BYTES // width, stop - start)
-        if is_interrupted(job.interrupts, n * width >> 3):
+        n = min(<Py_ssize_t>STEP_BYTES, stop - start)
+        if is_interrupted(job.interrupts, n >> 3):
             return
-        fill_elements(width, element, job.out + start * width, n)
+        fill_elements(width, element, job.out + start, n // width)
         start += n
 
 
-cdef inline void fill_out(const Job* job, const char* element, Py_ssize_t width) noexcept:
-    """Copy data whose elements are all this one."""
-    cdef int n_threads = team_size(job.max_threads, job.forced_threads, <double>job.out_bytes / 16)
+cdef inline void write_at_once(const Job* job, const char* element, Py_ssize_t width) noexcept:
+    """write_chunk for the whole result."""
     cdef Py_ssize_t chunk
-    if n_threads == 1:
+    cdef int n_threads = team_size(job.max_threads, job.forced_threads, <double>job.out_bytes / 32)  # within caches
+    if n_threads == 1 and job.out_bytes < 8 * BRIEF_NS:
+        write_chunk(job, element, width, 0, 1)
+    elif n_threads == 1:
         with nogil:
-            fill_chunk(job, element, width, 0, 1)
+            write_chunk(job, element, width, 0, 1)
     else:
         for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-            fill_chunk(job, element, width, chunk, n_threads)
+            write_chunk(job, element, width, chunk, n_threads)
+
+
+cdef inline void copy_data(Job* job) noexcept:
+    """Copy data into out at once, for a strategy that does not copy piece by piece."""
+    if job.data != NULL:
+        write_at_once(job, NULL, 1)
+        job.data = NULL
 
 
 cdef inline void check_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chunks, Py_ssize_t* status) noexcept nogil:
@@ -480,7 +470,7 @@ cdef inline Py_ssize_t begin_writing(const Job* job, bint check_now) noexcept:
     if job.checks_first:
         disarm(job.interrupts)
     if repeated_element(job) != NULL:
-        fill_out(job, repeated_element(job), cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided))
+        write_at_once(job, repeated_element(job), cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided))
     elif job.strided != NULL:
         try:
             cnp.PyArray_CopyInto(<cnp.ndarray>job.out_array, <cnp.ndarray>job.strided)

@@ -21,7 +21,10 @@ cdef enum:
 
 
 cdef inline bint has_private_elements(const Job* job, Py_ssize_t low, Py_ssize_t reach) noexcept nogil:
-    """Whether updates are single elements, with destinations all over the result; else the copies would be large."""
+    """Whether updates are single elements, with destinations all over the result; else the copies would be large.
+
+    low, reach: as in partition.pxd.
+    """
     return (job.step.by_value and (job.accumulates or not job.marks.width)
             and low == 0 and reach + job.step.row.item_bytes == job.out_bytes)
 
@@ -32,14 +35,13 @@ cdef inline bint has_private_rows(const Job* job) noexcept nogil:
             and job.step.row.n_inner * job.step.row.item_bytes == job.row_bytes)
 
 
-cdef inline bint can_be_private(const Job* job, Py_ssize_t low, Py_ssize_t reach, bint forced) noexcept nogil:
-    """Whether the job is for PRIVATE; with forced: whether PRIVATE can run it. low, reach: as in partition.pxd."""
+cdef inline bint can_be_private(const Job* job, bint forced) noexcept nogil:
+    """Whether such elements or rows are for PRIVATE; with forced: whether PRIVATE can run them."""
     cdef int type_code = job.step.type_code
     # Not for bool: a step normalises any true byte to 1, so combining would change destinations without updates.
     return (job.n_threads > 1 and job.step.reduction != ASSIGN and type_code != BOOL
             and job.reduction.associative >> type_code & 1
             and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
-            and (has_private_elements(job, low, reach) or has_private_rows(job))
             and job.n_threads * (job.out_bytes + job.n_rows * job.marks.width) <= SCRATCH_BYTES
             and (forced or (job.out_bytes <= PRIVATE_BYTES
                             and job.walk.n // (MIN_PRIVATE * job.n_threads) >= job.n_rows)))

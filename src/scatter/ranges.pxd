@@ -18,8 +18,9 @@ from common.threads cimport MAX_TASKS, first_error
 from common.walk cimport OTHER, Cursor, seek
 from scatter.accumulate cimport accumulates_rows, elements_of_data, finish_elements, start_elements
 from scatter.apply cimport apply_rows
+from scatter.divide cimport divide_steps
 from scatter.job cimport (
-    SHORT_ROW, Job, begin_writing, copy_bytes, divide_steps, prefetches_ahead, reduce_ahead, reduces_adjacent,
+    SHORT_ROW, Job, begin_writing, copy_bytes, prefetches_ahead, reduce_ahead, reduces_adjacent,
     row_items, updates_ahead,
 )
 from scatter.loops.select_range cimport SELECT_SLACK, select_range

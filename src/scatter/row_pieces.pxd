@@ -13,8 +13,9 @@ from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport Cursor, seek
 from scatter.accumulate cimport accumulates_rows, finish_all, start_all
 from scatter.apply cimport finish_step
+from scatter.divide cimport divide_steps
 from scatter.job cimport (
-    SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, divide_steps, row_items,
+    SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, row_items,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step, is_move

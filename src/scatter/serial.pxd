@@ -9,8 +9,9 @@ from cython.parallel cimport prange
 from common.codes cimport NO_MEMORY, OK
 from common.threads cimport chunk_start
 from scatter.accumulate cimport accumulates_rows, finish_all, needs_scratch, start_all
+from scatter.divide cimport divide_means
 from scatter.job cimport (
-    SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples, divide_means,
+    SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples,
     is_brief, is_one_block,
 )
 from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks

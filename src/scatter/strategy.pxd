@@ -12,7 +12,7 @@ from scatter.columns cimport Columns
 from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
-from scatter.private cimport can_be_private, has_private_rows
+from scatter.private cimport can_be_private, has_private_elements, has_private_rows
 from scatter.ranges cimport Ranges, are_long_rows, can_pass, describe_ranges
 from scatter.result_tiles cimport can_use_tiles
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
@@ -53,7 +53,8 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
         return describe_row_pieces(&descriptions.row_pieces, job, True)
     if strategy == PRIVATE:
         describe_partition(&descriptions.partition, job)
-        return can_be_private(job, descriptions.partition.low, descriptions.partition.reach, True)
+        return can_be_private(job, True) and (has_private_rows(job) or has_private_elements(
+            job, descriptions.partition.low, descriptions.partition.reach))
     if strategy == PARTITION:
         describe_partition(&descriptions.partition, job)
         return can_partition(&descriptions.partition)
@@ -157,7 +158,7 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return COLUMN_TILES
     if repeats_in_order(job):
         return SERIAL
-    if has_private_rows(job) and can_be_private(job, 0, 0, False):
+    if has_private_rows(job) and can_be_private(job, False):
         return PRIVATE
     if are_long_rows(job) and describe_ranges(&descriptions.ranges, job, False):
         return RANGES
@@ -174,7 +175,7 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     if job.n_threads == 1 and n_tuples < MIN_PARTITION:
         return SERIAL
     describe_partition(partition, job)
-    if can_be_private(job, partition.low, partition.reach, False):
+    if has_private_elements(job, partition.low, partition.reach) and can_be_private(job, False):
         return PRIVATE
     if (n_tuples >= MIN_PARTITION and partition.reach >= worth_of(job) and can_partition(partition)
             and is_scattered(partition)):

@@ -11,7 +11,8 @@ from common.items cimport CACHE_LINE
 from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
-from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, copy_data, divide_means, divide_steps
+from scatter.divide cimport divide_means, divide_steps
+from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, copy_data
 from scatter.marks cimport Marks, allocate_marks, free_marks
 
 cdef enum:

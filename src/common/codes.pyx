@@ -27,3 +27,4 @@ class ScatterStrategy(IntEnum):
     WINDOWS = strategies.WINDOWS
     RANGES = strategies.RANGES
     RESULT_TILES = strategies.RESULT_TILES
+    LOCAL_RANGES = strategies.LOCAL_RANGES

@@ -22,3 +22,4 @@ cdef enum ScatterStrategy:
     WINDOWS
     RANGES
     RESULT_TILES
+    LOCAL_RANGES

@@ -2,9 +2,7 @@
 #
 #     block of tuples ── resolve ──> offsets ── select ──> queue of the range ── apply ──> rows of the range
 #
-# For rows that are longer than their indices, so that the threads together read little more than one would; and for
-# short rows whose destinations are neighbours if their tuples are, as in a smooth warp of an image: most blocks of
-# tuples are then in one range, and a thread passes over those of other ranges at once.
+# For rows that are longer than their indices, so that the threads together read little more than one would.
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
@@ -20,24 +18,18 @@ from scatter.accumulate cimport accumulates_rows, elements_of_data, finish_eleme
 from scatter.apply cimport apply_rows
 from scatter.divide cimport divide_steps
 from scatter.job cimport (
-    SHORT_ROW, Job, begin_writing, copy_bytes, prefetches_ahead, reduce_ahead, reduces_adjacent,
-    row_items, updates_ahead,
+    SHORT_ROW, Job, begin_writing, copy_bytes, prefetches_ahead, reduce_ahead, reduces_adjacent, updates_ahead,
 )
 from scatter.loops.select_range cimport SELECT_SLACK, select_range
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
-from scatter.reductions cimport is_move
 
 cdef enum:
-    MIN_ITEMS = 3               # of a row: to apply fewer takes no longer than to resolve their tuple
-    MIN_RANGES_TUPLES = 1 << 15
-    MIN_SAMPLE = 32             # groups of tuples, after which the sampling may end
+    MIN_SAMPLE = 32             # groups of tuples
     MAX_SAMPLE = 256
     SAMPLED = 1 << 12           # tuples for which there is a group
     GROUP = 16                  # tuples
-    NEIGHBOUR_BYTES = 1 << 12   # distance below which two destinations are neighbours
     BUCKETS = 256               # of the result, in which the sample is counted
     QUEUE = 1024                # updates
-    # Long rows:
     LONG_ROWS_THREADS = 4       # each resolves all tuples
     MIN_LONG_BYTES = 1 << 23    # of updates
     MIN_LONG_OUT = 1 << 20      # bytes of a result of rows that are shorter than a cache line
@@ -105,15 +97,12 @@ cdef inline bint describe_ranges(Ranges* ranges, const Job* job, bint forced) no
     cdef int64_t offsets[GROUP]
     cdef Py_ssize_t count[BUCKETS]
     cdef Cursor cursor
-    cdef Py_ssize_t i, j, n, most, n_neighbours = 0, n_seen = 0
+    cdef Py_ssize_t i, j, n, most, n_seen = 0
     cdef Py_ssize_t sample = min(max(job.walk.n // SAMPLED, <Py_ssize_t>MIN_SAMPLE), <Py_ssize_t>MAX_SAMPLE)
-    cdef bint any_order = forced or are_long_rows(job)
     ranges.job = job
     if not job.is_contiguous or job.row_bytes <= 0 or job.step.by_value:
         return False
-    if not any_order and (job.n_threads == 1 or job.walk.n < MIN_RANGES_TUPLES
-                          or job.out_bytes < 32 * NEIGHBOUR_BYTES
-                          or (row_items(job) < MIN_ITEMS and not is_move(job.step.reduction))):
+    if not forced and not are_long_rows(job):
         return False
     memset(count, 0, sizeof(count))
     for i in range(sample if job.walk.n > GROUP else 0):
@@ -123,15 +112,9 @@ cdef inline bint describe_ranges(Ranges* ranges, const Job* job, bint forced) no
             if offsets[j] != SKIPPED:
                 n_seen += 1
                 count[offsets[j] // job.row_bytes * BUCKETS // job.n_rows] += 1
-        n_neighbours += (n > 1 and offsets[0] != SKIPPED and offsets[1] != SKIPPED
-                         and -NEIGHBOUR_BYTES < offsets[1] - offsets[0] < NEIGHBOUR_BYTES)
-        if i == MIN_SAMPLE and 2 * n_neighbours < MIN_SAMPLE and not any_order:
-            return False
     most = cut_ranges(ranges, count, n_seen)
-    if forced or 4 * n_neighbours > 3 * sample:
-        return True
-    # In any order, each thread should have about as many updates: one row may have more.
-    return any_order and most * job.n_threads <= n_seen + n_seen // 4
+    # Each thread should have about as many updates: one row may have more.
+    return forced or most * job.n_threads <= n_seen + n_seen // 4
 
 
 cdef inline cloned_void count_range(const int64_t* offsets, Py_ssize_t n, int64_t low, uint64_t size,

@@ -17,8 +17,10 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                                      are in registers (loops/reduce_rows.hpp)
                 gather_scatter runs it, or RANGES, with updates that are rows of its source
     ROW_PIECES  (row_pieces.pxd) long or strided rows: every thread resolves all tuples, and applies a piece of each row
-    RANGES      (ranges.pxd) short rows, where neighbouring tuples have neighbouring destinations or cores read faster
-                together than alone: every thread resolves all tuples and applies those of its range of rows
+    RANGES      (ranges.pxd) rows, where cores read faster together than alone: every thread resolves all tuples and
+                applies those of its range of rows
+    LOCAL_RANGES  (local_ranges.pxd) neighbouring tuples with neighbouring destinations, as sorted indices have: each
+                thread finds the bounds of a chunk of the tuples, then applies the blocks of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max and
                 min): a thread applies a chunk of the updates to a private copy; copies are combined in order
     PARTITION   (partition.pxd) all other large scatters: propagation blocking. Destinations are cut into tiles that
@@ -50,7 +52,9 @@ from common.codes cimport (
     ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind, Mode,
     ReductionCode, TypeCode,
 )
-from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release, smallest_stride
+from common.describe cimport (
+    PY_SSIZE_T_MAX, describe, index_of_rows, number_bytes, position_of, release, smallest_stride,
+)
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
@@ -61,8 +65,8 @@ from common.small_calls cimport (
     usable_out, width_of, write_element,
 )
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, RESULT_TILES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
-    ScatterStrategy,
+    AUTO, COLUMN_TILES, LOCAL_RANGES, PARTITION, PRIVATE, RANGES, RESULT_TILES, ROW_PIECES, ROWS, SERIAL, UNITS,
+    WINDOWS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport remember_choice, team_size
@@ -75,6 +79,7 @@ from scatter.conversions cimport pair_of
 from scatter.direct cimport repeats_of
 from scatter.grouping cimport describe_rows
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing, copy_data, row_items
+from scatter.local_ranges cimport run_local_ranges
 from scatter.local_windows cimport run_locally
 from scatter.marks cimport describe_marks
 from scatter.partition cimport run_partition
@@ -162,6 +167,8 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
         done = run_result_tiles(job, &status)
     elif strategy == RANGES:
         done = run_ranges(&descriptions.ranges, job, &status)
+    elif strategy == LOCAL_RANGES:
+        done = run_local_ranges(&descriptions.local_ranges, job, &status)
     if strategy == SERIAL or not done:
         strategy = SERIAL
         status = run_serial(job)
@@ -353,12 +360,6 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     status = run(&job, &descriptions, choose_strategy(&job, forced_strategy, &descriptions))
     release(&job.tuples)
     return with_interrupts(&interrupts, position_of(status, repeats))
-
-
-cdef inline int number_bytes(cnp.ndarray array) noexcept:
-    """Width of a number with a byte order: an element, or a part of a complex element."""
-    cdef int width = <int>cnp.PyArray_ITEMSIZE(array)
-    return width // 2 if array.descr.kind == c'c' else width
 
 
 def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates not None,

@@ -1,10 +1,10 @@
 # The choice of a strategy for a scatter.
 from common.caches cimport cached_bytes
-from common.codes cimport BFLOAT16, FLOAT16, SKIP
+from common.codes cimport ASSIGN, BFLOAT16, FLOAT16, SKIP
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
-    AUTO, COLUMN_TILES, PARTITION, PRIVATE, RANGES, RESULT_TILES, ROW_PIECES, ROWS, SERIAL, UNITS, WINDOWS,
-    ScatterStrategy,
+    AUTO, COLUMN_TILES, LOCAL_RANGES, PARTITION, PRIVATE, RANGES, RESULT_TILES, ROW_PIECES, ROWS, SERIAL, UNITS,
+    WINDOWS, ScatterStrategy,
 )
 from common.threads cimport n_tasks_for
 from common.walk cimport OTHER
@@ -12,6 +12,7 @@ from scatter.columns cimport Columns
 from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
+from scatter.local_ranges cimport LocalRanges, describe_local_ranges
 from scatter.private cimport can_be_private, has_private_elements, has_private_rows
 from scatter.ranges cimport Ranges, are_long_rows, can_pass, describe_ranges
 from scatter.result_tiles cimport can_use_tiles
@@ -28,7 +29,6 @@ cdef enum:
     # resolves all tuples.
     WINDOWS_BYTES = 1 << 22
     WINDOWS_THREADS = 4
-    MANY_PER_ROW = 16           # updates
 
 cdef struct Descriptions:
     # One per strategy. Units and columns are described by the caller; the others are valid once their strategy was
@@ -41,6 +41,7 @@ cdef struct Descriptions:
     RowPieces row_pieces
     Partition partition
     Ranges ranges
+    LocalRanges local_ranges
 
 
 cdef inline bint can_run(const Job* job, int strategy, Descriptions* descriptions) noexcept:
@@ -60,6 +61,8 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
         return can_partition(&descriptions.partition)
     if strategy == RANGES:
         return describe_ranges(&descriptions.ranges, job, True)
+    if strategy == LOCAL_RANGES:
+        return describe_local_ranges(&descriptions.local_ranges, job, True)
     if strategy == RESULT_TILES:
         return can_use_tiles(job, True)
     return strategy != WINDOWS  # it is for accumulate_dtype
@@ -139,6 +142,11 @@ cdef inline bint prefers_wide_rows(const Job* job) noexcept nogil:
     return job.row_bytes > 2 * CACHE_LINE or job.walk.n > job.n_rows or table_bytes <= SCRATCH_BYTES  # else PARTITION
 
 
+cdef inline bint prefers_rows(const Job* job) noexcept nogil:
+    """Whether ROWS is faster than LOCAL_RANGES: it writes each row once, of assignments the last update."""
+    return job.step.reduction == ASSIGN or (job.data != NULL and job.walk.n < 2 * job.n_rows and job.streams)
+
+
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
     """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition
@@ -156,17 +164,20 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return UNITS
     if descriptions.by_columns:
         return COLUMN_TILES
+    if job.n_threads > 1:
+        describe_partition(partition, job)
+        if can_be_private(job, False) and (has_private_rows(job) or has_private_elements(
+                job, partition.low, partition.reach)):
+            return PRIVATE
+        if prefers_rows(job) and describe_rows(&descriptions.rows, job, False):
+            return ROWS
+        if describe_local_ranges(&descriptions.local_ranges, job, False):
+            return LOCAL_RANGES
     if repeats_in_order(job):
         return SERIAL
-    if has_private_rows(job) and can_be_private(job, False):
-        return PRIVATE
-    if are_long_rows(job) and describe_ranges(&descriptions.ranges, job, False):
+    if describe_ranges(&descriptions.ranges, job, False):
         return RANGES
     if reduces_in_order(job):
-        # With include_self=False, RANGES marks each update, and SERIAL each row.
-        if ((job.include_self or n_tuples >= MANY_PER_ROW * job.n_rows)
-                and describe_ranges(&descriptions.ranges, job, False)):
-            return RANGES
         return SERIAL
     if describe_rows(&descriptions.rows, job, False):
         return ROWS
@@ -175,13 +186,9 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     if job.n_threads == 1 and n_tuples < MIN_PARTITION:
         return SERIAL
     describe_partition(partition, job)
-    if has_private_elements(job, partition.low, partition.reach) and can_be_private(job, False):
-        return PRIVATE
     if (n_tuples >= MIN_PARTITION and partition.reach >= worth_of(job) and can_partition(partition)
             and is_scattered(partition)):
         return PARTITION
-    if describe_ranges(&descriptions.ranges, job, False):
-        return RANGES
     return SERIAL
 
 

@@ -33,6 +33,8 @@ SCATTER_RECIPES = {
     ("scatter", "rows"): 0,
     ("scatter", "row_pieces"): 0,
     ("scatter", "ranges"): 0,
+    ("scatter", "local_ranges"): 0,
+    ("scatter_nd", "local_ranges"): 0,
     ("scatter_nd", "private"): 0,
     ("scatter", "partition"): 0,
     ("scatter_elements", "partition"): 0,

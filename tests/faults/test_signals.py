@@ -114,6 +114,8 @@ ENDLESS = {
         ("row_pieces", "add", False),
         ("row_pieces", "add", True),
         ("ranges", "add", False),
+        ("local_ranges", "add", False),
+        ("local_ranges", "mean", True),
     ]
 }
 ENDLESS |= {

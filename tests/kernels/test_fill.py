@@ -8,7 +8,8 @@ from gatherscatter._kernels import scatter
 from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
 
-STRATEGIES = ["serial", "units", "rows", "row_pieces", "ranges", "private", "partition", "column_tiles"]
+STRATEGIES = ["serial", "units", "rows", "row_pieces", "ranges", "local_ranges"]
+STRATEGIES += ["private", "partition", "column_tiles"]
 ELEMENTS = [
     *(np.array(7, dtype) for dtype in ("u1", "i2", "f4", "f8", "c16", "f2", ">f4", ">i8", "g")),
     np.array("abc"),

@@ -126,7 +126,7 @@ def test_rows_with_prefetches(dtype, length, n_rows, reduction, mode, forced_thr
     expected = applied(data, indices[kept], updates[kept], reduction)
     for each in layouts(updates):
         assert_same_bits(gs.scatter(data, indices, each, reduction=reduction, mode=mode), expected)
-    for strategy in ("serial", "ranges"):
+    for strategy in ("serial", "ranges", "local_ranges"):
         with kernels.forced(3, scatter=strategy):
             for each in layouts(updates):
                 assert_same_bits(gs.scatter(data, indices, each, reduction=reduction, mode=mode), expected)
@@ -139,7 +139,7 @@ def test_rows_with_prefetches(dtype, length, n_rows, reduction, mode, forced_thr
         (1, 1000, 64, False, "serial"),
         (2, 1000, 16, False, "serial"),
         (2, 50_000, 8, False, "serial"),
-        (2, 50_000, 8, True, "ranges"),  # neighbours
+        (2, 50_000, 8, True, "local_ranges"),  # neighbours
         (2, 1000, 64, False, "rows"),  # two threads read long rows faster than one
         (3, 20_000, 16, False, "rows"),
     ],

@@ -229,6 +229,7 @@ NAMED = {
     "rows": (gs.scatter, (50, 32), (40,), 0),
     "row_pieces": (gs.scatter, (50, 32), (40,), 0),
     "ranges": (gs.scatter, (50, 3), (40,), 0),
+    "local_ranges": (gs.scatter, (50,), (400,), 0),
     "private": (gs.scatter, (50,), (400,), 0),
     "partition": (gs.scatter, (50,), (400,), 0),
 }
@@ -313,30 +314,6 @@ def test_rows_are_combined_in_batches(n, columns, ufunc):
         )
     assert_same_bits(result, expected)
     assert scatter.last_strategy() == ScatterStrategy.ROWS
-
-
-@pytest.mark.parametrize("way", ["warped", "sorted", "crowded", "random", "small"])
-def test_neighbouring_destinations_are_shared_in_ranges(way):
-    """Each thread passes over the tuples of other ranges; not for few rows, all of which are neighbours."""
-    rng = np.random.default_rng(0)
-    n, rows = 40_000, 400 if way == "small" else 20_000
-    indices = {
-        "warped": lambda: (np.arange(n) * rows // n + np.arange(n) % 7) % rows,
-        "sorted": lambda: np.sort(rng.integers(0, rows, n)),
-        "crowded": lambda: np.sort(rng.integers(0, rows, n)) ** 3 // rows**2,
-        "random": lambda: rng.integers(0, rows, n),
-        "small": lambda: np.sort(rng.integers(0, rows, n)),
-    }[way]()
-    updates = rng.random((n, 3)).astype("f4")
-    for dtype, reduction, include_self in (("f4", "add", True), ("f4", "mean", False), ("u1", "none", True)):
-        data, some = np.zeros((rows, 3), dtype), (updates * 99).astype(dtype)
-        options = {"reduction": reduction, "include_self": include_self}
-        with kernels.forced(1):
-            expected = gs.scatter(data, indices, some, **options)
-        with kernels.forced(3):
-            assert_same_bits(gs.scatter(data, indices, some, **options), expected)
-        is_shared = way not in ("random", "small") and (dtype != "u1" or 3 * rows >= 1 << 17)
-        assert (scatter.last_strategy() == ScatterStrategy.RANGES) == is_shared
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i8"])

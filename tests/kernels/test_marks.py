@@ -14,7 +14,8 @@ from strategies import numbers, numpy_dtype
 # What needs marks: (reduction, include_self).
 MARKED = [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)]
 marked = pytest.mark.parametrize(("reduction", "include_self"), MARKED)
-STRATEGIES = ["serial", "units", "rows", "row_pieces", "ranges", "private", "partition", "column_tiles"]
+STRATEGIES = ["serial", "units", "rows", "row_pieces", "ranges", "local_ranges"]
+STRATEGIES += ["private", "partition", "column_tiles"]
 
 
 def call(strategy, dtype, seed, n=300):
@@ -30,7 +31,7 @@ def call(strategy, dtype, seed, n=300):
         n = 40 if seed % 2 else n  # fewer updates than rows: they are applied in row order, not in update order
         shape, index_shape, axis, function = (50, 17), (n,), 0, "scatter"
     elif strategy == "ranges" or (
-        strategy in ("serial", "partition") and seed % 2
+        strategy in ("serial", "local_ranges", "partition") and seed % 2
     ):  # rows, whose width is no power of 2
         shape, index_shape, axis, function = (100, 3), (n,), 0, "scatter"
     else:

@@ -72,12 +72,13 @@ def test_the_last_writer_takes_the_gradient(case, mode):
     ("case", "strategy"),
     [
         *itertools.product(
-            ["rows", "rows of two cache lines", "rows along axis 1"], ["serial", "ranges", "row_pieces"]
+            ["rows", "rows of two cache lines", "rows along axis 1"], ["serial", "ranges", "local_ranges", "row_pieces"]
         ),
         ("rows along axis 1", "units"),
         ("elements along axis 1", "units"),
         ("tuples of batches", "units"),
         ("rows", "rows"),
+        ("elements of a vector", "local_ranges"),
         ("elements of a vector", "partition"),
         ("elements of a vector", "private"),
         ("elements along axis 0", "column_tiles"),
@@ -91,7 +92,7 @@ def test_in_each_strategy(case, strategy, n_threads):
         results = kernels.take(plan, grad, indices)
     for result, expected in zip(results, loop(plan, grad, indices), strict=True):
         assert_same_bits(result, expected)
-    if strategy in ("serial", "ranges", "row_pieces", "units"):
+    if strategy in ("serial", "ranges", "local_ranges", "row_pieces", "units"):
         assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
 
 

@@ -67,3 +67,4 @@ class ScatterStrategy(IntEnum):
     WINDOWS = 8
     RANGES = 9
     RESULT_TILES = 10
+    LOCAL_RANGES = 11

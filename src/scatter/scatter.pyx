@@ -321,7 +321,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.accumulates = (job.marks.width and job.step.by_value and job.is_contiguous
                        and (job.include_self or job.reduction.has_identity >> <int>type_code & 1))
     job.updates_are_linear = is_linear(&job.walk, OTHER)
-    job.repeats = repeats_of(&job.walk)
+    job.repeats = repeats_of(&job.walk) if job.tuples.k == 1 else 1
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     work_ns = <double>row_items(&job)
     work_ns = job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8

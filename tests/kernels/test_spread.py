@@ -173,3 +173,19 @@ class TestUpdatesThatSuccessiveTuplesShare:
             gs.scatter(data, indices, updates, reduction="add"),
             gs.scatter(data, indices.copy(), updates.copy(), reduction="add"),
         )
+
+
+@pytest.mark.parametrize("n", [1, 9, 300, N, 30_000])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_tuples_that_share_an_update(k, n, forced_threads):
+    """Of several indices, too: few of them are not copied."""
+    rng = np.random.default_rng(0)
+    for row in ((), (3,)):
+        data, updates = rng.random((6, 5, 4)[:k] + row), np.broadcast_to(rng.random((n, 1, *row)), (n, 3, *row))
+        indices = rng.integers(-4, 4, (n, 3, k))
+        for reduction in ("none", "add", "max"):
+            expected = gs.scatter_nd(data, indices, updates.copy(), reduction=reduction)
+            assert_same_bits(gs.scatter_nd(data, indices, updates, reduction=reduction), expected)
+            in_place = data.copy()
+            gs.scatter_nd(in_place, indices, updates, reduction=reduction, out=in_place)
+            assert_same_bits(in_place, expected)

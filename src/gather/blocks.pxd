@@ -6,8 +6,8 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport STEP_BYTES, is_interrupted
 from common.items cimport (
-    CACHE_LINE, MAX_ITEM_BYTES, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
-    is_little_endian, item_t, prefetch_l2, word_t,
+    CACHE_LINE, MAX_ITEM_BYTES, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void,
+    inline_void, is_little_endian, item_t, prefetch_l2, word_t,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
@@ -15,7 +15,7 @@ from common.stream cimport (
     ROWS_AHEAD, STREAM_ROW, has_whole_lines, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
 )
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
-from common.walk cimport DATA, OTHER, Cursor, advance, seek
+from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
 
 # Pixels of three channels.
@@ -80,13 +80,29 @@ cdef inline inline_void move_words(word_t* type, const char* data, const int64_t
         memcpy(out + (i + 3) * <Py_ssize_t>sizeof(word_t), &item3, sizeof(word_t))
 
 
-cdef inline inline_void move_pixels(pixel_t* type, const char* data, const int64_t* offsets, Py_ssize_t n,
-                                    char* out) noexcept nogil:
-    """Move n items to contiguous memory, each by one store, of which the next one overwrites the end."""
+cdef inline inline_void move_pixels(pixel_t* type, const char* data, Py_ssize_t end, const int64_t* offsets,
+                                    Py_ssize_t n, char* out) noexcept nogil:
+    """Move n items to contiguous memory, each by one store, of which the next one overwrites the end.
+
+    Each is read by one load, too, unless one of them may be the last that can be read.
+    """
     cdef Py_ssize_t i
     cdef uint16_t two
     cdef uint32_t four
     cdef uint64_t item
+    cdef int64_t most = offsets[0]
+    for i in range(n):
+        most = max(most, offsets[i])
+    if most + <Py_ssize_t>sizeof(pixel_t) + 2 <= end:
+        for i in range(n - 1):
+            if pixel_t is bytes3:
+                memcpy(&four, data + offsets[i], 4)
+                memcpy(out + 3 * i, &four, 4)
+            else:
+                memcpy(&item, data + offsets[i], 8)
+                memcpy(out + 6 * i, &item, 8)
+        memcpy(out + (n - 1) * <Py_ssize_t>sizeof(pixel_t), data + offsets[n - 1], sizeof(pixel_t))
+        return
     for i in range(n - 1):
         if pixel_t is bytes3:
             memcpy(&two, data + offsets[i], 2)
@@ -156,9 +172,9 @@ cdef inline cloned_void move_block(const Job* job, const Row* row, const char* d
     elif row.item_bytes == 2:
         move_width(<uint16_t*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == out_step == 3 and row.n_inner == 1 and fill == NULL and is_little_endian:
-        move_pixels(<bytes3*>NULL, data, offsets, n, out)
+        move_pixels(<bytes3*>NULL, data, job.end, offsets, n, out)
     elif row.item_bytes == out_step == 6 and row.n_inner == 1 and fill == NULL and is_little_endian:
-        move_pixels(<bytes6*>NULL, data, offsets, n, out)
+        move_pixels(<bytes6*>NULL, data, job.end, offsets, n, out)
     elif row.item_bytes == 3:
         move_width(<bytes3*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 6:
@@ -186,6 +202,20 @@ cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets,
         prefetch_l2(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i]))
 
 
+cdef inline void prefetch_with_tuples(const Job* job, const char* tuples, Py_ssize_t step, const int64_t* offsets,
+                                      Py_ssize_t n) noexcept nogil:
+    """prefetch_block, and between its prefetches those of the tuples that follow the n ones at `tuples`.
+
+    At once they would take all of the CPU's fill buffers, and what comes next would wait for memory.
+    """
+    cdef Py_ssize_t i = 0, j, of_line = CACHE_LINE // step
+    while i < n:
+        prefetch_l2(tuples + STREAM_AHEAD + (n + i) * step)
+        for j in range(i, min(i + of_line, n)):
+            prefetch_l2(<const void*>(<uintptr_t>job.data + <uintptr_t>offsets[j]))
+        i += of_line
+
+
 cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize_t* status) noexcept nogil:
     """status: OK or the position of the first bad index."""
     cdef const Job* job = blocks.job
@@ -202,6 +232,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
     cdef const char* fill = job.fill
     cdef Py_ssize_t data_shift = 0, out_shift = 0
     cdef Py_ssize_t n, n_next, next_out, block_out = 0, _piece, i
+    cdef const char* tuples
     cdef Py_ssize_t start = task // blocks.n_pieces * blocks.tuples_per_task
     cdef Py_ssize_t stop = min(start + blocks.tuples_per_task, job.walk.n)
     cdef Py_ssize_t piece_start = task % blocks.n_pieces * blocks.piece_length
@@ -225,6 +256,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
         next_out = cursor.offset[OTHER]
         n_next = 0
         if start < stop:
+            tuples = job.tuples.base + cursor.offset[INDICES]
             resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, stop - start), not job.out_is_linear,
                           next_offsets, &n_next)
             if n_next < 0:
@@ -234,14 +266,18 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
                 status[0] = INTERRUPTED
                 return
             start += n_next
+            if job.spreads_prefetches:
+                prefetch_with_tuples(job, tuples, job.walk.stride[job.walk.n_dims - 1][INDICES], next_offsets, n_next)
             # If offsets advance slowly (as for a warped image), the hardware prefetcher suffices.
-            if (job.prefetches and 0 < row.item_bytes <= CACHE_LINE
+            elif (job.prefetches and 0 < row.item_bytes <= CACHE_LINE
                     and not -n_next * CACHE_LINE < next_offsets[n_next - 1] - next_offsets[0] < n_next * CACHE_LINE):
                 prefetch_block(data, next_offsets, n_next)
             elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1 and fill == NULL:
                 for i in range(min(n_next, <Py_ssize_t>ROWS_AHEAD)):  # prefetch_ahead has the others
                     prefetch_begin(data + next_offsets[i], row.item_bytes)
-        if n:
+        if n and row.outer.n == 1:
+            move_block(job, row, data, offsets, n, fill, out + block_out, out_step)
+        elif n:
             seek(&row.outer, 0, &piece)
             following = piece
             for _piece in range(row.outer.n):

@@ -15,7 +15,9 @@ cdef struct Job:
     const TileOrder* tile_order  # of prepared indices, if data is contiguous; NULL: none
     Py_ssize_t itemsize
     bint out_is_linear      # out's offset advances by one stride over the walk
+    Py_ssize_t end          # of the items that can be selected, in bytes from data; if the row is one item
     bint prefetches         # data is larger than L2: software prefetch
+    bint spreads_prefetches  # of tuples, among those of data: see prefetch_with_tuples
     bint streams            # the result is larger than the caches: non-temporal stores
     int max_threads         # 0: OpenMP's choice
     int forced_threads      # 0: not forced

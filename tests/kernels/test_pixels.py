@@ -73,3 +73,28 @@ def test_a_pixel_that_is_filled():
     is_in = (pairs < data.shape[:2]).all(axis=1)
     expected = np.where(is_in[:, None], data[tuple((pairs * is_in[:, None]).T)], np.uint8(7))
     assert_same_bits(gs.gather_nd(data, pairs, mode="fill", fill_value=7), expected)
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "fill"])
+@pytest.mark.parametrize("index_dtype", ["i2", "i4", "i8"])
+@pytest.mark.parametrize(("dtype", "channels"), [("u1", 3), ("u2", 3), ("u1", 4), ("u1", 1)])
+def test_images_larger_than_l2(dtype, channels, index_dtype, mode, forced_threads):
+    """Tuples are prefetched among the pixels."""
+    rng = np.random.default_rng(0)
+    data = rng.integers(0, 255, (900, 1000, channels)).astype(dtype)
+    n = 3001
+    for name in ("random", "near", "last"):
+        y, x = rng.integers(-900, 900, n), rng.integers(-1000, 1000, n)
+        if name == "near":
+            y, x = np.arange(n) // 100, np.arange(n) % 1000
+        elif name == "last":
+            y, x = np.full(n, 899), np.full(n, -1)
+        pairs = np.stack([y, x], axis=-1).astype(index_dtype)
+        for view in (data, data[::-1, ::-1], data[:, :, ::-1]):
+            assert_same_bits(gs.gather_nd(view, pairs, mode=mode), view[y, x])
+            rows = view.swapaxes(0, 1)
+            assert_same_bits(gs.gather(rows, x.astype(index_dtype)[:9], axis=0, mode=mode), rows[x[:9]])
+        flat = data.reshape(-1, channels)
+        if index_dtype != "i2":
+            i = (y % 900 * 1000 + x % 1000).astype(index_dtype)
+            assert_same_bits(gs.gather(flat, i, mode=mode), flat[i])

@@ -136,7 +136,7 @@ def normals(rng, less):
         return sparse.csc_array((ones, flat, starts), shape=(n, len(faces))) @ each
 
     return {
-        OURS: lambda: gs.scatter(np.zeros((n, 3), np.float32), faces, each[:, None], reduction="add"),
+        OURS: lambda: gs.scatter(np.broadcast_to(np.float32(0), (n, 3)), faces, each[:, None], reduction="add"),
         "NumPy, add.at of each corner": add_at,
         "NumPy, bincount of each axis": lambda: np.stack(
             [np.bincount(flat, thrice[:, k], n) for k in range(3)], axis=1, dtype=np.float32, casting="same_kind"

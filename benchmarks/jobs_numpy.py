@@ -201,7 +201,7 @@ def dense(rng, less):
         return sparse.coo_array((values, (row, column)), shape=(side, side)).toarray
 
     return {
-        OURS: lambda: gs.scatter_nd(np.zeros((side, side), np.float32), where, values, reduction="add"),
+        OURS: lambda: gs.scatter_nd(np.broadcast_to(np.float32(0), (side, side)), where, values, reduction="add"),
         "NumPy, add.at": add_at,
         "NumPy, bincount": bincount,
         "SciPy, COO to dense": Needs("scipy.sparse", to_dense),

@@ -12,7 +12,8 @@ from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_ro
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.divide cimport divide_means, divide_steps
-from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, copy_data
+from scatter.fill cimport fill_elements
+from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, copy_data, repeated_element
 from scatter.marks cimport Marks, allocate_marks, free_marks
 
 cdef enum:
@@ -26,6 +27,8 @@ cdef struct Units:
     Py_ssize_t unit_rows
     Py_ssize_t units_per_task
     bint accumulates
+    const char* element         # which stands for all of data, and fills each unit; else NULL
+    Py_ssize_t element_bytes
     bint streams                # each unit is written with non-temporal stores
     char* scratch               # a unit in L1 for each thread; NULL: units are updated in the result
     Py_ssize_t scratch_bytes    # of a thread
@@ -70,6 +73,8 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
         memset(marks.table, 0, units.unit_rows * marks.width)
     if units.accumulates:
         start_elements(job, sums, data, units.unit_rows)
+    elif units.element != NULL:
+        fill_elements(units.element_bytes, units.element, sums, units.unit_bytes // units.element_bytes)
     elif job.data != NULL and units.unit_bytes:
         copy_bytes(job, sums, data, units.unit_bytes)
     apply_and_count(job, marks, out, unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)
@@ -128,10 +133,11 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     units.units_per_task = (units.n_units + n_tasks - 1) // n_tasks
     n_tasks = (units.n_units + units.units_per_task - 1) // units.units_per_task
     n_threads = <int>min(<Py_ssize_t>job.n_threads, n_tasks)
-    units.streams = (job.data != NULL and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT and job.streams
-                     and can_stream_units())
     units.accumulates = (job.accumulates and units.unit_bytes
                          and (not needs_scratch(job) or units.unit_bytes <= SCRATCH_UNIT))
+    units.element = repeated_element(job) if units.unit_bytes and not units.accumulates else NULL
+    units.streams = ((job.data != NULL or units.element != NULL) and STREAM_ROW <= units.unit_bytes <= SCRATCH_UNIT
+                     and job.streams and can_stream_units())
     units.marks = job.marks
     units.marks.assigns = not job.include_self and not units.accumulates
     if job.marks.width and not allocate_marks(&units.marks, job.n_threads * units.unit_rows if units.unit_bytes
@@ -145,6 +151,9 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
             free_marks(&units.marks)
             return False
         units.scratch = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    if units.element != NULL:
+        units.element_bytes = cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided)
+        job.strided = NULL  # begin_writing would copy it
     bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
         if units.unit_bytes == 0:

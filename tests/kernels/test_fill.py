@@ -150,3 +150,34 @@ def test_empty_indices_and_large_data():
     data = np.arange(3_000_000.0)
     assert_same_bits(gs.scatter(data, np.empty(0, int), np.empty(0), reduction="add"), data)
     assert_same_bits(gs.scatter(np.broadcast_to(2.0, 3), np.empty(0, int), np.empty(0)), np.full(3, 2.0))
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
+@pytest.mark.parametrize(
+    ("dtype", "shape", "axis"),
+    [("?", (70, 100), 1), ("f4", (70, 100), 1), ("f8", (9, 8, 30), 2), ("f4", (9, 30, 8), 1), ("f4", (4100, 1024), 1)],
+)
+def test_units(dtype, shape, axis, reduction, include_self, n_threads):
+    """Each unit is filled by the thread that updates it; those of a large result in scratch memory."""
+    if dtype == "?" and reduction == "mean":
+        return
+    rng = np.random.default_rng(0)
+    counts = list(shape)
+    counts[axis] = 13
+    indices, updates = rng.integers(-shape[axis], shape[axis], counts), rng.integers(0, 9, counts).astype(dtype)
+    data = np.broadcast_to(np.array(1, dtype), shape)
+    options = {"axis": axis, "reduction": reduction, "include_self": include_self}
+    expected = gs.scatter_elements(data.copy(), indices, updates, **options)
+    with kernels.forced(n_threads, scatter="units"):
+        assert_same_bits(gs.scatter_elements(data, indices, updates, **options), expected)
+        assert ScatterStrategy(scatter.last_strategy()) == ScatterStrategy.UNITS
+        out = np.full(shape, 5, dtype)
+        gs.scatter_elements(data, indices, updates, out=out, **options)
+        assert_same_bits(out, expected)
+        out[...], before = 7, np.full(shape, 7, dtype)
+        indices[(-1,) * len(shape)] = 10**6
+        with pytest.raises(IndexError, match="1000000 is out of bounds"):
+            gs.scatter_elements(data, indices, updates, out=out, **options)
+        assert_same_bits(out, before)

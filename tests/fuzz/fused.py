@@ -22,7 +22,8 @@ def suits(call):
         and not call.errors
         and not call.batch_dims
         and "accumulate_dtype" not in call.options
-        and tuple(getattr(call.arguments["updates"], "shape", ())) == tuple(call.elements)
+        and isinstance(call.arguments["updates"], np.ndarray)
+        and call.arguments["updates"].shape == tuple(call.elements)
         and hasattr(call.arguments["indices"], "strides")
     )
 

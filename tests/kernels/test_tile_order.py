@@ -193,3 +193,25 @@ def test_the_kernel_refuses_other_arrays():
     for wrong, n_slices in ((rows.astype("i8"), 5), (rows[::2], 5), (rows[1:], 5), (rows, 0), (rows, 2**26)):
         with pytest.raises(ValueError, match="own their memory"):
             orders.sort_by_tile(wrong, n_slices, memory.empty, 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "row", "n_slices"), [("f4", (), 4_300_001), ("f8", (), 2_200_003), ("f4", (3,), 1_500_007)]
+)
+def test_large_results(dtype, row, n_slices):
+    """Each tile is built in scratch memory and streamed; data that are one element are not copied before."""
+    rng = np.random.default_rng(5)
+    indices, updates = rng.integers(0, n_slices, N), numbers(rng, dtype, (N, *row))
+    prepared = gs.prepare("scatter", (n_slices,), indices)
+    orders.sort_by_tile(prepared._indices, n_slices, memory.empty, 0)
+    shape = (n_slices, *row)
+    for data in (numbers(rng, dtype, shape), np.broadcast_to(np.array(3, dtype), shape)):
+        for n_threads, reduction in ((1, "none"), (3, "add"), (192, "max")):
+            with kernels.forced(1):
+                expected = gs.scatter(data.copy(), indices, updates, reduction=reduction)
+            with kernels.forced(n_threads, scatter="result_tiles"):
+                assert_same_bits(prepared.scatter(data, updates, reduction=reduction), expected)
+                assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
+                out = np.zeros(shape, dtype)
+                prepared.scatter(data, updates, reduction=reduction, out=out)
+            assert_same_bits(out, expected)

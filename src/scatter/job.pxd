@@ -356,6 +356,18 @@ cdef inline void copy_bytes(const Job* job, char* out, const char* data, Py_ssiz
         start += n
 
 
+cdef inline void fill_bytes(const Job* job, Py_ssize_t width, const char* element, char* out,
+                            Py_ssize_t n_bytes) noexcept nogil:
+    """Fill with an element of this width. A signal may stop it."""
+    cdef Py_ssize_t start = 0, n
+    while start < n_bytes:
+        n = min(<Py_ssize_t>STEP_BYTES, n_bytes - start)
+        if is_interrupted(job.interrupts, n >> 3):
+            return
+        fill_elements(width, element, out + start, n // width)
+        start += n
+
+
 cdef inline bint is_brief(const Job* job) noexcept nogil:
     """Whether the work is done before another thread could use the GIL."""
     cdef double work_ns = <double>job.walk.n * job.tuple_work
@@ -377,16 +389,10 @@ cdef inline void write_chunk(const Job* job, const char* element, Py_ssize_t wid
     """Write a chunk of the result, of elements of this width: all are `element` or, if that is NULL, those of data."""
     cdef Py_ssize_t start = chunk_start(job.out_bytes // width, n_chunks, chunk) * width
     cdef Py_ssize_t stop = chunk_start(job.out_bytes // width, n_chunks, chunk + 1) * width
-    cdef Py_ssize_t n
     if element == NULL:
         copy_bytes(job, job.out + start, job.data + start, stop - start)
-        return
-    while start < stop:
-        n = min(<Py_ssize_t>STEP_BYTES, stop - start)
-        if is_interrupted(job.interrupts, n >> 3):
-            return
-        fill_elements(width, element, job.out + start, n // width)
-        start += n
+    else:
+        fill_bytes(job, width, element, job.out + start, stop - start)
 
 
 cdef inline void write_at_once(const Job* job, const char* element, Py_ssize_t width) noexcept:

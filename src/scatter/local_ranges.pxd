@@ -23,8 +23,7 @@ from common.walk cimport OTHER, Cursor, seek
 from scatter.accumulate cimport accumulates_rows, elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.divide cimport divide_steps
-from scatter.fill cimport fill_elements
-from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, repeated_element
+from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, fill_bytes, repeated_element
 from scatter.local_windows cimport extend_bounds
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 
@@ -84,9 +83,9 @@ cdef inline bint describe_local_ranges(LocalRanges* local, const Job* job, bint 
     if not job.is_contiguous or job.row_bytes <= 0 or job.update_rows != NULL:
         return False
     local.job = job
-    local.block_tuples = max(<Py_ssize_t>BLOCK_TUPLES, job.walk.n // MAX_BLOCKS) // job.repeats * job.repeats
-    if local.block_tuples == 0:
-        local.block_tuples = BLOCK_TUPLES
+    local.block_tuples = max(<Py_ssize_t>BLOCK_TUPLES, job.walk.n // MAX_BLOCKS)
+    if job.repeats <= local.block_tuples:
+        local.block_tuples -= local.block_tuples % job.repeats
     local.n_blocks = (job.walk.n + local.block_tuples - 1) // local.block_tuples
     if forced:
         return True
@@ -169,8 +168,8 @@ cdef inline void write_rows(const LocalRanges* local, Py_ssize_t start, Py_ssize
     cdef const Job* job = local.job
     cdef char* out = job.out + start * job.row_bytes
     cdef Py_ssize_t n_bytes = (stop - start) * job.row_bytes
-    if local.element != NULL:
-        fill_elements(local.element_bytes, local.element, out, n_bytes // local.element_bytes)
+    if local.element != NULL:  # for accumulators too: then they start from data
+        fill_bytes(job, local.element_bytes, local.element, out, n_bytes)
     elif local.accumulates:
         start_elements(job, out, elements_of_data(job) + start * job.row_bytes, stop - start)
     elif job.data != NULL:

@@ -12,8 +12,9 @@ from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_ro
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.divide cimport divide_means, divide_steps
-from scatter.fill cimport fill_elements
-from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, copy_data, repeated_element
+from scatter.job cimport (
+    Job, apply_and_count, begin_writing, copy_bytes, copy_data, fill_bytes, repeated_element,
+)
 from scatter.marks cimport Marks, allocate_marks, free_marks
 
 cdef enum:
@@ -74,7 +75,7 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
     if units.accumulates:
         start_elements(job, sums, data, units.unit_rows)
     elif units.element != NULL:
-        fill_elements(units.element_bytes, units.element, sums, units.unit_bytes // units.element_bytes)
+        fill_bytes(job, units.element_bytes, units.element, sums, units.unit_bytes)
     elif job.data != NULL and units.unit_bytes:
         copy_bytes(job, sums, data, units.unit_bytes)
     apply_and_count(job, marks, out, unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)

@@ -22,9 +22,8 @@ def suits(call):
         and not call.errors
         and not call.batch_dims
         and "accumulate_dtype" not in call.options
-        and isinstance(call.arguments["updates"], np.ndarray)
-        and call.arguments["updates"].shape == tuple(call.elements)
-        and hasattr(call.arguments["indices"], "strides")
+        and all(hasattr(call.arguments[name], "strides") for name in ("indices", "updates"))
+        and tuple(call.arguments["updates"].shape) == tuple(call.elements)
     )
 
 

@@ -140,9 +140,3 @@ cdef inline void release(Tuples* tuples) noexcept nogil:
     """Free what describe has allocated."""
     if tuples.arrays != NULL:
         free(tuples.arrays)
-
-
-cdef inline int number_bytes(cnp.ndarray array) noexcept:
-    """Width of a number with a byte order: an element, or a part of a complex element."""
-    cdef int width = <int>cnp.PyArray_ITEMSIZE(array)
-    return width // 2 if array.descr.kind == c'c' else width

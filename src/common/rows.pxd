@@ -92,3 +92,9 @@ cdef inline void cut_row(const Row* whole, Py_ssize_t start, Py_ssize_t stop, Ro
         row.item_bytes = stop - start
         data_shift[0] = start
         other_shift[0] = start
+
+
+cdef inline int number_bytes(cnp.ndarray array) noexcept:
+    """Width of a number with a byte order: an element, or a part of a complex element."""
+    cdef int width = <int>cnp.PyArray_ITEMSIZE(array)
+    return width // 2 if array.descr.kind == c'c' else width

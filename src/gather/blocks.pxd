@@ -268,8 +268,8 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
             start += n_next
             if job.spreads_prefetches:
                 prefetch_with_tuples(job, tuples, job.walk.stride[job.walk.n_dims - 1][INDICES], next_offsets, n_next)
-            # If offsets advance slowly (as for a warped image), the hardware prefetcher suffices.
             elif (job.prefetches and 0 < row.item_bytes <= CACHE_LINE
+                    # If offsets advance slowly (as for a warped image), the hardware prefetcher suffices.
                     and not -n_next * CACHE_LINE < next_offsets[n_next - 1] - next_offsets[0] < n_next * CACHE_LINE):
                 prefetch_block(data, next_offsets, n_next)
             elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1 and fill == NULL:

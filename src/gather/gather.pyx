@@ -29,7 +29,7 @@ from common.describe cimport describe, index_of_rows, position_of, release, smal
 from common.interrupts cimport (
     Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
 )
-from common.items cimport CACHE_LINE, MAX_WORD_BYTES
+from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
@@ -39,12 +39,12 @@ from common.small_calls cimport (
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, DATA_TILES, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
 from common.threads cimport MAX_TASKS, chunk_start, first_error, remember_choice, team_size
-from common.walk cimport DATA, INDICES, MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
+from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport is_one_block, run_blocks
 from gather.columns cimport Columns, run_columns
 from gather.data_tiles cimport run_data_tiles
 from gather.few_rows cimport are_few_rows, gather_few_rows
-from gather.job cimport Job, describe_work
+from gather.job cimport Job, describe_prefetches, describe_work, end_of_data
 from gather.masks cimport count_true, write_true
 from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
@@ -53,10 +53,6 @@ from prepared.tile_order cimport TileOrder, find_tiles
 from gatherscatter._kernels.orders import tiled as _tiled
 
 cnp.import_array()
-
-cdef enum:
-    PREFETCH_BYTES = 1 << 19  # of data: less fits L2 and needs no software prefetch
-    MAX_SPREAD_BYTES = 6      # of items, for which tuples are prefetched among them
 
 cdef object tiled = _tiled  # a dict: see prepared/order.pxd
 cdef int forced_strategy = AUTO
@@ -91,7 +87,7 @@ cdef Py_ssize_t check_first(const Job* job, GatherStrategy strategy) noexcept:
     check.out = NULL
     check.streams = False
     check.tuples.prefetches = job.tuples.prefetches or job.spreads_prefetches
-    check.spreads_prefetches = False
+    check.spreads_prefetches = False  # there are no items
     describe_work(&check)
     return run_blocks(&check)
 
@@ -121,12 +117,8 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     if job.walk.n == 0:
         release(&job.tuples)
         return OK
-    job.end = 0
     for d in range(job.tuples.k):
         extent += abs_stride(job.tuples.stride[d]) * (job.tuples.size[d] - 1)
-        job.end += max(job.tuples.stride[d], <Py_ssize_t>0) * (job.tuples.size[d] - 1)
-    for d in range(job.walk.n_dims):
-        job.end += max(job.walk.stride[d][DATA], <Py_ssize_t>0) * (job.walk.shape[d] - 1)
     if out is not None:
         describe_row(&job.row, data, row_axis, out, out_axis, smallest_stride(&job.tuples), False)
         job.out = cnp.PyArray_BYTES(out)
@@ -140,15 +132,8 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     if tiled and kind == AXIS and axis == 0 and cnp.PyArray_IS_C_CONTIGUOUS(data) and job.row.item_bytes:
         memory = find_tiles(tiled, indices, cnp.PyArray_NBYTES(data) // job.row.item_bytes, job.walk.n, &order)
     job.tile_order = &order if memory is not None else NULL
-    job.prefetches = extent > PREFETCH_BYTES
-    job.end += job.row.item_bytes
-    job.spreads_prefetches = (
-        job.prefetches and job.tuples.prefetches and job.tuples.arrays == NULL and job.row.n_inner == 1
-        and job.row.outer.n == 1 and 0 < job.row.item_bytes <= MAX_SPREAD_BYTES and is_linear(&job.walk, INDICES)
-        and 0 < job.walk.stride[job.walk.n_dims - 1][INDICES] <= CACHE_LINE
-        and (job.tuples.k == 1 or job.tuples.component_stride == job.tuples.width))
-    if job.spreads_prefetches:
-        job.tuples.prefetches = False
+    job.end = end_of_data(&job)
+    describe_prefetches(&job, extent)
     job.streams = out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES and can_stream()
     job.max_threads = n_threads
     job.forced_threads = forced_threads

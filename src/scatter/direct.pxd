@@ -54,9 +54,9 @@ cdef inline LoopInOrder direct_loop(const Tuples* tuples, const Walk* walk, cons
     return loop_in_order(step)
 
 
-cdef inline Py_ssize_t repeats_of(const Walk* walk) noexcept nogil:
-    """How many successive tuples share an update, if these and the tuples are otherwise one stride apart; else 1."""
-    if (walk.n_dims != 2 or walk.stride[1][OTHER] != 0 or walk.stride[0][DATA] != 0
+cdef inline Py_ssize_t repeats_of(const Tuples* tuples, const Walk* walk) noexcept nogil:
+    """How many successive single indices share an update, if both are otherwise one stride apart; else 1."""
+    if (tuples.k != 1 or walk.n_dims != 2 or walk.stride[1][OTHER] != 0 or walk.stride[0][DATA] != 0
             or walk.stride[0][INDICES] != walk.shape[1] * walk.stride[1][INDICES]):
         return 1
     return walk.shape[1]

@@ -384,6 +384,13 @@ cdef inline const char* repeated_element(const Job* job) noexcept:
     return cnp.PyArray_BYTES(<cnp.ndarray>job.strided)
 
 
+cdef inline Py_ssize_t take_element(Job* job) noexcept:
+    """The bytes of the repeated element. The strategy fills the result with it, and begin_writing does not."""
+    cdef Py_ssize_t width = cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided)
+    job.strided = NULL
+    return width
+
+
 cdef inline void write_chunk(const Job* job, const char* element, Py_ssize_t width, Py_ssize_t chunk,
                              Py_ssize_t n_chunks) noexcept nogil:
     """Write a chunk of the result, of elements of this width: all are `element` or, if that is NULL, those of data."""

@@ -10,9 +10,8 @@
 # its range just before the updates that need them, while they are in the cache.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
-from libc.stdint cimport INT64_MAX, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
-cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
@@ -22,9 +21,9 @@ from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport OTHER, Cursor, seek
 from scatter.accumulate cimport accumulates_rows, elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
+from scatter.bounds cimport bounds_of, extend_bounds, no_bounds
 from scatter.divide cimport divide_steps
-from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, fill_bytes, repeated_element
-from scatter.local_windows cimport extend_bounds
+from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, fill_bytes, repeated_element, take_element
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 
 cdef enum:
@@ -62,8 +61,7 @@ cdef inline bint sample_block(const Job* job, Py_ssize_t start, Py_ssize_t n_tup
     cdef Cursor cursor
     cdef Py_ssize_t n
     cdef bint is_last
-    low[0] = INT64_MAX
-    high[0] = -1
+    no_bounds(low, high)
     for is_last in range(2):
         seek(&job.walk, start + n_tuples - BLOCK if is_last else start, &cursor)
         resolve_block(&job.tuples, &job.walk, &cursor, BLOCK, False, offsets, &n)
@@ -84,7 +82,7 @@ cdef inline bint describe_local_ranges(LocalRanges* local, const Job* job, bint 
         return False
     local.job = job
     local.block_tuples = max(<Py_ssize_t>BLOCK_TUPLES, job.walk.n // MAX_BLOCKS)
-    if job.repeats <= local.block_tuples:
+    if job.repeats <= local.block_tuples:  # apply_repeated begins at whole repeats
         local.block_tuples -= local.block_tuples % job.repeats
     local.n_blocks = (job.walk.n + local.block_tuples - 1) // local.block_tuples
     if forced:
@@ -116,31 +114,15 @@ cdef inline bint describe_local_ranges(LocalRanges* local, const Job* job, bint 
 cdef inline void find_bounds(const LocalRanges* local, Py_ssize_t chunk, Py_ssize_t n_chunks,
                              Py_ssize_t* status) noexcept nogil:
     cdef const Job* job = local.job
-    cdef int64_t offsets[BLOCK]
     cdef Cursor cursor
     cdef Py_ssize_t block = chunk_start(local.n_blocks, n_chunks, chunk)
     cdef Py_ssize_t last_block = chunk_start(local.n_blocks, n_chunks, chunk + 1)
-    cdef Py_ssize_t start = block * local.block_tuples, stop, n
-    cdef uint64_t low
-    cdef int64_t high
     status[0] = OK
-    seek(&job.walk, start, &cursor)
-    while block < last_block:
-        low = INT64_MAX
-        high = -1
-        stop = min((block + 1) * local.block_tuples, job.walk.n)
-        while start < stop:
-            resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
-            if n < 0:
-                status[0] = start * job.tuples.k - 1 - n
-                return
-            extend_bounds(offsets, n, &low, &high)
-            start += n
-        if is_interrupted(job.interrupts, local.block_tuples * job.tuples.k):
-            status[0] = INTERRUPTED
-            return
-        local.low[block] = low
-        local.high[block] = high
+    seek(&job.walk, block * local.block_tuples, &cursor)
+    while block < last_block and status[0] == OK:
+        status[0] = bounds_of(&job.tuples, &job.walk, job.interrupts, &cursor, block * local.block_tuples,
+                              min((block + 1) * local.block_tuples, job.walk.n), &local.low[block],
+                              &local.high[block])
         block += 1
 
 
@@ -282,8 +264,7 @@ cdef inline bint run_local_ranges(LocalRanges* local, Job* job, Py_ssize_t* bad)
     bad[0] = first_error(status, n_ranges)
     if bad[0] == OK:
         if local.element != NULL:
-            local.element_bytes = cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided)
-            job.strided = NULL  # begin_writing would copy it
+            local.element_bytes = take_element(job)
         cut_ranges(local)
         bad[0] = begin_writing(job, False)
     if bad[0] == OK:

@@ -11,14 +11,13 @@ from cpython.mem cimport (  # so that tracemalloc sees it
     PyMem_RawCalloc as calloc, PyMem_RawFree as free, PyMem_RawMalloc as malloc,
 )
 from cython.parallel cimport prange
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from common.codes cimport INTERRUPTED, OK, SKIP
-from common.interrupts cimport is_interrupted
-from common.items cimport cloned_void
+from common.codes cimport OK, SKIP
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport Cursor, seek
+from scatter.bounds cimport bounds_of
 from scatter.job cimport SCRATCH_BYTES, Job
 from scatter.wide cimport MISSED, run_windows
 from scatter.windows cimport Wide, adds_in_windows, cut_windows
@@ -48,45 +47,21 @@ cdef inline bint is_local(const Wide* wide) noexcept nogil:
     return 4 * n_neighbours > 3 * SAMPLE
 
 
-cdef inline cloned_void extend_bounds(const int64_t* offsets, Py_ssize_t n, uint64_t* low,
-                                      int64_t* high) noexcept nogil:
-    """SKIPPED is the least number as a signed one, and larger than any offset as an unsigned one."""
-    cdef Py_ssize_t i
-    cdef uint64_t least = low[0]
-    cdef int64_t most = high[0]
-    for i in range(n):
-        least = <uint64_t>offsets[i] if <uint64_t>offsets[i] < least else least
-        most = offsets[i] if offsets[i] > most else most
-    low[0] = least
-    high[0] = most
-
-
 cdef inline void find_bounds(const Wide* wide, Py_ssize_t chunk, Py_ssize_t n_chunks,
                              Py_ssize_t* status) noexcept nogil:
-    cdef int64_t offsets[BLOCK]
     cdef Cursor cursor
     cdef Py_ssize_t window_bytes = wide.window_rows * wide.pitch
     cdef Py_ssize_t block = chunk_start(wide.n_blocks, n_chunks, chunk)
     cdef Py_ssize_t last_block = chunk_start(wide.n_blocks, n_chunks, chunk + 1)
-    cdef Py_ssize_t start = block * wide.block_tuples, stop, n
     cdef uint64_t low
     cdef int64_t high
     status[0] = OK
-    seek(&wide.walk, start, &cursor)
+    seek(&wide.walk, block * wide.block_tuples, &cursor)
     while block < last_block:
-        low = INT64_MAX
-        high = -1
-        stop = min((block + 1) * wide.block_tuples, wide.walk.n)
-        while start < stop:
-            resolve_block(&wide.tuples, &wide.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - start), False, offsets, &n)
-            if n < 0:
-                status[0] = start * wide.tuples.k - 1 - n
-                return
-            if is_interrupted(wide.job.interrupts, n * wide.tuples.k):
-                status[0] = INTERRUPTED
-                return
-            extend_bounds(offsets, n, &low, &high)
-            start += n
+        status[0] = bounds_of(&wide.tuples, &wide.walk, wide.job.interrupts, &cursor, block * wide.block_tuples,
+                              min((block + 1) * wide.block_tuples, wide.walk.n), &low, &high)
+        if status[0] != OK:
+            return
         wide.first_window[block] = <int32_t>(<int64_t>low // window_bytes) if high >= 0 else 0
         wide.last_window[block] = <int32_t>(high // window_bytes) if high >= 0 else -1
         block += 1

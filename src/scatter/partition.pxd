@@ -28,7 +28,7 @@ from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.fill cimport fill_elements
-from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, repeated_element
+from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, repeated_element, take_element
 from scatter.loops.table cimport F32_F64
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.means cimport divide_rows
@@ -340,8 +340,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         free(partition.sums)
         return False
     if partition.element != NULL:
-        partition.element_bytes = cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided)
-        job.strided = NULL  # begin_writing would copy it
+        partition.element_bytes = take_element(job)
     partition.end = partition.first + n_buckets
     partition.segments = cnp.PyArray_BYTES(records)
     partition.segments += -<Py_ssize_t>partition.segments & (partition.segment_bytes - 1)

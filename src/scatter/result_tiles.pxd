@@ -20,7 +20,7 @@ from prepared.tile_order cimport (
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.direct cimport LoopInOrder, Pairs, loop_in_order
 from scatter.fill cimport fill_elements
-from scatter.job cimport Job, begin_writing, repeated_element
+from scatter.job cimport Job, begin_writing, repeated_element, take_element
 
 cdef enum:
     PIECES = 32  # of a tile's updates
@@ -144,8 +144,7 @@ cdef inline bint run_result_tiles(Job* job, Py_ssize_t* status) noexcept:
     for chunk in prange(order.n_chunks, num_threads=job.n_threads, schedule="dynamic", chunksize=1, nogil=True):
         move_chunk(order, chunk, job.row_bytes, values, job.updates, update_step, NULL, job.interrupts)
     if tiles.element != NULL:
-        tiles.element_bytes = cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided)
-        job.strided = NULL  # begin_writing would copy it
+        tiles.element_bytes = take_element(job)
     status[0] = INTERRUPTED if job.interrupts.stopped else begin_writing(job, False)
     if status[0] == OK:
         n_tasks = min(order.n_tiles, n_tasks_for(job.n_threads))

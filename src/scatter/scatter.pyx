@@ -52,13 +52,11 @@ from common.codes cimport (
     ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind, Mode,
     ReductionCode, TypeCode,
 )
-from common.describe cimport (
-    PY_SSIZE_T_MAX, describe, index_of_rows, number_bytes, position_of, release, smallest_stride,
-)
+from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release, smallest_stride
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
-from common.rows cimport describe_row
+from common.rows cimport describe_row, number_bytes
 from common.small_calls cimport (
     PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape,
     is_writable_in_place, mode_of, new_array, overlap, overlaps_indices, repeated, same_dtype, type_code_of,
@@ -321,7 +319,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.accumulates = (job.marks.width and job.step.by_value and job.is_contiguous
                        and (job.include_self or job.reduction.has_identity >> <int>type_code & 1))
     job.updates_are_linear = is_linear(&job.walk, OTHER)
-    job.repeats = repeats_of(&job.walk) if job.tuples.k == 1 else 1
+    job.repeats = repeats_of(&job.tuples, &job.walk)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     work_ns = <double>row_items(&job)
     work_ns = job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8

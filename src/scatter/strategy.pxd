@@ -107,7 +107,7 @@ cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
 
 cdef inline bint repeats_in_order(const Job* job) noexcept nogil:
     """Whether updates that successive tuples share are applied by one thread, in order, without copies of them."""
-    return (job.repeats > 1 and job.n_threads <= 2 and job.tuples.k == 1 and job.tuples.mode != SKIP
+    return (job.repeats > 1 and job.n_threads <= 2 and job.tuples.mode != SKIP
             and not job.marks.width and job.out_bytes < FAR_BYTES
             and direct_loop(&job.tuples, &job.walk, &job.step, job.out_bytes) != NULL)
 

@@ -13,7 +13,7 @@ from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.divide cimport divide_means, divide_steps
 from scatter.job cimport (
-    Job, apply_and_count, begin_writing, copy_bytes, copy_data, fill_bytes, repeated_element,
+    Job, apply_and_count, begin_writing, copy_bytes, copy_data, fill_bytes, repeated_element, take_element,
 )
 from scatter.marks cimport Marks, allocate_marks, free_marks
 
@@ -153,8 +153,7 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
             return False
         units.scratch = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
     if units.element != NULL:
-        units.element_bytes = cnp.PyArray_ITEMSIZE(<cnp.ndarray>job.strided)
-        job.strided = NULL  # begin_writing would copy it
+        units.element_bytes = take_element(job)
     bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
         if units.unit_bytes == 0:

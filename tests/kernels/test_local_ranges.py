@@ -98,8 +98,9 @@ def test_dropped_updates(row, reduction, include_self, n_threads):
     assert last() == "local_ranges"
 
 
-@every_team
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
 def test_successive_tuples_that_share_an_update(n_threads):
+    """On three threads or more, they are copied before."""
     rng = np.random.default_rng(0)
     indices = np.sort(rng.integers(0, 701, 9000)).reshape(-1, 3)
     data, updates = draw((701, 3), "f4", 1), draw((3000, 1, 3), "f4", 2)

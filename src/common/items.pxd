@@ -70,7 +70,6 @@ ctypedef fused word_t:
 
 cdef enum:
     STREAM_AHEAD = 1 << 12  # bytes
-    MAX_ITEM_BYTES = 64  # of the widest item_t
     MAX_WORD_BYTES = 16  # of the widest word_t
     CACHE_LINE = 64      # bytes (128 on some CPUs)
 

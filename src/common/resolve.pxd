@@ -150,15 +150,16 @@ cdef inline inline_void load_any(const Tuples* tuples, const char* p, Py_ssize_t
 
 
 @cython.cdivision(True)
-cdef inline inline_void resolve_axis(Mode mode, const int64_t* values, Py_ssize_t n, int64_t size, int64_t wrap,
+cdef inline inline_void resolve_axis(Mode mode, int64_t* values, Py_ssize_t n, int64_t size, int64_t wrap,
                                      int64_t stride, bint is_first, int64_t start, int64_t start_step,
                                      int64_t* offsets, uint64_t* out_of_bounds) noexcept nogil:
     """Apply negatives and mode to the indices of one axis, and add them to the offsets.
 
     is_first: initialise the offsets with start + i × start_step; values may then be the same memory as offsets.
+    values: changed.
     """
     cdef Py_ssize_t i
-    cdef int64_t value
+    cdef int64_t value, offset
     cdef uint64_t outside = 0
     if mode == RAISE or (size == 0 and mode != SKIP):  # CLIP and WRAP raise on an axis of size 0
         for i in range(n):
@@ -179,18 +180,22 @@ cdef inline inline_void resolve_axis(Mode mode, const int64_t* values, Py_ssize_
         for i in range(n):
             value = values[i]
             value += (value >> 63) & wrap
-            if <uint64_t>value >= <uint64_t>size:  # rarely; avoids the slow division
-                value = value % size
-                value += (value >> 63) & size
+            outside |= <uint64_t>value >= <uint64_t>size
+        for i in range(n if outside else 0):  # rarely, since divisions are slow
+            value = values[i] % size
+            values[i] = value + ((value >> 63) & size)
+        for i in range(n):
+            value = values[i]
+            value += (value >> 63) & wrap
             offsets[i] = (start + i * start_step if is_first else offsets[i]) + value * stride
     else:
         for i in range(n):
             value = values[i]
             value += (value >> 63) & wrap
-            if <uint64_t>value >= <uint64_t>size or (not is_first and offsets[i] == SKIPPED):
-                offsets[i] = SKIPPED
-            else:
-                offsets[i] = (start + i * start_step if is_first else offsets[i]) + value * stride
+            offset = <int64_t>(<uint64_t>(start + i * start_step if is_first else offsets[i])
+                               + <uint64_t>value * <uint64_t>stride)
+            offset = SKIPPED if <uint64_t>value >= <uint64_t>size else offset
+            offsets[i] = offset if is_first or offsets[i] != SKIPPED else SKIPPED
 
 
 cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint shifts, const Tuples* tuples,

@@ -65,9 +65,17 @@ cdef extern from *:
           }
           gs_stream_lines(out + i, in + i, n - i);
       }
+      /* A part of a line, of whose other parts the next rows are. */
+      __attribute__((target("avx"), always_inline))
+      static inline void gs_stream_part(char *out, const char *in, size_t n) {
+          for (size_t i = 0; i < n; i += 16) {
+              _mm_stream_si128((__m128i *)(out + i), _mm_loadu_si128((const __m128i *)(in + i)));
+          }
+      }
       __attribute__((target("avx")))
       static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
                                  size_t size) {
+          int adjacent = (size_t)step == size && ((uintptr_t)out | size) % 16 == 0;
           if (((uintptr_t)out | step | size) % 64 == 0) {
               for (ptrdiff_t i = 0; i < n; i++) {
                   gs_prefetch_ahead(data, offsets, i, n, size);
@@ -82,9 +90,15 @@ cdef extern from *:
               gs_prefetch_ahead(data, offsets, i, n, size);
               if (head > size) head = size;
               lines = (size - head) & ~(size_t)63;
-              memcpy(to, from, head);
-              gs_stream_row(to + head, from + head, lines);
-              memcpy(to + head + lines, from + head + lines, size - head - lines);
+              if (adjacent) {
+                  gs_stream_part(to, from, head);
+                  gs_stream_lines(to + head, from + head, lines);
+                  gs_stream_part(to + head + lines, from + head + lines, size - head - lines);
+              } else {
+                  memcpy(to, from, head);
+                  gs_stream_row(to + head, from + head, lines);
+                  memcpy(to + head + lines, from + head + lines, size - head - lines);
+              }
           }
       }
       __attribute__((target("avx")))
@@ -130,8 +144,11 @@ cdef extern from *:
 cdef enum:
     STREAM_BYTES = 1 << 24  # of a result
     STREAM_ROW = 256        # of a row; too much of a shorter row may be partial lines
+    STREAM_PART = 16        # the shortest non-temporal store: parts of a line from adjacent rows are written together
 
 
-cdef inline bint has_whole_lines(const char* out, Py_ssize_t step, Py_ssize_t row_bytes) noexcept nogil:
-    """Whether rows consist of whole cache lines of out, and so may be streamed even if they are short."""
-    return ((<uintptr_t>out | <uintptr_t>step | <uintptr_t>row_bytes) & (CACHE_LINE - 1)) == 0
+cdef inline bint fill_lines(const char* out, Py_ssize_t step, Py_ssize_t row_bytes) noexcept nogil:
+    """Whether rows fill cache lines of out, alone or with adjacent ones, and so may be streamed if they are short."""
+    return (((<uintptr_t>out | <uintptr_t>step | <uintptr_t>row_bytes) & (CACHE_LINE - 1)) == 0
+            or (step == row_bytes >= 3 * STREAM_PART
+                and ((<uintptr_t>out | <uintptr_t>row_bytes) & (STREAM_PART - 1)) == 0))

@@ -6,17 +6,21 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport STEP_BYTES, is_interrupted
 from common.items cimport (
-    CACHE_LINE, MAX_ITEM_BYTES, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void,
-    inline_void, is_little_endian, item_t, prefetch_l2, word_t,
+    CACHE_LINE, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
+    is_little_endian, item_t, prefetch_l2, word_t,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
-    ROWS_AHEAD, STREAM_ROW, has_whole_lines, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
+    ROWS_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
 )
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
+
+cdef enum:
+    LONGEST_IN_SCRATCH = 24     # bytes of a row: a block of shorter ones is streamed as a whole
+    MAX_FILL = 1 << 12          # bytes of an item that consists of the fill value
 
 # Pixels of three channels.
 ctypedef fused pixel_t:
@@ -38,17 +42,10 @@ cdef inline inline_void move_items(item_t* type, const char* data, const int64_t
                                    const char* fill, char* out, Py_ssize_t out_step, Py_ssize_t n_inner,
                                    Py_ssize_t inner_data, Py_ssize_t inner_out) noexcept nogil:
     cdef Py_ssize_t i, j
-    cdef const char* source
     cdef item_t item
-    if n_inner == 1 and fill == NULL:
+    if n_inner == 1:  # move_block has seen to skipped tuples
         for i in range(n):
             memcpy(&item, data + offsets[i], sizeof(item_t))
-            memcpy(out + i * out_step, &item, sizeof(item_t))
-        return
-    if n_inner == 1:
-        for i in range(n):
-            source = fill if offsets[i] == SKIPPED else data + offsets[i]
-            memcpy(&item, source, sizeof(item_t))
             memcpy(out + i * out_step, &item, sizeof(item_t))
         return
     for i in range(n):
@@ -120,10 +117,8 @@ cdef inline inline_void move_pixels(pixel_t* type, const char* data, Py_ssize_t 
 cdef inline inline_void move_width(item_t* type, const Row* row, const char* data, const int64_t* offsets,
                                    Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     # Constant strides for the common layouts, so that the compiler can optimise the loops.
-    if row.n_inner == 1 and out_step == sizeof(item_t) and fill == NULL:
+    if row.n_inner == 1 and out_step == sizeof(item_t):
         move_items(type, data, offsets, n, NULL, out, sizeof(item_t), 1, 0, 0)
-    elif row.n_inner == 1 and out_step == sizeof(item_t):
-        move_items(type, data, offsets, n, fill, out, sizeof(item_t), 1, 0, 0)
     else:
         move_items(type, data, offsets, n, fill, out, out_step, row.n_inner, row.inner_data, row.inner_other)
 
@@ -157,13 +152,9 @@ cdef inline void move_contiguous(const char* data, const int64_t* offsets, Py_ss
         memcpy(out + i * out_step, data + offsets[i], item_bytes)
 
 
-cdef inline cloned_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
-                                   Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
-    """Move one piece of the row of each tuple. fill: NULL, or of the item's width if that is ≤ MAX_ITEM_BYTES."""
-    if (job.streams and row.n_inner == 1 and fill == NULL
-            and (row.item_bytes >= STREAM_ROW or has_whole_lines(out, out_step, row.item_bytes))):
-        stream_rows(out, out_step, data, offsets, n, row.item_bytes)
-    elif row.item_bytes == 4:
+cdef inline inline_void move_rows(const Job* job, const Row* row, const char* data, const int64_t* offsets,
+                                  Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
+    if row.item_bytes == 4:
         move_width(<uint32_t*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 8:
         move_width(<uint64_t*>NULL, row, data, offsets, n, fill, out, out_step)
@@ -171,9 +162,9 @@ cdef inline cloned_void move_block(const Job* job, const Row* row, const char* d
         move_width(<uint8_t*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 2:
         move_width(<uint16_t*>NULL, row, data, offsets, n, fill, out, out_step)
-    elif row.item_bytes == out_step == 3 and row.n_inner == 1 and fill == NULL and is_little_endian:
+    elif row.item_bytes == out_step == 3 and row.n_inner == 1 and is_little_endian:
         move_pixels(<bytes3*>NULL, data, job.end, offsets, n, out)
-    elif row.item_bytes == out_step == 6 and row.n_inner == 1 and fill == NULL and is_little_endian:
+    elif row.item_bytes == out_step == 6 and row.n_inner == 1 and is_little_endian:
         move_pixels(<bytes6*>NULL, data, job.end, offsets, n, out)
     elif row.item_bytes == 3:
         move_width(<bytes3*>NULL, row, data, offsets, n, fill, out, out_step)
@@ -193,6 +184,39 @@ cdef inline cloned_void move_block(const Job* job, const Row* row, const char* d
         move_contiguous(data, offsets, n, row.item_bytes, out, out_step)
     else:
         move_other_widths(row, data, offsets, n, fill, job.itemsize, out, out_step)
+
+
+cdef inline void select_fill(const int64_t* offsets, Py_ssize_t n, int64_t fill, int64_t* selected) noexcept nogil:
+    """Let skipped tuples select the row at offset fill, so that moving rows needs no branch."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        selected[i] = fill if offsets[i] == SKIPPED else offsets[i]
+
+
+cdef inline cloned_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
+                                   Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
+    """Move one piece of the row of each tuple: large results with non-temporal stores.
+
+    fill: NULL, or an item that consists of the fill value; of longer ones than MAX_FILL, an element.
+    """
+    cdef char scratch[BLOCK * LONGEST_IN_SCRATCH]
+    cdef int64_t selected[BLOCK]
+    cdef int64_t zero = 0
+    cdef Py_ssize_t n_bytes = n * row.item_bytes
+    if fill != NULL and row.n_inner == 1 and row.item_bytes <= MAX_FILL:
+        select_fill(offsets, n, <int64_t>(<size_t>fill - <size_t>data), selected)
+        offsets = selected
+        fill = NULL
+    if job.streams and row.n_inner == 1:
+        if fill == NULL and (row.item_bytes >= STREAM_ROW or fill_lines(out, out_step, row.item_bytes)):
+            stream_rows(out, out_step, data, offsets, n, row.item_bytes)
+            return
+        # Not pixels, mostly of images: their prefetches and the stores would wait for the same fill buffers.
+        if out_step == row.item_bytes <= LONGEST_IN_SCRATCH and row.item_bytes != 3 and row.item_bytes != 6:
+            move_rows(job, row, data, offsets, n, fill, scratch, out_step)
+            stream_rows(out, n_bytes, scratch, &zero, 1, n_bytes)
+            return
+    move_rows(job, row, data, offsets, n, fill, out, out_step)
 
 
 cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
@@ -223,7 +247,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
     cdef int64_t* offsets = buffers[0]
     cdef int64_t* next_offsets = buffers[1]
     cdef int64_t* swap
-    cdef char fill_item[MAX_ITEM_BYTES]
+    cdef char fill_item[MAX_FILL]
     cdef Cursor cursor, piece, following
     cdef Row row_piece
     cdef const Row* row = &job.row
@@ -245,7 +269,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
         row = &row_piece
         data += data_shift
         out += out_shift
-    if fill != NULL and row.item_bytes <= MAX_ITEM_BYTES and row.item_bytes > job.itemsize:
+    if fill != NULL and row.item_bytes <= MAX_FILL:
         repeat(fill, job.itemsize, row.item_bytes, fill_item)
         fill = fill_item
 
@@ -272,7 +296,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
                     # If offsets advance slowly (as for a warped image), the hardware prefetcher suffices.
                     and not -n_next * CACHE_LINE < next_offsets[n_next - 1] - next_offsets[0] < n_next * CACHE_LINE):
                 prefetch_block(data, next_offsets, n_next)
-            elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1 and fill == NULL:
+            elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1:
                 for i in range(min(n_next, <Py_ssize_t>ROWS_AHEAD)):  # prefetch_ahead has the others
                     prefetch_begin(data + next_offsets[i], row.item_bytes)
         if n and row.outer.n == 1:
@@ -322,7 +346,9 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
     cdef Blocks blocks
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t n_tuples = job.walk.n
-    cdef Py_ssize_t n_tasks = 1, wanted, task, whole
+    cdef Py_ssize_t n_tasks = 1, wanted, task
+    # A row without axes is cut at whole elements and whole cache lines.
+    cdef Py_ssize_t whole = 1 if job.row.outer.n > 1 or job.row.n_inner > 1 else job.itemsize * CACHE_LINE
     cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))
 
     blocks.job = job
@@ -338,8 +364,6 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
                 blocks.tuples_per_task = (blocks.tuples_per_task + BLOCK - 1) // BLOCK * BLOCK
         else:  # few tuples with long rows: cut the rows too
             blocks.tuples_per_task = 1
-            # A row without axes is cut at whole elements and whole cache lines.
-            whole = 1 if job.row.outer.n > 1 or job.row.n_inner > 1 else job.itemsize * CACHE_LINE
             if blocks.row_length > whole:
                 wanted = min((wanted + n_tuples - 1) // n_tuples, MAX_TASKS // n_tuples)
                 blocks.piece_length = (blocks.row_length + wanted - 1) // wanted
@@ -358,7 +382,7 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
             blocks.tuples_per_task = 1
             blocks.n_pieces = min(blocks.row_length, job.tuple_work // (STEP_BYTES // 8))
             blocks.piece_length = (blocks.row_length + blocks.n_pieces - 1) // blocks.n_pieces
-            blocks.piece_length = (blocks.piece_length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
+            blocks.piece_length = (blocks.piece_length + whole - 1) // whole * whole
             blocks.n_pieces = (blocks.row_length + blocks.piece_length - 1) // blocks.piece_length
             n_tasks = n_tuples * blocks.n_pieces
         if n_tuples <= BRIEF_TUPLES and work_ns(job) < BRIEF_NS:

@@ -42,9 +42,14 @@ cdef inline inline_void move_run(word_t* type, plain_index_t* index_type, int k,
     cdef word_t item
     cdef char scratch_memory[RUN_BLOCK * MAX_WORD_BYTES + CACHE_LINE]
     cdef char* scratch = <char*>((<uintptr_t>scratch_memory + CACHE_LINE - 1) & ~<uintptr_t>(CACHE_LINE - 1))
-    cdef bint streams = job.streams and <uintptr_t>out % CACHE_LINE == 0
+    cdef bint streams = job.streams and <uintptr_t>out % sizeof(word_t) == 0
+    # The first block ends at a cache line of out, so that the others are whole ones.
+    cdef Py_ssize_t length = (-<uintptr_t>out & (CACHE_LINE - 1)) // sizeof(word_t) if streams else 0
+    if length == 0:
+        length = RUN_BLOCK
     while True:
-        n_next = min(<Py_ssize_t>RUN_BLOCK, n - resolved)
+        n_next = min(length, n - resolved)
+        length = RUN_BLOCK
         if n_next == RUN_BLOCK:
             resolve_plain(index_type, k, index_step, True, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
                           out_of_bounds)

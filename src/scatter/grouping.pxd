@@ -12,7 +12,7 @@ from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE
 from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
 from common.rows cimport Row
-from common.stream cimport STREAM_ROW, has_whole_lines
+from common.stream cimport STREAM_ROW, fill_lines
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from common.walk cimport DATA, OTHER, Cursor, Walk, copy_walk, seek
 from scatter.job cimport SCRATCH_BYTES, SHORT_ROW, Job
@@ -117,7 +117,7 @@ cdef inline bint describe_rows(Rows* rows, const Job* job, bint forced) noexcept
     rows.update_step = job.row_bytes if job.update_rows != NULL else job.walk.stride[job.walk.n_dims - 1][OTHER]
     # Short rows that are combined are faster without: each goes through a buffer.
     rows.streams = job.streams and job.data != NULL and (job.row_bytes >= STREAM_ROW or (
-        job.step.reduction == ASSIGN and has_whole_lines(job.out, job.row_bytes, job.row_bytes)))
+        job.step.reduction == ASSIGN and fill_lines(job.out, job.row_bytes, job.row_bytes)))
     return True
 
 

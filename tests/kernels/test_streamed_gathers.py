@@ -1,0 +1,82 @@
+"""Gathers whose results are larger than the caches: into memory of each alignment, and with the fill value."""
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_bits
+from gatherscatter.backends import kernels
+
+LARGE = (1 << 24) + 1234  # bytes: such results are written with non-temporal stores
+CACHE_LINE = 64
+
+
+def between_guards(shape, dtype, place):
+    """Memory for a result that begins `place` bytes after a cache line, and the bytes before and after it."""
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.full(n_bytes + 3 * CACHE_LINE, 171, np.uint8)
+    start = CACHE_LINE + (place - memory.ctypes.data) % CACHE_LINE
+    result = memory[start : start + n_bytes].view(dtype).reshape(shape)
+    return result, [memory[:start], memory[start + n_bytes :]]
+
+
+@pytest.mark.parametrize("mode", ["raise", "fill"])
+@pytest.mark.parametrize("place", [0, 16, 1])
+@pytest.mark.parametrize("row_bytes", [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 240, 272, 512, 4096, 4112])
+def test_rows(row_bytes, place, mode):
+    rng = np.random.default_rng(row_bytes)
+    n, n_rows = LARGE // row_bytes, 1000
+    data = rng.integers(0, 256, (n_rows, row_bytes), np.uint8)
+    indices = rng.integers(-n_rows, n_rows + (300 if mode == "fill" else 0), n)
+    expected = np.concatenate([data, np.full((300, row_bytes), 7, np.uint8)])[
+        np.where(indices < 0, indices + n_rows, indices)
+    ]
+    for n_threads in (1, 3):
+        with kernels.forced(n_threads):
+            out, guards = between_guards(expected.shape, "u1", place)
+            gs.gather(data, indices, mode=mode, fill_value=7, out=out)
+            assert_same_bits(out, expected)
+            assert all((guard == 171).all() for guard in guards)
+    assert_same_bits(gs.gather(data, indices, mode=mode, fill_value=7), expected)
+
+
+@pytest.mark.parametrize("place", [0, 16, 1])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16"])
+def test_elements(dtype, place):
+    """Runs of elements: the first block of a run ends where a cache line of the result ends."""
+    rng, size = np.random.default_rng(0), np.dtype(dtype).itemsize
+    data = rng.integers(0, 100, 5000).astype(dtype)
+    for columns in (100, 1025, LARGE // size // 3):
+        indices = rng.integers(-5000, 5000, (LARGE // size // columns + 1, columns))
+        expected = data[indices]
+        for n_threads in (1, 3):
+            with kernels.forced(n_threads):
+                out, guards = between_guards(expected.shape, dtype, place)
+                gs.gather(data, indices, out=out)
+                assert_same_bits(out, expected)
+                assert all((guard == 171).all() for guard in guards)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "S3", "U3"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_fill_along_each_axis(axis, dtype):
+    """Along the later axes, each tuple selects many pieces."""
+    rng = np.random.default_rng(axis)
+    shape, fill_value = (40, 30, 50), np.array(123).astype(dtype)
+    data = rng.integers(0, 100, shape).astype(dtype)
+    indices = rng.integers(0, shape[axis] + 20, 3 * 10**5 // (60_000 // shape[axis]))
+    for view in (data, data.swapaxes(0, 1), data[:, ::-1, ::2], np.asfortranarray(data)):
+        padding = [(0, 20 + shape[axis] - n) if d == axis else (0, 0) for d, n in enumerate(view.shape)]
+        padded = np.pad(view, padding, constant_values=fill_value[()])
+        expected = np.take(padded, indices, axis)
+        for n_threads in (1, 3):
+            with kernels.forced(n_threads):
+                result = gs.gather(view, indices, axis=axis, mode="fill", fill_value=fill_value[()])
+                assert_same_bits(result, expected)
+
+
+@pytest.mark.parametrize("dtype", ["S5", "S7"])
+def test_a_long_row_of_the_fill_value(dtype):
+    """One thread writes it in pieces, which begin at whole elements."""
+    with kernels.forced(1):
+        result = gs.gather(np.empty((1, 30_000_000), dtype), [1], mode="fill", fill_value=b"abc")
+    assert (result.view("V" + dtype[1:]) == np.array(b"abc", dtype).view("V" + dtype[1:])).all()

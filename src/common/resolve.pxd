@@ -46,8 +46,9 @@ cdef struct Tuples:
     bint swapped     # not in native byte order
     Mode mode
     int k
-    bint plain       # see find_trivial
-    bint trivial     # the most common case of it
+    bint native      # see find_trivial
+    bint plain       # a case of it
+    bint trivial     # the most common case of that
     bint prefetches  # indices and updates: see prefetch_stream
     int shift        # if trivial: the last stride is 1 << shift
     Py_ssize_t component_stride
@@ -57,13 +58,13 @@ cdef struct Tuples:
 
 
 cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
-    """Set plain, trivial and shift. Plain: 1 or 2 indices of native int64 or int32, mode RAISE.
+    """Set native, plain, trivial and shift. Native: 1 or 2 indices of native int64 or int32.
 
-    The two are side by side, or in two arrays. Trivial: the last stride is a power of 2 besides.
+    The two are side by side, or in two arrays. Plain: mode RAISE besides. Trivial: the last stride is a power of 2 too.
     """
-    tuples.plain = (tuples.mode == RAISE and not tuples.swapped and tuples.kind == c'i'
-                    and (tuples.width == 8 or tuples.width == 4)
-                    and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride & (tuples.width - 1) == 0)))
+    tuples.native = (not tuples.swapped and tuples.kind == c'i' and (tuples.width == 8 or tuples.width == 4)
+                     and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride & (tuples.width - 1) == 0)))
+    tuples.plain = tuples.native and tuples.mode == RAISE
     tuples.shift = 0
     tuples.trivial = tuples.plain
     if tuples.plain:
@@ -72,15 +73,28 @@ cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
         tuples.trivial = (<int64_t>1 << tuples.shift) == tuples.stride[tuples.k - 1]
 
 
-cdef inline bint are_plain(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
-    """Whether the tuples at p, step bytes apart, are plain: contiguous and aligned in addition to find_trivial."""
-    return (tuples.plain and <uintptr_t>p & (tuples.width - 1) == 0
+cdef inline bint are_native(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
+    """Whether the tuples at p, step bytes apart, are native: contiguous and aligned in addition to find_trivial."""
+    return (tuples.native and <uintptr_t>p & (tuples.width - 1) == 0
             and (step == tuples.width
                  or (tuples.k == 2 and step == 2 * tuples.width and tuples.component_stride == tuples.width)))
 
 
+cdef inline bint are_plain(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
+    return tuples.plain and are_native(tuples, p, step)
+
+
 cdef inline bint are_trivial(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
     return tuples.trivial and are_plain(tuples, p, step)
+
+
+cdef inline bint can_fail(const Tuples* tuples) noexcept nogil:
+    """Whether an index may be out of bounds; not so in the modes other than RAISE, unless an axis is empty."""
+    cdef int j
+    for j in range(tuples.k):
+        if tuples.size[j] == 0 and tuples.mode != SKIP:
+            return True
+    return tuples.mode == RAISE
 
 
 # Load: one component of the tuples, widened to int64.
@@ -310,7 +324,7 @@ cdef inline void take_component(const Tuples* tuples, int j, Tuples* one) noexce
     one.swapped = component.swapped
     one.mode = tuples.mode
     one.k = 1
-    one.plain = one.trivial = False
+    one.native = one.plain = one.trivial = False
     one.prefetches = False
     one.component_stride = 0
     one.size[0] = tuples.size[j]
@@ -425,7 +439,7 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const Walk* walk, const C
     single.swapped = tuples.swapped
     single.mode = tuples.mode
     single.k = 1
-    single.plain = single.trivial = False
+    single.native = single.plain = single.trivial = False
     single.prefetches = False
     single.stride[0] = 0
     for i in range(n):

@@ -30,7 +30,7 @@ from common.interrupts cimport (
     Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
 )
 from common.items cimport MAX_WORD_BYTES
-from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
+from common.resolve cimport BLOCK, SKIPPED, Tuples, can_fail, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
     PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape, mode_of, new_array,
@@ -80,7 +80,7 @@ cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strat
 cdef Py_ssize_t check_first(const Job* job, GatherStrategy strategy) noexcept:
     """Check all indices, unless the strategy does before it writes. Returns OK or the position of the first bad one."""
     cdef Job check
-    if job.tuples.mode == SKIP or strategy == DATA_TILES or (strategy == BLOCKS and is_one_block(job)):
+    if not can_fail(&job.tuples) or strategy == DATA_TILES or (strategy == BLOCKS and is_one_block(job)):
         return OK
     check = job[0]
     empty_row(&check.row)

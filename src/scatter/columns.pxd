@@ -13,12 +13,12 @@ from common.columns cimport (
     COLUMN_BYTES, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
 )
 from common.interrupts cimport is_interrupted
-from common.resolve cimport BLOCK, SKIPPED, resolve_strided
+from common.resolve cimport BLOCK, resolve_strided
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
 from scatter.accumulate cimport finish_elements, start_elements
 from scatter.apply cimport apply_elements
 from scatter.job cimport SCRATCH_BYTES, Job, begin_writing, check_tuples, copy_data
-from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
+from scatter.marks cimport SINK_BYTES, Marks, mark_block, send_to_sinks, start_sinks
 
 cdef struct Columns:
     const Job* job
@@ -53,7 +53,7 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
     cdef char sinks[SINK_BYTES]
     cdef bint skips = job.tuples.mode == SKIP
     cdef Py_ssize_t update_step = tiles.other_column
-    cdef Py_ssize_t row, start, n, i
+    cdef Py_ssize_t row, start, n
     cdef const char* row_updates
     cdef uint64_t out_of_bounds = 0
     start_sinks(sinks, BLOCK)
@@ -75,9 +75,7 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
             if marks.width:
                 mark_block(marks, &job.step, skips, tile, offsets, row_updates, NULL, update_step, n, sinks)
             if skips:
-                for i in range(n):  # skipped updates are applied to a sink: apply is branch-free
-                    if offsets[i] == SKIPPED:
-                        offsets[i] = <int64_t>(<size_t>sinks - <size_t>tile)
+                send_to_sinks(offsets, n, tile, sinks)
             apply_elements(&job.step, tile, offsets, row_updates, update_step, n)
             start += n
     return True

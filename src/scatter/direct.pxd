@@ -2,8 +2,8 @@
 # (loops/elements_in_order.cpp).
 from libc.stdint cimport int64_t, uintptr_t
 
-from common.codes cimport ASSIGN
-from common.resolve cimport Tuples
+from common.codes cimport ASSIGN, CLIP, SKIP
+from common.resolve cimport Tuples, can_fail
 from common.walk cimport DATA, INDICES, OTHER, Walk
 from scatter.reductions cimport Step
 
@@ -19,6 +19,8 @@ cdef extern from "scatter/loops/elements_in_order.h":
         int64_t row_wrap
         Py_ssize_t repeats
         int64_t row
+        bint skips
+        bint clips
 
     ctypedef Py_ssize_t (*LoopInOrder "gs_loop_in_order")(
         const Pairs* pairs, char* out, const char* updates, Py_ssize_t step, Py_ssize_t n) noexcept nogil
@@ -47,7 +49,7 @@ cdef inline LoopInOrder direct_loop(const Tuples* tuples, const Walk* walk, cons
                                     Py_ssize_t out_bytes) noexcept nogil:
     """The same for indices of this layout."""
     cdef Py_ssize_t bytes = step.row.n_inner * step.row.item_bytes
-    if (not tuples.plain or tuples.arrays != NULL or bytes == 0 or tuples.stride[tuples.k - 1] != bytes
+    if (not tuples.native or tuples.arrays != NULL or bytes == 0 or tuples.stride[tuples.k - 1] != bytes
             or tuples.stride[0] % bytes or walk.stride[walk.n_dims - 1][DATA] != 0
             or (not step.by_value and out_bytes >= FAR_BYTES)):
         return NULL
@@ -74,6 +76,8 @@ cdef inline Pairs pairs_of(const Tuples* tuples, const Walk* walk) noexcept nogi
     pairs.row_wrap = tuples.wrap[last]
     pairs.repeats = 1
     pairs.row = tuples.stride[0] // tuples.stride[last]
+    pairs.skips = tuples.mode == SKIP
+    pairs.clips = tuples.mode == CLIP and not can_fail(tuples)
     return pairs
 
 

@@ -14,7 +14,7 @@ from common.codes cimport (
 )
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_row, prefetch_stream
-from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, are_plain, resolve_block
+from common.resolve cimport BLOCK, MIN_STREAM, SKIPPED, Tuples, are_native, can_fail, resolve_block
 from common.rows cimport Row
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, chunk_start, first_error, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
@@ -27,7 +27,7 @@ from scatter.direct cimport (
 )
 from scatter.fill cimport fill_elements, repeats_element
 from scatter.loops.table cimport Ahead, loops
-from scatter.marks cimport SINK_BYTES, Marks, mark_block, start_sinks
+from scatter.marks cimport SINK_BYTES, Marks, fits_sink, mark_block, send_to_sinks, start_sinks
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -162,7 +162,7 @@ cdef inline Py_ssize_t apply_repeated(const Job* job, LoopInOrder loop, char* ou
     while start % job.repeats == 0 and start + job.repeats <= stop:
         n = min(run, (stop - start) // job.repeats * job.repeats)
         p = job.tuples.base + start * pairs.step
-        if not are_plain(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
+        if not are_native(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
             break
         point_to(&pairs, &job.tuples, p)
         done = loop(&pairs, out, updates + start // job.repeats * job.walk.stride[0][OTHER], job.walk.stride[0][OTHER],
@@ -175,7 +175,7 @@ cdef inline Py_ssize_t apply_repeated(const Job* job, LoopInOrder loop, char* ou
 
 cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, LoopInOrder loop, char* out,
                                       const char* updates, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """As apply_tuples, by a loop of direct.pxd. Returns where it stopped: at a bad index, or because of a signal."""
+    """As apply_tuples, by a loop of direct.pxd. Returns where it stopped: there apply_tuples has to go on."""
     cdef Cursor cursor
     cdef Pairs pairs = pairs_of(&job.tuples, &job.walk)
     cdef int inner = job.walk.n_dims - 1
@@ -187,7 +187,7 @@ cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, LoopInOr
     while start < stop:
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
         p = job.tuples.base + cursor.offset[INDICES]
-        if not are_plain(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
+        if not are_native(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
             break
         point_to(&pairs, &job.tuples, p)
         done = loop(&pairs, out + cursor.offset[DATA], updates + cursor.offset[OTHER], job.walk.stride[inner][OTHER], n)
@@ -211,7 +211,7 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     cdef Cursor cursor
     cdef int inner = job.walk.n_dims - 1
     cdef Py_ssize_t update_step = job.walk.stride[inner][OTHER]
-    cdef Py_ssize_t n = 0, n_next, i, first = 0, next_first
+    cdef Py_ssize_t n = 0, n_next, first = 0, next_first
     cdef bint skips = job.tuples.mode == SKIP
     cdef bint is_ahead = prefetches_ahead(job, step, update_step)
     cdef bint prefetches = job.tuples.prefetches and 0 < update_step <= CACHE_LINE and not is_ahead
@@ -219,14 +219,14 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     cdef char sinks[SINK_BYTES]
     cdef LoopInOrder loop = NULL
     status[0] = OK
-    if is_marked or skips:
-        start_sinks(sinks, stop - start)
-    else:
+    if not is_marked:
         loop = direct_loop(&job.tuples, &job.walk, step, job.out_bytes)
     if loop != NULL:
         start = apply_directly(job, step, loop, out, updates, start, stop)
         if start == stop:
             return
+    if is_marked or skips:
+        start_sinks(sinks, stop - start)
     seek(&job.walk, start, &cursor)
     # Software pipeline: a block is resolved before the previous one is applied.
     while True:
@@ -247,10 +247,8 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
             if is_marked:
                 mark_block(marks, step, skips, out, next_offsets, updates + next_first, NULL, update_step, n_next,
                            sinks)
-            if skips and step.by_value:
-                for i in range(n_next):  # skipped updates are applied to a sink: apply is branch-free
-                    if next_offsets[i] == SKIPPED:
-                        next_offsets[i] = <int64_t>(<size_t>sinks - <size_t>out)
+            if skips and fits_sink(step):
+                send_to_sinks(next_offsets, n_next, out, sinks)
         if n and step.by_value:
             apply_elements(step, out, offsets, updates + first, update_step, n)
         elif n and is_ahead:
@@ -272,7 +270,7 @@ cdef inline LoopInOrder counting_loop(const Job* job, const Marks* marks) noexce
     """The loop of direct.pxd that marks the destinations; NULL: there is none."""
     cdef const Tuples* tuples = &job.tuples
     cdef int d
-    if (not tuples.plain or tuples.arrays != NULL or tuples.mode == SKIP or marks.keys != NULL or job.row_bytes == 0
+    if (not tuples.plain or tuples.arrays != NULL or marks.keys != NULL or job.row_bytes == 0
             or tuples.stride[tuples.k - 1] != job.row_bytes or tuples.stride[0] % job.row_bytes
             or job.walk.stride[job.walk.n_dims - 1][DATA] != 0):
         return NULL
@@ -304,7 +302,7 @@ cdef inline Py_ssize_t count_directly(const Job* job, const Marks* marks, LoopIn
     while start < stop:
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
         p = job.tuples.base + cursor.offset[INDICES]
-        if not are_plain(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
+        if not are_native(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
             break
         point_to(&pairs, &job.tuples, p)
         row = (cursor.offset[DATA] - marks.origin) // job.row_bytes
@@ -447,7 +445,7 @@ cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
     cdef Py_ssize_t status[MAX_TASKS]
     cdef int n_threads
     cdef Py_ssize_t chunk
-    if job.tuples.mode == SKIP:
+    if not can_fail(&job.tuples):
         return OK
     n_threads = team_size(job.max_threads, job.forced_threads, <double>job.walk.n * job.tuples.k)
     if n_threads == 1 and is_brief(job):

@@ -15,7 +15,7 @@ from libc.string cimport memset
 
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport MAX_WORD_BYTES, cloned_void
+from common.items cimport cloned_void
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport OTHER, Cursor, seek
@@ -24,7 +24,7 @@ from scatter.apply cimport apply_elements, apply_rows
 from scatter.bounds cimport bounds_of, extend_bounds, no_bounds
 from scatter.divide cimport divide_steps
 from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, fill_bytes, repeated_element, take_element
-from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
+from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, send_to_sinks, start_sinks
 
 cdef enum:
     MIN_LOCAL_RANGES = 1 << 15  # tuples
@@ -165,13 +165,6 @@ cdef inline cloned_void drop_others(int64_t* offsets, Py_ssize_t n, int64_t low,
         offsets[i] = offsets[i] if <uint64_t>(offsets[i] - low) < size else SKIPPED
 
 
-cdef inline cloned_void send_dropped(int64_t* offsets, Py_ssize_t n, int64_t sinks) noexcept nogil:
-    """Let dropped updates go to sinks, each to its own, so that applying them needs no branch either."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        offsets[i] = sinks + i * MAX_WORD_BYTES if offsets[i] == SKIPPED else offsets[i]
-
-
 cdef inline void apply_in_range(const LocalRanges* local, Py_ssize_t start, Py_ssize_t stop, int64_t low,
                                 uint64_t size, Py_ssize_t* status) noexcept nogil:
     """Apply those of the tuples start to stop whose destinations are `size` bytes from low on."""
@@ -198,7 +191,7 @@ cdef inline void apply_in_range(const LocalRanges* local, Py_ssize_t start, Py_s
             mark_block(&local.marks, &job.step, True, job.out, offsets, job.updates + first, NULL, update_step, n,
                        sinks)
         if job.step.by_value:
-            send_dropped(offsets, n, <int64_t>(<size_t>sinks - <size_t>job.out))
+            send_to_sinks(offsets, n, job.out, sinks)
             apply_elements(&job.step, job.out, offsets, job.updates + first, update_step, n)
         else:
             apply_rows(&job.step, job.out, offsets, job.updates + first, NULL, update_step, n)

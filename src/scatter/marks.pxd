@@ -7,8 +7,10 @@ from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from common.codes cimport TAKE
 from common.items cimport MAX_WORD_BYTES, bytes16, cloned_void, inline_void, word_t
 from common.resolve cimport BLOCK, SKIPPED
+from common.rows cimport Row
 from scatter.apply cimport assign_row
 from scatter.reductions cimport Step
 
@@ -143,38 +145,53 @@ cdef inline Py_ssize_t slot_of(const Marks* marks, int64_t offset) noexcept nogi
     return slot
 
 
-cdef inline cloned_void index_marks(const Marks* marks, const int64_t* offsets, Py_ssize_t n,
-                                    int64_t* indices) noexcept nogil:
-    """The index of each destination's mark. For SKIPPED any number, which note_marks ignores."""
+# Skipped tuples go without a branch, which would be mispredicted: they add 0 to the mark of one that is not skipped.
+# (Another mark may be another thread's.)
+
+cdef inline int64_t first_not_skipped(const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    """The first offset that is not skipped; SKIPPED: there is none."""
     cdef Py_ssize_t i
+    for i in range(n):
+        if offsets[i] != SKIPPED:
+            return offsets[i]
+    return SKIPPED
+
+
+cdef inline cloned_void index_marks(const Marks* marks, const int64_t* offsets, Py_ssize_t n, int64_t of_skipped,
+                                    int64_t* indices) noexcept nogil:
+    """The index of each destination's mark. of_skipped: the offset whose mark skipped tuples get."""
+    cdef Py_ssize_t i
+    cdef int64_t offset
     cdef int64_t origin = marks.origin
     cdef int shift = marks.shift
     cdef double inverse = marks.inverse
     if marks.keys != NULL:
         for i in range(n):
-            indices[i] = 0 if offsets[i] == SKIPPED else slot_of(marks, offsets[i])
+            indices[i] = slot_of(marks, of_skipped if offsets[i] == SKIPPED else offsets[i])
     elif shift >= 0:
         for i in range(n):
-            indices[i] = (offsets[i] - origin) >> shift
+            offset = of_skipped if offsets[i] == SKIPPED else offsets[i]
+            indices[i] = (offset - origin) >> shift
     else:
         for i in range(n):  # exact: a multiple of the row, whose rounding error is less than 0.5
-            indices[i] = <int64_t>(<double>(offsets[i] - origin) * inverse + 0.5)
+            offset = of_skipped if offsets[i] == SKIPPED else offsets[i]
+            indices[i] = <int64_t>(<double>(offset - origin) * inverse + 0.5)
 
 
-cdef inline inline_void note_typed(mark_t* table, bint skips, const int64_t* indices, const int64_t* offsets,
-                                   Py_ssize_t n, int32_t* firsts, Py_ssize_t* n_firsts) noexcept nogil:
+cdef inline inline_void note_typed(mark_t* table, const int64_t* indices, const int64_t* offsets, Py_ssize_t n,
+                                   int32_t* firsts, Py_ssize_t* n_firsts) noexcept nogil:
     cdef Py_ssize_t i, m = 0
     cdef mark_t mark
+    cdef int is_applied
     for i in range(n):
-        if skips and offsets[i] == SKIPPED:
-            continue
+        is_applied = offsets[i] != SKIPPED
         mark = table[indices[i]]
         firsts[m] = <int32_t>i  # kept if this is the first update: without a branch, which would be mispredicted
-        m += mark == 0
+        m += (mark == 0) & is_applied
         if mark_t is uint8_t:
-            table[indices[i]] = 1
+            table[indices[i]] = mark | <mark_t>is_applied
         else:
-            table[indices[i]] = mark + 1
+            table[indices[i]] = mark + <mark_t>is_applied
     n_firsts[0] = m
 
 
@@ -182,48 +199,41 @@ cdef inline cloned_void note_firsts(const Marks* marks, const int64_t* indices, 
                                     int32_t* firsts, Py_ssize_t* n_firsts) noexcept nogil:
     """Mark a block of updates, and find those that are the first ones of their destinations."""
     if marks.width == 1:
-        note_typed(<uint8_t*>marks.table, True, indices, offsets, n, firsts, n_firsts)
+        note_typed(<uint8_t*>marks.table, indices, offsets, n, firsts, n_firsts)
     elif marks.width == 4:
-        note_typed(<uint32_t*>marks.table, True, indices, offsets, n, firsts, n_firsts)
+        note_typed(<uint32_t*>marks.table, indices, offsets, n, firsts, n_firsts)
     else:
-        note_typed(<uint64_t*>marks.table, True, indices, offsets, n, firsts, n_firsts)
+        note_typed(<uint64_t*>marks.table, indices, offsets, n, firsts, n_firsts)
 
 
-cdef inline inline_void count_elements(mark_t* table, bint skips, int64_t origin, int shift, const int64_t* offsets,
+cdef inline inline_void count_elements(mark_t* table, int64_t origin, int shift, const int64_t* offsets,
                                        Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        if skips and offsets[i] == SKIPPED:
-            continue
         if mark_t is uint8_t:
             table[(offsets[i] - origin) >> shift] = 1
         else:
             table[(offsets[i] - origin) >> shift] += 1
 
 
-cdef inline inline_void count_typed(mark_t* table, bint skips, const Marks* marks, const int64_t* offsets,
+cdef inline inline_void count_typed(mark_t* table, const Marks* marks, const int64_t* offsets,
                                     Py_ssize_t n) noexcept nogil:
     if marks.shift == 2:  # constants, so that the index is part of an address
-        count_elements(table, skips, marks.origin, 2, offsets, n)
+        count_elements(table, marks.origin, 2, offsets, n)
     elif marks.shift == 3:
-        count_elements(table, skips, marks.origin, 3, offsets, n)
+        count_elements(table, marks.origin, 3, offsets, n)
     else:
-        count_elements(table, skips, marks.origin, marks.shift, offsets, n)
+        count_elements(table, marks.origin, marks.shift, offsets, n)
 
 
-cdef inline cloned_void count_block(const Marks* marks, bint skips, const int64_t* offsets,
-                                    Py_ssize_t n) noexcept nogil:
-    """Mark a block of updates of rows of 1 << marks.shift bytes."""
-    if marks.width == 1 and not skips:
-        count_typed(<uint8_t*>marks.table, False, marks, offsets, n)
-    elif marks.width == 1:
-        count_typed(<uint8_t*>marks.table, True, marks, offsets, n)
-    elif marks.width == 4 and not skips:
-        count_typed(<uint32_t*>marks.table, False, marks, offsets, n)
+cdef inline cloned_void count_block(const Marks* marks, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    """Mark a block of updates of rows of 1 << marks.shift bytes, none of them skipped."""
+    if marks.width == 1:
+        count_typed(<uint8_t*>marks.table, marks, offsets, n)
     elif marks.width == 4:
-        count_typed(<uint32_t*>marks.table, True, marks, offsets, n)
+        count_typed(<uint32_t*>marks.table, marks, offsets, n)
     else:
-        count_typed(<uint64_t*>marks.table, True, marks, offsets, n)
+        count_typed(<uint64_t*>marks.table, marks, offsets, n)
 
 
 cdef inline inline_void assign_firsts(word_t* type, char* out, int64_t* offsets, const char* updates,
@@ -242,6 +252,21 @@ cdef inline void start_sinks(char* sinks, Py_ssize_t n) noexcept nogil:
     memset(sinks, 0, min(n, <Py_ssize_t>BLOCK) * MAX_WORD_BYTES)
 
 
+cdef inline bint fits_sink(const Step* step) noexcept nogil:
+    """Whether an update can be applied to a sink: an element, or a contiguous row that is not longer."""
+    cdef const Row* row = &step.row
+    return step.by_value or (step.reduction != TAKE and row.outer.n == 1 and row.inner_data == row.item_bytes
+                             and row.n_inner * row.item_bytes <= MAX_WORD_BYTES)
+
+
+cdef inline cloned_void send_to_sinks(int64_t* offsets, Py_ssize_t n, char* out, char* sinks) noexcept nogil:
+    """Let skipped updates go to sinks, each to its own, so that applying them needs no branch."""
+    cdef int64_t to_sinks = <int64_t>(<size_t>sinks - <size_t>out)
+    cdef Py_ssize_t i
+    for i in range(n):
+        offsets[i] = to_sinks + i * MAX_WORD_BYTES if offsets[i] == SKIPPED else offsets[i]
+
+
 cdef inline void mark_block(const Marks* marks, const Step* step, bint skips, char* out, int64_t* offsets,
                             const char* updates, const int64_t* update_offsets, Py_ssize_t update_step, Py_ssize_t n,
                             char* sinks) noexcept nogil:
@@ -254,10 +279,14 @@ cdef inline void mark_block(const Marks* marks, const Step* step, bint skips, ch
     cdef int32_t firsts[BLOCK + 1]
     cdef Py_ssize_t n_firsts = 0, j, i
     cdef int64_t to_sinks = <int64_t>(<size_t>sinks - <size_t>out)
-    if not marks.assigns and marks.keys == NULL and marks.shift >= 0:
-        count_block(marks, skips, offsets, n)
+    cdef int64_t of_skipped
+    if not skips and not marks.assigns and marks.keys == NULL and marks.shift >= 0:
+        count_block(marks, offsets, n)
         return
-    index_marks(marks, offsets, n, indices)
+    of_skipped = first_not_skipped(offsets, n)
+    if of_skipped == SKIPPED:
+        return
+    index_marks(marks, offsets, n, of_skipped, indices)
     note_firsts(marks, indices, offsets, n, firsts, &n_firsts)
     if not marks.assigns or n_firsts == 0:
         return

@@ -84,6 +84,7 @@ cdef inline void apply_positions(const ResultTiles* tiles, Py_ssize_t tile, char
     pairs.size = slices_in(order, tile)
     pairs.repeats = 1
     pairs.wrap = pairs.row_wrap = pairs.row_size = pairs.row = 0
+    pairs.skips = pairs.clips = False
     tiles.loop(&pairs, out, values, job.row_bytes, n)
 
 

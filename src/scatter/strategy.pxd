@@ -1,6 +1,6 @@
 # The choice of a strategy for a scatter.
 from common.caches cimport cached_bytes
-from common.codes cimport ASSIGN, BFLOAT16, FLOAT16, SKIP
+from common.codes cimport ASSIGN, BFLOAT16, FLOAT16, RAISE
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
     AUTO, COLUMN_TILES, LOCAL_RANGES, PARTITION, PRIVATE, RANGES, RESULT_TILES, ROW_PIECES, ROWS, SERIAL, UNITS,
@@ -107,7 +107,7 @@ cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
 
 cdef inline bint repeats_in_order(const Job* job) noexcept nogil:
     """Whether updates that successive tuples share are applied by one thread, in order, without copies of them."""
-    return (job.repeats > 1 and job.n_threads <= 2 and job.tuples.mode != SKIP
+    return (job.repeats > 1 and job.n_threads <= 2 and job.tuples.mode == RAISE
             and not job.marks.width and job.out_bytes < FAR_BYTES
             and direct_loop(&job.tuples, &job.walk, &job.step, job.out_bytes) != NULL)
 

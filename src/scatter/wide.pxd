@@ -18,7 +18,7 @@ from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport narrow_items, widen_data, widen_items
 from scatter.job cimport Job, begin_writing, copy_data
 from scatter.loops.table cimport loops
-from scatter.marks cimport SINK_BYTES, Marks, first_slot, mark_block, slot_of, start_sinks
+from scatter.marks cimport SINK_BYTES, Marks, first_slot, mark_block, send_to_sinks, slot_of, start_sinks
 from scatter.means cimport divide_rows
 from scatter.reductions cimport Step
 from scatter.widen cimport (
@@ -193,9 +193,7 @@ cdef inline void apply_widened(const Window* window, bint skips, char* to, int64
         apply_rows(&window.step, to, offsets, buffer, NULL, wide.pitch, n)
         return
     if skips:
-        for i in range(n):  # skipped updates are applied to a sink: apply is branch-free
-            if offsets[i] == SKIPPED:
-                offsets[i] = <int64_t>(<size_t>sinks - <size_t>to)
+        send_to_sinks(offsets, n, to, sinks)
     apply_elements(&window.step, to, offsets, buffer, wide.pitch, n)
 
 

@@ -77,6 +77,35 @@ def test_elements(dtype, reduction, index_dtype):
         check(data, rng.integers(0, 12, n), updates, reduction, (3, 4), index_dtype)
 
 
+@pytest.mark.parametrize("index_dtype", ["i4", "i8"])
+@pytest.mark.parametrize("mode", ["raise", "drop", "clip", "wrap"])
+@pytest.mark.parametrize("share", [0, 0.004, 0.3, 1])
+@pytest.mark.parametrize("dtype", ["f4", "i8", "F", ("f4", 3), ("f8", 2), "u1", "c16", ("u1", 5)])
+def test_indices_that_are_negative_or_out_of_bounds(dtype, share, mode, index_dtype):
+    """Few of them are seen to by the loop itself; from many in no order on, tuples are resolved by blocks."""
+    rng, n, size = np.random.default_rng(0), 3000, 30
+    dtype, row = (np.dtype(dtype), ()) if isinstance(dtype, str) else (np.dtype(dtype[0]), (dtype[1],))
+    data, updates = (rng.integers(0, 9, (length, *row)).astype(dtype) for length in (size, n))
+    for reduction, wrap_negative in itertools.product(("none", "add", "max"), (True, False)):
+        if reduction == "max" and dtype.kind == "c":
+            continue
+        options = {} if wrap_negative or mode == "raise" else {"wrap_negative_indices": False}
+        beyond = rng.integers(-size, 0, n) if mode == "raise" else rng.integers(-3 * size, 3 * size, n)
+        flat = np.where(rng.random(n) < share, beyond, rng.integers(0, size, n))
+        places = np.where((flat < 0) & (wrap_negative | (mode == "raise")), flat + size, flat)
+        outside = (places < 0) | (places >= size)
+        places = {"wrap": places % size}.get(mode, places.clip(0, size - 1))
+        kept = ~outside if mode == "drop" else np.full(n, True)
+        expected = applied(data, places[kept], updates[kept], reduction)
+        options |= {"reduction": reduction, "mode": mode}
+        assert_same_bits(gs.scatter(data, flat.astype(index_dtype), updates, **options), expected)
+        pairs = np.stack([np.zeros(n, int), flat], axis=1).astype(index_dtype)
+        assert_same_bits(gs.scatter_nd(data[None], pairs, updates, **options)[0], expected)
+        pairs = np.stack([flat, np.zeros(n, int)], axis=1).astype(index_dtype)
+        out = data[:, None].copy()
+        assert_same_bits(gs.scatter_nd(out, pairs, updates, out=out, **options)[:, 0], expected)
+
+
 @pytest.mark.parametrize("reduction", ["max", "min"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_the_first_of_equal_numbers_stays(dtype, reduction):

@@ -1,5 +1,5 @@
-// Updates are applied in groups of four. Between groups, later indices and updates are prefetched. A second loop finishes
-// the groups that have a negative index.
+// Updates are applied in groups of four. Between groups, later indices and updates are prefetched. From an index that is
+// negative or out of bounds, a second loop applies a few.
 //
 // Compiled for any CPU: one number at a time needs no vectors.
 #include "scatter/loops/elements_in_order.h"
@@ -71,11 +71,16 @@ struct RareChange {
     }
 };
 
+// A call: inlined, it would take registers from the loop.
+GS_NOINLINE int64_t clipped(int64_t index, int64_t size) {
+    return index < 0 ? 0 : std::min(index, size - 1);
+}
+
 // index_step: in indices. is_pair: two of them for each element. step: of adjacent updates, in bytes; else 0.
 template <class Operation, class Index, bool is_pair, int index_step, int step>
 struct ElementsInOrder {
     typedef typename Operation::Element Element;
-    static constexpr ptrdiff_t group = 4, ahead = 4096;
+    static constexpr ptrdiff_t group = 4, ahead = 4096, few = 8;
 
     // Volatile: it is read once, so that the index that is checked is the one that is used.
     static GS_ALWAYS_INLINE int64_t first(const gs_pairs_t &pairs, ptrdiff_t i) {
@@ -100,8 +105,10 @@ struct ElementsInOrder {
     }
 
     // From update i on, as long as all indices of a group are in bounds. Returns where it stopped.
-    static GS_ALWAYS_INLINE ptrdiff_t run_groups(const gs_pairs_t &pairs, char *out, const char *updates,
-                                                 ptrdiff_t update_step, ptrdiff_t i, ptrdiff_t n) {
+    static GS_NOINLINE ptrdiff_t run_groups(const gs_pairs_t *all, char *out, const char *updates, ptrdiff_t update_step,
+                                            ptrdiff_t i, ptrdiff_t n) {
+        const gs_pairs_t pairs = *all;
+        if (step) update_step = step;
         for (; i + group <= n; i += group) {
             // A part of the prefetches is not carried out, so each cache line has several.
             GS_PREFETCH_L2((const char *)((const Index *)pairs.first + i * index_step) + ahead);
@@ -121,15 +128,25 @@ struct ElementsInOrder {
                                      ptrdiff_t n) {
         const gs_pairs_t pairs = *all;
         if (step) update_step = step;
-        ptrdiff_t i = 0;
+        ptrdiff_t i = 0, stopped = -few, distance = few, n_changes = 0;
         while (i < n) {
-            i = run_groups(pairs, out, updates, update_step, i, n);
-            // The last ones, or the rest of a group from a negative index on.
-            for (const ptrdiff_t stop = std::min(i + group, n); i < stop; i++) {
+            i = run_groups(all, out, updates, update_step, i, n);
+            // Each change of the distance between such indices is a branch that was mispredicted.
+            if (i - stopped != distance) {
+                if (++n_changes > 16 + i / 32) return i;
+                distance = i - stopped;
+            }
+            stopped = i;
+            for (const ptrdiff_t stop = std::min(i + few, n); i < stop; i++) {
                 int64_t a = first(pairs, i), b = second(pairs, i);
                 a += (a >> 63) & pairs.wrap;
                 b += (b >> 63) & pairs.row_wrap;
-                if (is_outside(pairs, a, b)) return i;
+                if (is_outside(pairs, a, b)) {
+                    if (!pairs.skips && !pairs.clips) return i;
+                    if (pairs.skips) continue;
+                    a = clipped(a, pairs.size);
+                    if (is_pair) b = clipped(b, pairs.row_size);
+                }
                 apply(out, position(pairs, a, b), updates + i * update_step);
             }
         }

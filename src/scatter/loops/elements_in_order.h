@@ -16,13 +16,15 @@ typedef struct {
     int64_t wrap, row_wrap; /* added to negative indices */
     ptrdiff_t repeats;      /* so many successive single indices share an update */
     int64_t row;            /* elements of `out` from one value of the first index to the next, if there is a second */
+    int skips, clips;       /* an index that is out of bounds is skipped or clipped; else, and with repeats, the loop stops */
 } gs_pairs_t;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* A loop that applies updates, `step` bytes apart, to elements of `out`, in the order of their n indices. It returns n, or
-   how many came before an index that is out of bounds. */
+/* A loop that applies updates, `step` bytes apart, to elements of `out`, in the order of their n indices. It returns how
+   many it has seen to: fewer than n if the next index is out of bounds, or if so many were negative, skipped or clipped, in
+   no order, that blocks would be faster. */
 typedef ptrdiff_t (*gs_loop_in_order)(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n);
 
 /* The loop for a ReductionCode of elements that are `size` numbers of a TypeCode; NULL: there is none. is_rare: an update

@@ -193,15 +193,18 @@ cdef inline inline_void resolve_axis(Mode mode, int64_t* values, Py_ssize_t n, i
     elif mode == WRAP:
         for i in range(n):
             value = values[i]
-            value += (value >> 63) & wrap
+            value += (value >> 63) & size
+            value -= size if value >= size else 0
+            values[i] = value
             outside |= <uint64_t>value >= <uint64_t>size
-        for i in range(n if outside else 0):  # rarely, since divisions are slow
-            value = values[i] % size
-            values[i] = value + ((value >> 63) & size)
+        if outside:
+            for i in range(n):
+                value = values[i]
+                if <uint64_t>value >= <uint64_t>size:  # rarely; avoids the slow division
+                    value = value % size
+                    values[i] = value + ((value >> 63) & size)
         for i in range(n):
-            value = values[i]
-            value += (value >> 63) & wrap
-            offsets[i] = (start + i * start_step if is_first else offsets[i]) + value * stride
+            offsets[i] = (start + i * start_step if is_first else offsets[i]) + values[i] * stride
     else:
         for i in range(n):
             value = values[i]

@@ -12,10 +12,10 @@ from common.columns cimport (
 )
 from common.interrupts cimport is_interrupted
 from common.items cimport bytes16, cloned_void, inline_void, word_t
-from common.resolve cimport SKIPPED, plain_index_t, resolve_plain, resolve_strided
+from common.resolve cimport plain_index_t, resolve_plain, resolve_strided
 from common.threads cimport team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
-from gather.blocks cimport move_words
+from gather.blocks cimport move_words, select_fill
 from gather.job cimport Job
 
 cdef struct Columns:
@@ -24,13 +24,11 @@ cdef struct Columns:
 
 
 cdef inline inline_void move_columns(word_t* type, const char* tile, const int64_t* offsets, Py_ssize_t n_columns,
-                                     const char* fill, char* out) noexcept nogil:
+                                     char* out) noexcept nogil:
     cdef Py_ssize_t j
-    cdef const char* source
     cdef word_t item
     for j in range(n_columns):
-        source = fill if fill != NULL and offsets[j] == SKIPPED else tile + offsets[j]
-        memcpy(&item, source, sizeof(word_t))
+        memcpy(&item, tile + offsets[j], sizeof(word_t))
         memcpy(out + j * <Py_ssize_t>sizeof(word_t), &item, sizeof(word_t))
 
 
@@ -61,6 +59,7 @@ cdef inline inline_void move_tile(word_t* type, const Columns* columns, const ch
                                   const char* indices, char* out, int64_t* out_of_bounds) noexcept nogil:
     cdef const ColumnTiles* tiles = &columns.tiles
     cdef int64_t offsets[COLUMN_BYTES]
+    cdef const char* fill = columns.job.fill
     cdef Py_ssize_t row
     cdef uint64_t outside = 0
     if tiles.tuples.trivial and n_columns == COLUMN_BYTES // sizeof(word_t):
@@ -70,13 +69,16 @@ cdef inline inline_void move_tile(word_t* type, const Columns* columns, const ch
             move_trivial_tile(type, <int32_t*>NULL, columns, tile, indices, out, out_of_bounds)
         return
     for row in range(tiles.n_rows):
+        prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row, n_columns * tiles.tuples.width)
         resolve_strided(&tiles.tuples, indices + row * tiles.index_row, tiles.index_column, 0, sizeof(word_t),
                         n_columns, offsets, &outside)
         if outside or (row % ROWS_PER_STEP == 0
                        and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * n_columns)):
             out_of_bounds[0] = -1
             return
-        move_columns(type, tile, offsets, n_columns, columns.job.fill, out + row * tiles.other_row)
+        if fill != NULL:
+            select_fill(offsets, n_columns, <int64_t>(<size_t>fill - <size_t>tile), offsets)
+        move_columns(type, tile, offsets, n_columns, out + row * tiles.other_row)
 
 
 cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* tile,

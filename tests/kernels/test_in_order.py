@@ -38,6 +38,14 @@ def layouts(array):
     yield unaligned
 
 
+def rounding(rng, dtype, shape):
+    """Numbers of which each order has another sum, without infinity and NaN, which would hide it."""
+    if np.dtype(dtype).kind in "iu":
+        return random_rows(rng, dtype, shape)
+    values = rng.standard_normal(shape) * 10.0 ** rng.integers(-2, 4, shape)
+    return (values * (1 + 0.5j) if np.dtype(dtype).kind == "c" else values).astype(dtype)
+
+
 def at_pairs(data, indices, updates, reduction):
     place = gs.at(data)[indices]
     return place.set(updates) if reduction == "none" else getattr(place, reduction)(updates)
@@ -75,6 +83,35 @@ def test_elements(dtype, reduction, index_dtype):
         if dtype in ("f4", "f8") and reduction in ("max", "min"):
             with_nans(rng, updates)
         check(data, rng.integers(0, 12, n), updates, reduction, (3, 4), index_dtype)
+
+
+@pytest.mark.parametrize("index_dtype", ["i4", "i8"])
+@pytest.mark.parametrize(("dtype", "length"), [*((dtype, 0) for dtype in ELEMENTS), *POINTS])
+def test_sums_of_runs(dtype, length, index_dtype):
+    """Groups of updates for one destination are summed in registers, one after the other."""
+    rng, n = np.random.default_rng(0), 4001
+    row = (length,) if length else ()
+    for size in (3, 12, 60):
+        data, updates = (rounding(rng, dtype, (count, *row)) for count in (size, n))
+        flat = np.sort(rng.integers(0, size, n))
+        for places in (flat, flat[::-1], np.where(rng.random(n) < 0.02, 0, flat)):
+            check(data, places, updates, "add", (3, size // 3), index_dtype)
+    # Within a run of one destination: some indices that are out of bounds, or negative.
+    flat[2000:2600], run = 7, np.arange(2300, 2310)
+    for value, places in itertools.product((size, -size - 1, 7 - size), ([2300], [2301], [2302], [2303], run)):
+        flat[run] = 7
+        flat[places] = value
+        indices = flat.astype(index_dtype)
+        if value == 7 - size:
+            expected = applied(data, flat % size, updates, "add")
+            assert_same_bits(gs.scatter(data, indices, updates, reduction="add"), expected)
+            continue
+        with pytest.raises(IndexError, match=rf"indices\[{places[0]}\] = {value} "):
+            gs.scatter(data, indices, updates, reduction="add")
+        expected = applied(data, np.delete(flat, places), np.delete(updates, places, axis=0), "add")
+        assert_same_bits(gs.scatter(data, indices, updates, reduction="add", mode="drop"), expected)
+        expected = applied(data, np.where(flat < 0, flat + size, flat).clip(0, size - 1), updates, "add")
+        assert_same_bits(gs.scatter(data, indices, updates, reduction="add", mode="clip"), expected)
 
 
 @pytest.mark.parametrize("index_dtype", ["i4", "i8"])

@@ -1,5 +1,6 @@
 // Updates are applied in groups of four. Between groups, later indices and updates are prefetched. From an index that is
-// negative or out of bounds, a second loop applies a few.
+// negative or out of bounds, a second loop applies a few. Where most groups have one destination, sums of a group are made
+// in registers.
 //
 // Compiled for any CPU: one number at a time needs no vectors.
 #include "scatter/loops/elements_in_order.h"
@@ -25,10 +26,21 @@ namespace {
 template <class Number>
 struct Addition {
     typedef Number Element;
+    static constexpr bool has_runs = true;
     static GS_ALWAYS_INLINE void apply(char *to, Number b) {
         Number a;
         memcpy(&a, to, sizeof a);
         a = a + b;
+        memcpy(to, &a, sizeof a);
+    }
+    // Of n updates for the same destination: a sum in a register does not wait for a store each time.
+    static GS_ALWAYS_INLINE void apply_run(char *to, const char *updates, ptrdiff_t step, int n) {
+        Number a, b;
+        memcpy(&a, to, sizeof a);
+        for (int j = 0; j < n; j++) {
+            memcpy(&b, updates + j * step, sizeof b);
+            a = a + b;
+        }
         memcpy(to, &a, sizeof a);
     }
 };
@@ -41,6 +53,7 @@ struct VectorAddition : Addition<typename VectorOf<Number, size * (int)sizeof(Nu
 template <class Number>
 struct VectorAddition<Number, 3> {
     typedef VectorAddition<Number, 2> FirstTwo;
+    static constexpr bool has_runs = true;
     struct Element {
         Number numbers[3];
     };
@@ -50,12 +63,18 @@ struct VectorAddition<Number, 3> {
         FirstTwo::apply(to, two);
         Addition<Number>::apply(to + sizeof two, b.numbers[2]);
     }
+    static GS_ALWAYS_INLINE void apply_run(char *to, const char *updates, ptrdiff_t step, int n) {
+        constexpr size_t third = sizeof(typename FirstTwo::Element);
+        FirstTwo::apply_run(to, updates, step, n);
+        Addition<Number>::apply_run(to + third, updates + third, step, n);
+    }
 };
 #endif
 
 template <class Word>
 struct Assignment {
     typedef Word Element;
+    static constexpr bool has_runs = false;
     static GS_ALWAYS_INLINE void apply(char *to, Word b) { memcpy(to, &b, sizeof b); }
 };
 
@@ -64,6 +83,7 @@ struct Assignment {
 template <class Number, bool greatest>
 struct RareChange {
     typedef Number Element;
+    static constexpr bool has_runs = false;
     static GS_ALWAYS_INLINE void apply(char *to, Number b) {
         Number a;
         memcpy(&a, to, sizeof a);
@@ -104,7 +124,28 @@ struct ElementsInOrder {
         Operation::apply(out + position * (ptrdiff_t)sizeof b, b);
     }
 
+    static GS_ALWAYS_INLINE bool is_one_destination(const gs_pairs_t &pairs, ptrdiff_t i, int64_t first_index,
+                                                    int64_t second_index) {
+        int64_t differs = 0;
+        for (int j = 1; j < group; j++) {
+            differs |= (first(pairs, i + j) ^ first_index) | (second(pairs, i + j) ^ second_index);
+        }
+        return differs == 0;
+    }
+
+    // Whether most groups have one destination, as those of sorted indices of few destinations.
+    static bool are_in_runs(const gs_pairs_t &pairs, ptrdiff_t n) {
+        if (!Operation::has_runs || n < 64 * group) return false;
+        int n_runs = 0;
+        for (int sample = 0; sample < 16; sample++) {
+            const ptrdiff_t i = n / 16 * sample;
+            n_runs += is_one_destination(pairs, i, first(pairs, i), second(pairs, i));
+        }
+        return n_runs >= 14;
+    }
+
     // From update i on, as long as all indices of a group are in bounds. Returns where it stopped.
+    template <bool in_runs>
     static GS_NOINLINE ptrdiff_t run_groups(const gs_pairs_t *all, char *out, const char *updates, ptrdiff_t update_step,
                                             ptrdiff_t i, ptrdiff_t n) {
         const gs_pairs_t pairs = *all;
@@ -114,6 +155,15 @@ struct ElementsInOrder {
             GS_PREFETCH_L2((const char *)((const Index *)pairs.first + i * index_step) + ahead);
             if (is_pair && index_step == 1) GS_PREFETCH_L2((const char *)((const Index *)pairs.second + i) + ahead);
             GS_PREFETCH_L2(updates + i * update_step + ahead);
+            if constexpr (in_runs) {
+                const int64_t a = first(pairs, i), b = second(pairs, i);
+                if (is_one_destination(pairs, i, a, b)) {
+                    if (is_outside(pairs, a, b)) return i;
+                    Operation::apply_run(out + position(pairs, a, b) * (ptrdiff_t)sizeof(Element),
+                                         updates + i * update_step, update_step, group);
+                    continue;
+                }
+            }
             GS_UNROLL_GROUP
             for (int j = 0; j < group; j++) {
                 const int64_t a = first(pairs, i + j), b = second(pairs, i + j);
@@ -128,9 +178,11 @@ struct ElementsInOrder {
                                      ptrdiff_t n) {
         const gs_pairs_t pairs = *all;
         if (step) update_step = step;
+        const bool in_runs = are_in_runs(pairs, n);
         ptrdiff_t i = 0, stopped = -few, distance = few, n_changes = 0;
         while (i < n) {
-            i = run_groups(all, out, updates, update_step, i, n);
+            if (in_runs) i = run_groups<Operation::has_runs>(all, out, updates, update_step, i, n);
+            else i = run_groups<false>(all, out, updates, update_step, i, n);
             // Each change of the distance between such indices is a branch that was mispredicted.
             if (i - stopped != distance) {
                 if (++n_changes > 16 + i / 32) return i;

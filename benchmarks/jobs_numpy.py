@@ -37,6 +37,38 @@ def histogram(rng, less):
     }
 
 
+@job("outliers", "2-D histogram with outliers", "2 M bins of which a tenth is outside of (256, 256), int64")
+def outliers(rng, less):
+    bins = np.floor(rng.normal(128, 60, (2_000_000 // less**2, 2))).astype(np.int64)
+    y, x = columns(bins)
+    to = {"reduction": "add", "mode": "drop", "wrap_negative_indices": False}
+
+    def masked():
+        inside = (y >= 0) & (y < 256) & (x >= 0) & (x < 256)
+        return np.bincount(y[inside] * 256 + x[inside], minlength=65536).reshape(256, 256)
+
+    def one_more_bin():
+        inside = (y.view(np.uint64) < 256) & (x.view(np.uint64) < 256)
+        return np.bincount(np.where(inside, y * 256 + x, 65536), minlength=65537)[:65536].reshape(256, 256)
+
+    def torch_bincount(torch, y, x):
+        inside = (y >= 0) & (y < 256) & (x >= 0) & (x < 256)
+        flat = torch.where(inside, torch.add(x, y, alpha=256), 65536)
+        return torch.bincount(flat, minlength=65537)[:65536].view(256, 256)
+
+    def at_add(jax, y, x):
+        zeros = jax.numpy.zeros((256, 256), np.int64)
+        return zeros.at[y, x].add(1, mode="drop", wrap_negative_indices=False)
+
+    return {
+        OURS: lambda: gs.scatter_nd(np.zeros((256, 256), np.int64), bins, 1, **to),
+        "NumPy, bincount of those inside": masked,
+        "NumPy, bincount with one more bin": one_more_bin,
+        "PyTorch, bincount with one more bin": on("torch", torch_bincount, y, x),
+        "JAX, .at[].add": on("jax", at_add, y, x),
+    }
+
+
 @job("weights", "Weighted histogram", "4 M float64 into 1000 bins")
 def weights(rng, less):
     n = 4_000_000 // less**2
@@ -176,6 +208,36 @@ def group_max(rng, less):
     }
 
 
+@job("segments", "Segment sum", "4 M float32 in 50 k segments, by sorted labels")
+def segments(rng, less):
+    groups = 50_000 // less**2
+    lengths = rng.integers(1, 160, groups)
+    labels = np.repeat(np.arange(groups), lengths)
+    values = numbers(rng, len(labels))
+
+    def reduceat():
+        return np.add.reduceat(values, np.flatnonzero(np.diff(labels, prepend=-1)))
+
+    def segment_sum(jax, labels, values):
+        return jax.ops.segment_sum(values, labels, groups, indices_are_sorted=True)
+
+    def segment_reduce(torch, labels, values):
+        return torch.segment_reduce(values, "sum", lengths=torch.bincount(labels, minlength=groups))
+
+    return {
+        OURS: lambda: gs.scatter(np.zeros(groups, np.float32), labels, values, reduction="add"),
+        "NumPy, add.reduceat": reduceat,
+        "NumPy, bincount": lambda: np.bincount(labels, values, groups).astype(np.float32),
+        "pandas, groupby": on("pandas", lambda pandas: grouped(pandas, labels, values, groups, "sum")().to_numpy()),
+        "numpy_groupies": on("numpy_groupies", lambda npg: npg.aggregate(labels, values, "sum", groups)),
+        "PyTorch, scatter_add_": on(
+            "torch", lambda torch, i, v: torch.zeros(groups).scatter_add_(0, i, v), labels, values
+        ),
+        "PyTorch, segment_reduce": on("torch", segment_reduce, labels, values),
+        "JAX, segment_sum": on("jax", segment_sum, labels, values),
+    }
+
+
 @job("dense", "Sparse to dense", "5 M entries with duplicates into float32 (4096, 4096)")
 def dense(rng, less):
     side = 4096 // less
@@ -223,6 +285,38 @@ def embedding(rng, less):
         "NumPy, take": lambda: np.take(table, tokens, axis=0),
         "PyTorch, embedding": on("torch", lambda torch, t, i: torch.nn.functional.embedding(i, t), table, tokens),
         "JAX, [tokens]": on("jax", lambda jax, table, tokens: table[tokens], table, tokens),
+    }
+
+
+@job(
+    "padded",
+    "Padded neighbours",
+    "features of 16 neighbours of 100 k points, a fifth of them none, of (100 k, 8) float32",
+)
+def padded(rng, less):
+    points = 100_000 // less**2
+    features = numbers(rng, (points, 8))
+    neighbours = rng.integers(0, points, (points, 16))
+    neighbours[rng.random(neighbours.shape) < 0.2] = points  # none
+    zero = np.zeros((1, 8), np.float32)
+
+    def masked():
+        found = features[np.minimum(neighbours, points - 1)]
+        found[neighbours == points] = 0
+        return found
+
+    def jax_take(jax, features, neighbours):
+        return jax.numpy.take(features, neighbours, axis=0, mode="fill", fill_value=0)
+
+    def torch_embedding(torch, features, neighbours):
+        return torch.nn.functional.embedding(neighbours, torch.nn.functional.pad(features, (0, 0, 0, 1)))
+
+    return {
+        OURS: lambda: gs.gather(features, neighbours, mode="fill"),
+        "NumPy, a mask": masked,
+        "NumPy, take with one more row": lambda: np.take(np.concatenate([features, zero]), neighbours, axis=0),
+        "PyTorch, embedding with one more row": on("torch", torch_embedding, features, neighbours),
+        "JAX, take, mode fill": on("jax", jax_take, features, neighbours),
     }
 
 

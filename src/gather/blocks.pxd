@@ -19,7 +19,7 @@ from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
 
 cdef enum:
-    LONGEST_IN_SCRATCH = 24     # bytes of a row: a block of shorter ones is streamed as a whole
+    LONGEST_IN_SCRATCH = 32     # bytes of a row: a block of shorter ones is streamed as a whole
     MAX_FILL = 1 << 12          # bytes of an item that consists of the fill value
 
 # Pixels of three channels.
@@ -81,15 +81,16 @@ cdef inline inline_void move_pixels(pixel_t* type, const char* data, Py_ssize_t 
                                     Py_ssize_t n, char* out) noexcept nogil:
     """Move n items to contiguous memory, each by one store, of which the next one overwrites the end.
 
-    Each is read by one load, too, unless one of them may be the last that can be read.
+    Each is read by one load, too, unless one may be the last that can be read. A row of the fill value, which is
+    in longer memory, may be beyond the end.
     """
     cdef Py_ssize_t i
     cdef uint16_t two
     cdef uint32_t four
     cdef uint64_t item
-    cdef int64_t most = offsets[0]
+    cdef int64_t most = 0
     for i in range(n):
-        most = max(most, offsets[i])
+        most = max(most, offsets[i] if offsets[i] < end else <int64_t>0)
     if most + <Py_ssize_t>sizeof(pixel_t) + 2 <= end:
         for i in range(n - 1):
             if pixel_t is bytes3:
@@ -152,7 +153,7 @@ cdef inline void move_contiguous(const char* data, const int64_t* offsets, Py_ss
         memcpy(out + i * out_step, data + offsets[i], item_bytes)
 
 
-cdef inline inline_void move_rows(const Job* job, const Row* row, const char* data, const int64_t* offsets,
+cdef inline cloned_void move_rows(const Job* job, const Row* row, const char* data, const int64_t* offsets,
                                   Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     if row.item_bytes == 4:
         move_width(<uint32_t*>NULL, row, data, offsets, n, fill, out, out_step)
@@ -186,15 +187,16 @@ cdef inline inline_void move_rows(const Job* job, const Row* row, const char* da
         move_other_widths(row, data, offsets, n, fill, job.itemsize, out, out_step)
 
 
-cdef inline void select_fill(const int64_t* offsets, Py_ssize_t n, int64_t fill, int64_t* selected) noexcept nogil:
+cdef inline cloned_void select_fill(const int64_t* offsets, Py_ssize_t n, int64_t fill,
+                                    int64_t* selected) noexcept nogil:
     """Let skipped tuples select the row at offset fill, so that moving rows needs no branch."""
     cdef Py_ssize_t i
     for i in range(n):
         selected[i] = fill if offsets[i] == SKIPPED else offsets[i]
 
 
-cdef inline cloned_void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets,
-                                   Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
+cdef inline void move_block(const Job* job, const Row* row, const char* data, const int64_t* offsets, Py_ssize_t n,
+                            const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     """Move one piece of the row of each tuple: large results with non-temporal stores.
 
     fill: NULL, or an item that consists of the fill value; of longer ones than MAX_FILL, an element.

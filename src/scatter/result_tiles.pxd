@@ -85,7 +85,7 @@ cdef inline void apply_positions(const ResultTiles* tiles, Py_ssize_t tile, char
     pairs.repeats = 1
     pairs.wrap = pairs.row_wrap = pairs.row_size = pairs.row = 0
     pairs.skips = pairs.clips = False
-    tiles.loop(&pairs, out, values, job.row_bytes, n)
+    tiles.loop(&pairs, out, values, job.row_bytes, n)  # to the end: positions are within the tile, and not negative
 
 
 cdef inline void apply_tile(const ResultTiles* tiles, Py_ssize_t tile, char* scratch, bint has_next) noexcept nogil:

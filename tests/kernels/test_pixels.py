@@ -68,10 +68,12 @@ def test_an_index_out_of_bounds(axis, value, place):
         gs.gather_nd(data, pairs)
 
 
-def test_a_pixel_that_is_filled():
-    data, pairs = image("u1", 3), np.random.default_rng(1).integers(0, 50, (300, 2))
+@pytest.mark.parametrize("dtype", ["u1", "u2"])
+def test_a_pixel_that_is_filled(dtype):
+    data, pairs = image(dtype, 3), np.random.default_rng(1).integers(0, 50, (300, 2))
+    pairs[7] = 39, 29  # the last pixel
     is_in = (pairs < data.shape[:2]).all(axis=1)
-    expected = np.where(is_in[:, None], data[tuple((pairs * is_in[:, None]).T)], np.uint8(7))
+    expected = np.where(is_in[:, None], data[tuple((pairs * is_in[:, None]).T)], data.dtype.type(7))
     assert_same_bits(gs.gather_nd(data, pairs, mode="fill", fill_value=7), expected)
 
 

@@ -65,7 +65,7 @@ cdef extern from *:
           }
           gs_stream_lines(out + i, in + i, n - i);
       }
-      /* A part of a line, of whose other parts the next rows are. */
+      /* A part of a line; adjacent rows write its other parts. */
       __attribute__((target("avx"), always_inline))
       static inline void gs_stream_part(char *out, const char *in, size_t n) {
           for (size_t i = 0; i < n; i += 16) {

@@ -43,7 +43,7 @@ cdef inline inline_void move_items(item_t* type, const char* data, const int64_t
                                    Py_ssize_t inner_data, Py_ssize_t inner_out) noexcept nogil:
     cdef Py_ssize_t i, j
     cdef item_t item
-    if n_inner == 1:  # move_block has seen to skipped tuples
+    if n_inner == 1:  # skipped tuples select a row of the fill value: see move_block
         for i in range(n):
             memcpy(&item, data + offsets[i], sizeof(item_t))
             memcpy(out + i * out_step, &item, sizeof(item_t))
@@ -213,7 +213,7 @@ cdef inline void move_block(const Job* job, const Row* row, const char* data, co
         if fill == NULL and (row.item_bytes >= STREAM_ROW or fill_lines(out, out_step, row.item_bytes)):
             stream_rows(out, out_step, data, offsets, n, row.item_bytes)
             return
-        # Not pixels, mostly of images: their prefetches and the stores would wait for the same fill buffers.
+        # Pixels of images are not streamed: the stores would compete with their prefetches for fill buffers.
         if out_step == row.item_bytes <= LONGEST_IN_SCRATCH and row.item_bytes != 3 and row.item_bytes != 6:
             move_rows(job, row, data, offsets, n, fill, scratch, out_step)
             stream_rows(out, n_bytes, scratch, &zero, 1, n_bytes)

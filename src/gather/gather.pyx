@@ -5,7 +5,7 @@ choose_strategy (strategy.pxd) selects one of four strategies, and run runs it. 
 
     BLOCKS   (blocks.pxd) every job, and the fallback of the others. A block of tuples is resolved to offsets, and
              a row is copied from each. The next block is resolved and prefetched before. Copies are compiled per item
-             width. Long rows of large results are written with non-temporal stores.
+             width. Large results are written with non-temporal stores.
     RUNS     (runs.pxd) single elements, into a contiguous result, selected by trivial tuples (one or two native int32
              or int64 indices, contiguous and aligned): resolve and copy in one loop per width.
     COLUMNS  (columns.pxd) gather_elements along an axis with a long stride, if most of its elements are read: columns

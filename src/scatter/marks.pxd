@@ -145,8 +145,8 @@ cdef inline Py_ssize_t slot_of(const Marks* marks, int64_t offset) noexcept nogi
     return slot
 
 
-# Skipped tuples go without a branch, which would be mispredicted: they add 0 to the mark of one that is not skipped.
-# (Another mark may be another thread's.)
+# There is no branch for skipped tuples, which would be mispredicted: they add 0 to the mark of one that is not skipped.
+# (Any other mark may be another thread's.)
 
 cdef inline int64_t first_not_skipped(const int64_t* offsets, Py_ssize_t n) noexcept nogil:
     """The first offset that is not skipped; SKIPPED: there is none."""

@@ -139,7 +139,7 @@ def gather_scatter(
     if mode == "drop":
         indices, source_indices = _kept(data, indices, source, source_indices, take, put, axis)
         take, put = (plans.without_negatives(op, False) for op in (take, put))
-    elif type(axis) is int and axis == 0:
+    if type(axis) is int and axis == 0:
         backend, (table, at, slices) = core.arrays(put, data=data, indices=indices, updates=source)
         if type(source_indices) is type(at) and not isinstance(slices, values.TYPES):
             arrays = table, at, slices, source_indices
@@ -172,8 +172,12 @@ def _in_one_pass(
         or math.prod(n) * n_bytes < _FEWEST_BYTES
     ):
         return None
+    if mode == "drop":  # a pair that is skipped has no destination: its row of source, -1, may be any
+        if not isinstance(source, np.ndarray) or not len(source):  # gradients have a mode for both indices
+            return None
+        source_indices = np.maximum(source_indices, 0)
     to = plans.scatter(put, shape, n, 0, 0, mode, reduction, include_self)
-    of = plans.gather(take, tuple(source.shape), n, 0, 0, mode)
+    of = plans.gather(take, tuple(source.shape), n, 0, 0, "raise" if mode == "drop" else mode)
     return backend.gather_scatter(data, indices, source, source_indices, to, of, out)
 
 

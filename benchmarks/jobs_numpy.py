@@ -325,7 +325,7 @@ def cache(rng, less):
     length = 2048 // less
     kept, new = numbers(rng, (8, 16, length, 64)), numbers(rng, (8, 16, 1, 64))
     at = length // 2
-    ours, slices, indexed, position = kept, kept.copy(), kept.copy(), np.array([at])
+    ours, slices, indexed, position = kept.copy(), kept.copy(), kept.copy(), np.array([at])
 
     def with_slice():
         slices[:, :, at : at + 1] = new

@@ -37,7 +37,7 @@ def histogram(rng, less):
     }
 
 
-@job("outliers", "2-D histogram with outliers", "2 M bins of which a tenth is outside of (256, 256), int64")
+@job("outliers", "2-D histogram with outliers", "2 M bins of which 6 % are outside of (256, 256), int64")
 def outliers(rng, less):
     bins = np.floor(rng.normal(128, 60, (2_000_000 // less**2, 2))).astype(np.int64)
     y, x = columns(bins)

@@ -148,7 +148,10 @@ cdef enum:
 
 
 cdef inline bint fill_lines(const char* out, Py_ssize_t step, Py_ssize_t row_bytes) noexcept nogil:
-    """Whether rows fill cache lines of out, alone or with adjacent ones, and so may be streamed if they are short."""
+    """Whether rows fill cache lines of out, alone or with adjacent ones, and so may be streamed if they are short.
+
+    With adjacent ones only from 48 bytes on: shorter rows are mostly parts, each with a store of its own.
+    """
     return (((<uintptr_t>out | <uintptr_t>step | <uintptr_t>row_bytes) & (CACHE_LINE - 1)) == 0
             or (step == row_bytes >= 3 * STREAM_PART
                 and ((<uintptr_t>out | <uintptr_t>row_bytes) & (STREAM_PART - 1)) == 0))

@@ -6,7 +6,7 @@ import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
 
-LARGE = (1 << 24) + 1234  # bytes: such results are written with non-temporal stores
+LARGE = (1 << 24) + 5000  # bytes, of whole rows at least 1 << 24: such results are written with non-temporal stores
 CACHE_LINE = 64
 
 

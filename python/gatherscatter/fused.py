@@ -175,7 +175,7 @@ def _in_one_pass(
     if mode == "drop":  # a pair that is skipped has no destination: its row of source, -1, may be any
         if not isinstance(source, np.ndarray) or not len(source):  # gradients have a mode for both indices
             return None
-        source_indices = np.maximum(source_indices, 0)
+        source_indices = np.asarray(np.maximum(source_indices, 0))
     to = plans.scatter(put, shape, n, 0, 0, mode, reduction, include_self)
     of = plans.gather(take, tuple(source.shape), n, 0, 0, "raise" if mode == "drop" else mode)
     return backend.gather_scatter(data, indices, source, source_indices, to, of, out)

@@ -317,6 +317,15 @@ class TestIndices:
             expected = [[1.0], [11.0], [1.0]] if info.min == 0 else [[0.0], [11.0], [0.0]]
             assert found.tolist() == expected
 
+    @pytest.mark.parametrize("at", [1, -1, 3])
+    def test_drop_of_indices_without_axes(self, passes, at):
+        data, source = np.zeros((3, 16), "f4"), draw((4, 16), "f4", 2)
+        found = gs.gather_scatter(data, np.array(at), source, np.array(2), reduction="add", mode="drop")
+        if at < 3:
+            data[at] = source[2]
+        assert_same_numbers(found, data)
+        assert passes == [True]
+
     def test_layouts_that_cannot_be_read_as_they_are(self, passes, forced_threads):
         data, source = draw((20, 32), "f4", 1), draw((30, 32), "f4", 2)
         indices, rows = pairs(20, 30, 400)

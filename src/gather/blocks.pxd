@@ -211,12 +211,12 @@ cdef inline void move_block(const Job* job, const Row* row, const char* data, co
         fill = NULL
     if job.streams and row.n_inner == 1:
         if fill == NULL and (row.item_bytes >= STREAM_ROW or fill_lines(out, out_step, row.item_bytes)):
-            stream_rows(out, out_step, data, offsets, n, row.item_bytes)
+            stream_rows(out, out_step, data, offsets, n, n, row.item_bytes)
             return
         # Pixels of images are not streamed: the stores would compete with their prefetches for fill buffers.
         if out_step == row.item_bytes <= LONGEST_IN_SCRATCH and row.item_bytes != 3 and row.item_bytes != 6:
             move_rows(job, row, data, offsets, n, fill, scratch, out_step)
-            stream_rows(out, n_bytes, scratch, &zero, 1, n_bytes)
+            stream_rows(out, n_bytes, scratch, &zero, 1, 1, n_bytes)
             return
     move_rows(job, row, data, offsets, n, fill, out, out_step)
 

@@ -222,7 +222,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
             prefetch_segment(partition, partition.first[bucket + partition.n_tiles + 1])
         apply_bucket(partition, &to, partition.first[bucket], partition.end[bucket], sinks)
     if partition.streams:
-        stream_rows(to.out, to.n_bytes, to.base, &no_offset, 1, to.n_bytes)
+        stream_rows(to.out, to.n_bytes, to.base, &no_offset, 1, 1, to.n_bytes)
         stream_fence()
     elif partition.is_last and partition.widening:
         store_tile(job, &to.marks, to.sums, to.n_rows, to.signals, to.out)

@@ -110,7 +110,7 @@ cdef inline void apply_tile(const ResultTiles* tiles, Py_ssize_t tile, char* scr
         apply_positions(tiles, tile, out, begin + chunk_start(n, PIECES, piece),
                         chunk_start(n, PIECES, piece + 1) - chunk_start(n, PIECES, piece))
     if scratch != NULL:
-        stream_rows(job.out + offset, n_bytes, scratch, &zero, 1, n_bytes)
+        stream_rows(job.out + offset, n_bytes, scratch, &zero, 1, 1, n_bytes)
         stream_fence()
 
 

@@ -14,10 +14,10 @@ cimport numpy as cnp
 from common.caches cimport cached_bytes
 from common.codes cimport ASSIGN, INTERRUPTED, OK
 from common.interrupts cimport block_of, is_interrupted
-from common.items cimport CACHE_LINE, prefetch_row, prefetch_row_l2, prefetch_stream
+from common.items cimport CACHE_LINE, STREAM_AHEAD, prefetch_row_l2, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED
 from common.scratch cimport allocate_scratch
-from common.stream cimport stream_fence, stream_rows
+from common.stream cimport ROWS_AHEAD, STREAM_PART, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from prepared.order cimport Order
 from scatter.apply cimport combine_rows_block
@@ -26,7 +26,7 @@ from scatter.grouping cimport (
     order_chunk, order_updates, resolve_row_ids, tuple_bytes, updates_of_a_round,
 )
 from scatter.job cimport Job, begin_writing, check_tuples
-from scatter.loops.table cimport loops
+from scatter.loops.table cimport Grouped, loops
 from scatter.marks cimport allocate_marks, count_of, free_marks
 from scatter.wide_rows cimport write_widened
 
@@ -41,10 +41,10 @@ cdef enum:
 
 
 cdef inline void copy_rows(const Rows* rows, char* out, const char* source, const int64_t* offsets, Py_ssize_t n,
-                           Py_ssize_t size) noexcept nogil:
+                           Py_ssize_t n_known, Py_ssize_t size) noexcept nogil:
     cdef Py_ssize_t i
     if rows.streams:
-        stream_rows(out, size, source, offsets, n, size)
+        stream_rows(out, size, source, offsets, n, n_known, size)
     else:
         for i in range(n):
             memcpy(out + i * size, source + offsets[i], size)
@@ -62,10 +62,11 @@ cdef inline uint32_t last_update(const Rows* rows, Py_ssize_t row) noexcept nogi
 cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
     """Write rows, each from its last update or from data."""
     cdef const Job* job = rows.job
-    cdef int64_t offsets[BLOCK]
+    cdef int64_t offsets[BLOCK + ROWS_AHEAD]
     cdef const char* updates = rows.updates
     cdef int64_t shift = <int64_t>(<size_t>updates - <size_t>job.data)
-    cdef Py_ssize_t n, i
+    cdef int64_t from_data, has_update
+    cdef Py_ssize_t n, n_known, i
     cdef uint32_t last
     if not rows.fresh:
         for i in range(row, stop):
@@ -78,12 +79,13 @@ cdef inline void write_assigned(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
         n = min(most, stop - row)
         if is_interrupted(job.interrupts, n * job.row_bytes >> 3):
             return
-        for i in range(n):
-            offsets[i] = (row + i) * job.data_step
+        n_known = min(n + ROWS_AHEAD, stop - row)
+        for i in range(n_known):
+            from_data = (row + i) * job.data_step
             last = last_update(rows, row + i)
-            if last:
-                offsets[i] = shift + <int64_t>(last - 1) * rows.update_step
-        copy_rows(rows, job.out + row * job.row_bytes, job.data, offsets, n, job.row_bytes)
+            has_update = -<int64_t>(last != 0)  # a mask: a branch would be mispredicted
+            offsets[i] = from_data + ((shift + (<int64_t>last - 1) * rows.update_step - from_data) & has_update)
+        copy_rows(rows, job.out + row * job.row_bytes, job.data, offsets, n, n_known, job.row_bytes)
         row += n
 
 
@@ -118,72 +120,31 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
         first += n
 
 
-cdef inline bint reduces_in_registers(const Rows* rows) noexcept nogil:
-    """Whether reduce_rows is for the updates of this round."""
-    return rows.job.step.row_loop != 0 and (not rows.marks.assigns or rows.start == 0)
-
-
-cdef inline void reduce_ordered(const Rows* rows, char* to, const char* source, Py_ssize_t source_step,
-                                Py_ssize_t row, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
+cdef inline void reduce_ordered(const Rows* rows, Grouped* grouped, char* to, const char* source,
+                                Py_ssize_t source_step, Py_ssize_t row, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
     """Write n rows, which begin with `row`, from source and the updates from order[first] on."""
-    cdef bint are_cached = rows.job.updates_bytes <= cached_bytes() and rows.job.row_bytes <= LONGEST_NEAR
-    cdef Py_ssize_t row_bytes = rows.job.row_bytes, ahead = (NEAR_AHEAD if are_cached else FAR_AHEAD) // row_bytes, i
-    cdef bint assigns = rows.marks.assigns, is_first
+    cdef Py_ssize_t row_bytes = rows.job.row_bytes, i
     cdef int row_loop = rows.job.step.row_loop
+    cdef bint assigns = rows.marks.assigns
     cdef const char* start
     cdef uint32_t stop
+    grouped.assigns = assigns
     if rows.end[row + n - 1] - first <= MAX_REDUCED:
-        loops.reduce_rows(row_loop, to, source, source_step, rows.updates, rows.update_step, rows.order, rows.end + row,
-                          first, n, rows.n, row_bytes, ahead, are_cached, assigns)
+        loops.reduce_rows(row_loop, to, source, source_step, row_bytes, grouped, rows.end + row, first, n)
         return
     for i in range(n):
         start = source + i * source_step
-        is_first = True
-        while is_first or first < rows.end[row + i]:  # some of a row's updates at a time
+        while True:  # some of a row's updates at a time
             if is_interrupted(rows.job.interrupts, MAX_REDUCED * row_bytes >> 2):
                 return
             stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_REDUCED)
-            loops.reduce_rows(row_loop, to + i * row_bytes, start, 0, rows.updates, rows.update_step, rows.order, &stop,
-                              first, 1, rows.n, row_bytes, ahead, are_cached,
-                              assigns and is_first)
+            loops.reduce_rows(row_loop, to + i * row_bytes, start, 0, row_bytes, grouped, &stop, first, 1)
             first = stop
+            if first == rows.end[row + i]:
+                break
             start = to + i * row_bytes
-            is_first = False
-
-
-cdef inline void stream_combined(const Rows* rows, char* scratch, const char* updates, Py_ssize_t row, Py_ssize_t first,
-                                 Py_ssize_t n) noexcept nogil:
-    """Write n rows by non-temporal stores: from data, or from scratch if they have updates."""
-    cdef const Job* job = rows.job
-    cdef const char* data = job.data + row * job.data_step
-    cdef char* target
-    cdef int64_t offsets[MAX_BATCH]
-    cdef Py_ssize_t i
-    cdef Py_ssize_t end = first
-    cdef bint in_registers = reduces_in_registers(rows)
-    for i in range(n):
-        offsets[i] = i * job.data_step
-        if rows.end[row + i] > end or rows.marks.width:
-            target = scratch + i * job.row_bytes
-            if in_registers:
-                reduce_ordered(rows, target, data + offsets[i], job.data_step, row + i, end, 1)
-            elif rows.end[row + i] == end or not rows.marks.assigns:
-                memcpy(target, data + offsets[i], job.row_bytes)
-            offsets[i] = <int64_t>(<size_t>target - <size_t>data)
-        end = rows.end[row + i]
-    if not in_registers:
-        combine_ordered(rows, scratch, updates, row, first, end)
-    if rows.marks.width:
-        finish_rows(rows, &job.step, scratch, job.row_bytes, row, n)
-    stream_rows(job.out + row * job.row_bytes, job.row_bytes, data, offsets, n, job.row_bytes)
-
-
-cdef inline void prefetch_updated(const Rows* rows, Py_ssize_t row, Py_ssize_t stop) noexcept nogil:
-    """Prefetch those of the result's rows that have updates."""
-    cdef Py_ssize_t i
-    for i in range(row, stop):
-        if rows.end[i] > rows.end[i - 1]:
-            prefetch_row(rows.job.out + i * rows.job.row_bytes, rows.job.row_bytes)
+            grouped.assigns = False
+        grouped.assigns = assigns
 
 
 cdef inline void copy_starts(const Rows* rows, char* out, const char* data, Py_ssize_t row,
@@ -203,37 +164,50 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef const Job* job = rows.job
     cdef char scratch_memory[MAX_COMBINED_ROW + CACHE_LINE]
     cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
-    cdef const char* updates = rows.updates
-    cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, MAX_COMBINED_ROW // job.row_bytes), <Py_ssize_t>MAX_BATCH)
+    cdef Py_ssize_t batch = MAX_BATCH
     cdef Py_ssize_t first = rows.end[row - 1] if row else 0
     cdef Py_ssize_t step = job.data_step if rows.fresh else job.row_bytes, last, n, n_bytes
+    cdef bint in_registers = job.step.row_loop != 0 and (not rows.marks.assigns or rows.start == 0)
+    cdef int64_t zero = 0
+    cdef Grouped grouped
     cdef const char* data
     cdef char* out
+    cdef char* target
+    grouped.updates = rows.updates
+    grouped.step = rows.update_step
+    grouped.order = rows.order
+    grouped.n = rows.n
+    grouped.are_cached = job.updates_bytes <= cached_bytes() and job.row_bytes <= LONGEST_NEAR
+    grouped.ahead = (NEAR_AHEAD if grouped.are_cached else FAR_AHEAD) // job.row_bytes
+    # From registers to the result, unless means are divided or parts of vectors are stored.
+    grouped.streams = (rows.streams and in_registers and not rows.marks.width
+                       and ((<size_t>job.out | <size_t>job.row_bytes) & (STREAM_PART - 1)) == 0)
+    if not in_registers or rows.marks.width or (rows.streams and not grouped.streams):  # several passes, in L1
+        batch = min(batch, max(<Py_ssize_t>1, MAX_COMBINED_ROW // job.row_bytes))
     while row < stop:
         n = min(batch, stop - row)
         n_bytes = n * job.row_bytes
         last = rows.end[row + n - 1]
         if is_interrupted(job.interrupts, (n + last - first) * job.row_bytes >> 3):
             return
-        if rows.fresh:
-            data = job.data + row * step
-            if step and (not rows.marks.assigns or last - first < n):  # else few rows start from data
-                prefetch_stream(data, n_bytes)
-        if rows.streams:
-            stream_combined(rows, scratch, updates, row, first, n)
+        out = job.out + row * job.row_bytes
+        data = job.data + row * step if rows.fresh else out
+        target = scratch if rows.streams and not grouped.streams else out
+        # If few rows start from data, these are not prefetched.
+        grouped.source_ahead = STREAM_AHEAD if rows.fresh and step and (
+            not rows.marks.assigns or last - first < n) else 0
+        if in_registers:
+            reduce_ordered(rows, &grouped, target, data, step, row, first, n)
         else:
-            out = job.out + row * job.row_bytes
-            if not rows.fresh:
-                data = out
-                prefetch_updated(rows, row + n, min(row + 2 * n, stop))
-            if reduces_in_registers(rows):
-                reduce_ordered(rows, out, data, step, row, first, n)
-            else:
-                if rows.fresh:
-                    copy_starts(rows, out, data, row, n)
-                combine_ordered(rows, out, updates, row, first, last)
-            if rows.marks.width:
-                finish_rows(rows, &job.step, out, job.row_bytes, row, n)
+            if grouped.source_ahead:
+                prefetch_stream(data, n_bytes)
+            if rows.fresh:
+                copy_starts(rows, target, data, row, n)
+            combine_ordered(rows, target, rows.updates, row, first, last)
+        if rows.marks.width:
+            finish_rows(rows, &job.step, target, job.row_bytes, row, n)
+        if target == scratch:
+            stream_rows(out, n_bytes, scratch, &zero, 1, 1, n_bytes)
         first = last
         row += n
 

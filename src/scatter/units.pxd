@@ -96,7 +96,7 @@ cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t 
         unit_out = units.job.out + unit * units.unit_bytes
         if units.streams:
             run_unit(units, marks, unit, scratch, scratch, status)
-            stream_rows(unit_out, 0, scratch, &zero, 1, units.unit_bytes)
+            stream_rows(unit_out, 0, scratch, &zero, 1, 1, units.unit_bytes)
         else:
             run_unit(units, marks, unit, scratch, unit_out, status)
         unit += 1

@@ -90,7 +90,7 @@ cdef inline void store_items(const Job* job, const char* sums, Py_ssize_t n_item
     while n_items > 0:
         m = min(n_items, STORE_BYTES // width)
         narrow_items(&job.conversion, sums, m, signals, items, width)
-        stream_rows(out, 0, items, &zero, 1, m * width)
+        stream_rows(out, 0, items, &zero, 1, 1, m * width)
         sums += m * job.conversion.wide_bytes
         out += m * width
         n_items -= m

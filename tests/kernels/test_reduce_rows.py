@@ -103,3 +103,17 @@ def test_every_16_bit_float_is_reduced_with_every_class_of_number(dtype, reducti
         result = gs.scatter(every[None], [0], other[None], reduction=reduction)[0]
         same = assert_same_bits if reduction in ("max", "min") else assert_same_numbers
         same(result, expected)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_a_row_with_many_updates_between_others(include_self):
+    """Its updates are reduced in several calls, and then those of the next row, in the same task."""
+    rng = np.random.default_rng(0)
+    indices = np.concatenate([rng.integers(0, 3000, 400_000), np.full(17_000, 1400)])
+    data, updates = rng.integers(0, 9, (3000, 16)), rng.integers(0, 9, (len(indices), 16))
+    words = {"reduction": "add", "include_self": include_self}
+    with kernels.forced(1, scatter="serial"):
+        expected = gs.scatter(data, indices, updates, **words)
+    with kernels.forced(1, scatter="rows"):
+        assert_same_bits(gs.scatter(data, indices, updates, **words), expected)
+    assert ScatterStrategy(scatter.last_strategy()) == ScatterStrategy.ROWS

@@ -29,6 +29,19 @@ enum {
   #define GS_HAS_VECTORS 0
 #endif
 
+/* Updates that are grouped by row, for reduce_rows. */
+typedef struct {
+    const char *updates;
+    ptrdiff_t step;         /* bytes from an update to the next one */
+    const uint32_t *order;  /* the numbers of the updates, row by row */
+    ptrdiff_t n;            /* of order */
+    ptrdiff_t ahead;        /* updates are prefetched so many before their use: into L1 if are_cached, else into L2 */
+    int are_cached;
+    ptrdiff_t source_ahead; /* bytes: rows of source are prefetched so far ahead; 0: not */
+    int assigns;            /* a row with updates starts from its first one */
+    int streams;            /* non-temporal stores, of 16 bytes at least: rows and their sizes are multiples of that */
+} gs_grouped_t;
+
 /* What reduce_each prefetches while it reduces a row: updates, and rows of `out`. */
 typedef struct {
     ptrdiff_t updates;      /* bytes ahead, of adjacent updates; rows ahead, if there are update_offsets */
@@ -42,12 +55,10 @@ typedef struct {
     int has_float16_sums;
 
     /* Write n rows of source, which are source_step bytes apart, each reduced with its updates, in order. Row i has the
-       updates order[end[i - 1]:end[i]], the first one those from `first` on. They are prefetched `ahead` of their use,
-       up to order[last - 1]; into L1 if are_cached, else into L2. assigns: a row with updates starts from its first
-       one. Rows that have no updates are copied, unless source is `to`. */
-    void (*reduce_rows)(int row_loop, char *to, const char *source, ptrdiff_t source_step, const char *updates,
-                        ptrdiff_t step, const uint32_t *order, const uint32_t *end, ptrdiff_t first, ptrdiff_t n,
-                        ptrdiff_t last, ptrdiff_t row_bytes, ptrdiff_t ahead, int are_cached, int assigns);
+       updates order[end[i - 1]:end[i]], the first one those from `first` on. Rows that have no updates are copied,
+       unless source is `to`. */
+    void (*reduce_rows)(int row_loop, char *to, const char *source, ptrdiff_t source_step, ptrdiff_t row_bytes,
+                        const gs_grouped_t *grouped, const uint32_t *end, ptrdiff_t first, ptrdiff_t n);
 
     /* Reduce the rows at out + offsets, unless the offset is INT64_MIN (SKIPPED), with those at updates +
        update_offsets; if update_offsets is NULL, with rows that are `step` bytes apart. ahead: NULL: no prefetches. */

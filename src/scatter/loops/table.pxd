@@ -8,6 +8,17 @@ cdef extern from "scatter/loops/table.h":
     int F32_F64 "GS_F32_F64"
     int C64_C128 "GS_C64_C128"
 
+    ctypedef struct Grouped "gs_grouped_t":
+        const char* updates
+        Py_ssize_t step
+        const uint32_t* order
+        Py_ssize_t n
+        Py_ssize_t ahead
+        bint are_cached
+        Py_ssize_t source_ahead
+        bint assigns
+        bint streams
+
     ctypedef struct Ahead "gs_ahead_t":
         Py_ssize_t updates
         Py_ssize_t rows
@@ -16,10 +27,9 @@ cdef extern from "scatter/loops/table.h":
 
     ctypedef struct Loops "gs_loops_t":
         bint has_float16_sums
-        void (*reduce_rows)(int row_loop, char* to, const char* source, Py_ssize_t source_step, const char* updates,
-                            Py_ssize_t step, const uint32_t* order, const uint32_t* end, Py_ssize_t first,
-                            Py_ssize_t n, Py_ssize_t last, Py_ssize_t row_bytes, Py_ssize_t ahead,
-                            bint are_cached, bint assigns) noexcept nogil
+        void (*reduce_rows)(int row_loop, char* to, const char* source, Py_ssize_t source_step, Py_ssize_t row_bytes,
+                            const Grouped* grouped, const uint32_t* end, Py_ssize_t first,
+                            Py_ssize_t n) noexcept nogil
         void (*reduce_each)(int row_loop, char* out, const int64_t* offsets, const char* updates,
                             const int64_t* update_offsets, Py_ssize_t step, Py_ssize_t n, Py_ssize_t row_bytes,
                             const Ahead* ahead) noexcept nogil

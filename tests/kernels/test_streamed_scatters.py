@@ -1,0 +1,69 @@
+"""Scatters of rows into results that are larger than the caches: into memory of each alignment."""
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_bits
+from gatherscatter._kernels import scatter
+from gatherscatter._kernels.codes import ScatterStrategy
+from gatherscatter.backends import kernels
+from test_streamed_gathers import between_guards
+
+RESULT_BYTES = (1 << 24) + 10_000  # of whole rows at least 1 << 24: such results are written with non-temporal stores
+
+
+def scattered(rng, n_rows, skewed):
+    """Indices: about half of the rows have none. With `skewed`, one row has more than are reduced in one call."""
+    indices = rng.integers(-n_rows, n_rows, n_rows * 2 // 3)
+    return np.concatenate([indices, np.full(17_000, n_rows // 2)]) if skewed else indices
+
+
+def assert_as_one_by_one(data, indices, updates, place, **words):
+    """ROWS gives the bits of SERIAL, which applies the updates one by one."""
+    with kernels.forced(1, scatter="serial"):
+        expected = gs.scatter(data, indices, updates, **words)
+    for n_threads in (1, 3):
+        with kernels.forced(n_threads, scatter="rows"):
+            out, guards = between_guards(data.shape, data.dtype, place)
+            gs.scatter(data, indices, updates, out=out, **words)
+            assert ScatterStrategy(scatter.last_strategy()) == ScatterStrategy.ROWS
+            assert_same_bits(out, expected)
+            assert all((guard == 171).all() for guard in guards)
+            assert_same_bits(gs.scatter(data, indices, updates, **words), expected)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
+@pytest.mark.parametrize("place", [0, 16, 4])
+@pytest.mark.parametrize(
+    ("dtype", "n_items"),
+    [("f4", 64), ("f4", 65), ("f4", 68), ("f8", 32), ("f8", 64), ("f2", 128), ("f2", 136), ("i4", 300), ("u1", 4080)],
+)
+def test_rows(dtype, n_items, place, reduction, include_self):
+    rng = np.random.default_rng(n_items)
+    n_rows = RESULT_BYTES // (n_items * np.dtype(dtype).itemsize)
+    indices = scattered(rng, n_rows, skewed=False)
+    data = rng.integers(0, 50, (n_rows, n_items)).astype(dtype)
+    updates = rng.integers(0, 50, (len(indices), n_items)).astype(dtype)
+    assert_as_one_by_one(data, indices, updates, place, reduction=reduction, include_self=include_self)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("place", [0, 16, 4])
+def test_a_row_with_many_updates(place, include_self):
+    rng = np.random.default_rng(0)
+    n_rows = RESULT_BYTES // 256
+    indices = scattered(rng, n_rows, skewed=True)
+    data = rng.standard_normal((n_rows, 64), np.float32)
+    updates = rng.standard_normal((len(indices), 64), np.float32)
+    assert_as_one_by_one(data, indices, updates, place, reduction="add", include_self=include_self)
+
+
+def test_data_that_are_one_row():
+    """A broadcast row has no following ones to prefetch."""
+    rng = np.random.default_rng(0)
+    n_rows = RESULT_BYTES // 256
+    indices = scattered(rng, n_rows, skewed=False)
+    data = np.broadcast_to(rng.standard_normal(64).astype("f4"), (n_rows, 64))
+    updates = rng.standard_normal((len(indices), 64), np.float32)
+    assert_as_one_by_one(data, indices, updates, 0, reduction="add")

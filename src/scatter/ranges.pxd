@@ -35,7 +35,7 @@ cdef enum:
     MIN_LONG_OUT = 1 << 20      # bytes of a result of rows that are shorter than a cache line
     LONGEST_ROW = 512           # bytes: ROWS is as fast, in a large result also for half as many
     MAX_LONG_OUT = 1 << 22      # bytes
-    LONGEST_OF_SOURCE = 128     # bytes, of gather_scatter
+    LONGEST_OF_SOURCE = 64      # bytes, of gather_scatter: ROWS reads a source again and again, from the caches
     ROWS_PER_UPDATE = 2         # at most
 
 cdef struct Ranges:

@@ -239,16 +239,18 @@ def source(call):
 def by_loop(call, given, updates):
     """The result, by the loop of the reference over the places in x as an array of one axis."""
     data = given["data"]
-    tuples = places(call, given)[..., None]
+    found = places(call, given)
+    tuples = found.reshape(-1, 1)  # it may have 64 axes already
     flat = np.array(data, order="C").reshape(-1)
     if not call.scatters:
-        return reference.gather_nd(flat, tuples, mode="fill", fill_value=call.options.get("fill_value", 0))
+        gathered = reference.gather_nd(flat, tuples, mode="fill", fill_value=call.options.get("fill_value", 0))
+        return gathered.reshape(found.shape)
     options = {name: call.options[name] for name in ("include_self", "accumulate_dtype") if name in call.options}
     if "include_self" in options:
         options["include_self"] = bool(options["include_self"])
     reduction = next((name for name, method in METHODS.items() if method == call.method), "add")
     assert reduction in REDUCTIONS
-    updates = np.broadcast_to(updates, call.elements)
+    updates = np.broadcast_to(updates, call.elements).reshape(-1)
     if call.method == "subtract":
         updates = np.negative(updates)
     return reference.scatter_nd(flat, tuples, updates, mode="drop", reduction=reduction, **options).reshape(data.shape)

@@ -17,8 +17,8 @@ from common.interrupts cimport block_of, is_interrupted
 from common.items cimport CACHE_LINE, STREAM_AHEAD, prefetch_row_l2, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED
 from common.scratch cimport allocate_scratch
-from common.stream cimport ROWS_AHEAD, STREAM_PART, stream_fence, stream_rows
-from common.threads cimport MAX_TASKS, chunk_start, first_error
+from common.stream cimport ROWS_AHEAD, stream_fence, stream_rows
+from common.threads cimport MAX_TASKS, first_error
 from prepared.order cimport Order
 from scatter.apply cimport combine_rows_block
 from scatter.grouping cimport (
@@ -37,6 +37,7 @@ cdef enum:
     FAR_AHEAD = 1 << 14
     NEAR_AHEAD = 1 << 12
     LONGEST_NEAR = 1 << 10
+    STREAM_WHOLE = 32           # bytes of a non-temporal store from registers
     MAX_REDUCED = 1 << 14       # updates of some rows, between two questions for signals
 
 
@@ -179,10 +180,11 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     grouped.n = rows.n
     grouped.are_cached = job.updates_bytes <= cached_bytes() and job.row_bytes <= LONGEST_NEAR
     grouped.ahead = (NEAR_AHEAD if grouped.are_cached else FAR_AHEAD) // job.row_bytes
-    # From registers to the result, unless means are divided or parts of vectors are stored.
+    # From registers to the result, unless rows are counted or divided after it. Stores of 16 bytes only would be slower
+    # than those from scratch memory.
     grouped.streams = (rows.streams and in_registers and not rows.marks.width
-                       and ((<size_t>job.out | <size_t>job.row_bytes) & (STREAM_PART - 1)) == 0)
-    if not in_registers or rows.marks.width or (rows.streams and not grouped.streams):  # several passes, in L1
+                       and ((<size_t>job.out | <size_t>job.row_bytes) & (STREAM_WHOLE - 1)) == 0)
+    if not in_registers or rows.marks.width or (rows.streams and not grouped.streams):  # rows are read again, from L1
         batch = min(batch, max(<Py_ssize_t>1, MAX_COMBINED_ROW // job.row_bytes))
     while row < stop:
         n = min(batch, stop - row)

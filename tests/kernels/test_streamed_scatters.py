@@ -60,10 +60,13 @@ def test_a_row_with_many_updates(place, include_self):
 
 
 def test_data_that_are_one_row():
-    """A broadcast row has no following ones to prefetch."""
+    """gather_scatter reads a broadcast row where it is, as the row of data for each of the result."""
     rng = np.random.default_rng(0)
     n_rows = RESULT_BYTES // 256
     indices = scattered(rng, n_rows, skewed=False)
     data = np.broadcast_to(rng.standard_normal(64).astype("f4"), (n_rows, 64))
-    updates = rng.standard_normal((len(indices), 64), np.float32)
-    assert_as_one_by_one(data, indices, updates, 0, reduction="add")
+    source, rows = rng.standard_normal((900, 64), np.float32), rng.integers(0, 900, len(indices))
+    with kernels.forced(1, scatter="serial"):
+        expected = gs.scatter(data, indices, source[rows], reduction="add")
+    with kernels.forced(3, scatter="rows"):
+        assert_same_bits(gs.gather_scatter(data, indices, source, rows, reduction="add"), expected)

@@ -32,7 +32,7 @@ GS_ALWAYS_INLINE Run single(const char *update) {
     return {update, 0, &first, 1, 0, 1, false, 0};
 }
 
-// Store a vector by non-temporal stores of 16 or 32 bytes.
+// Store a vector of at least 16 bytes by non-temporal stores of 16 or 32 bytes.
 template <class Vector>
 GS_ALWAYS_INLINE void stream(char *to, const Vector &vector, int streamed) {
 #if defined(__AVX__)

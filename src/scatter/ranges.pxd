@@ -7,7 +7,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
-from common.caches cimport cores_add_bandwidth
+from common.caches cimport cached_bytes, cores_add_bandwidth
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, cloned_void
@@ -35,7 +35,9 @@ cdef enum:
     MIN_LONG_OUT = 1 << 20      # bytes of a result of rows that are shorter than a cache line
     LONGEST_ROW = 512           # bytes: ROWS is as fast, in a large result also for half as many
     MAX_LONG_OUT = 1 << 22      # bytes
-    LONGEST_OF_SOURCE = 64      # bytes, of gather_scatter: ROWS reads a source again and again, from the caches
+    # Bytes, of gather_scatter. ROWS reads the rows of a source in any order: fast if they are in the caches.
+    LONGEST_OF_CACHED = 64
+    LONGEST_OF_SOURCE = 128
     ROWS_PER_UPDATE = 2         # at most
 
 cdef struct Ranges:
@@ -62,7 +64,8 @@ cdef inline bint are_long_rows(const Job* job) noexcept nogil:
     # ROWS writes each row once, and so it reads less where it reads updates in any order.
     if job.data != NULL and ROWS_PER_UPDATE * job.walk.n < job.n_rows:
         return False
-    if job.update_rows != NULL and job.row_bytes > LONGEST_OF_SOURCE:
+    if job.update_rows != NULL and job.row_bytes > (
+            LONGEST_OF_CACHED if job.updates_bytes <= cached_bytes() else LONGEST_OF_SOURCE):
         return False
     return job.updates_are_linear and reduces_adjacent(
         job, &job.step, job.walk.stride[job.walk.n_dims - 1][OTHER] if job.update_rows == NULL else job.row_bytes)

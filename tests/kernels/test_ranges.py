@@ -149,10 +149,14 @@ def test_one_row_with_half_of_the_updates_has_a_thread_of_its_own():
         assert runs_ranges() == is_shared
 
 
-@pytest.mark.parametrize(("width", "is_in_ranges"), [(16, True), (17, False)])
-def test_the_choice_for_rows_of_a_source(width, is_in_ranges):
+@pytest.mark.parametrize(
+    ("n_rows", "width", "is_in_ranges"),
+    # 200 000 rows of 128 bytes are more than any cache is taken for.
+    [(9000, 16, True), (9000, 17, False), (200_000, 32, True), (200_000, 33, False)],
+)
+def test_the_choice_for_rows_of_a_source(n_rows, width, is_in_ranges):
     rng = np.random.default_rng(0)
-    source, data = rng.random((9000, width), np.float32), np.zeros((9000, width), np.float32)
+    source, data = rng.random((n_rows, width), np.float32), np.zeros((9000, width), np.float32)
     indices, rows = rng.integers(0, 9000, (2, 200_000))
     with kernels.forced(2, adds_bandwidth=True):
         gs.gather_scatter(data, indices, source, rows, reduction="add")

@@ -34,10 +34,13 @@ def assert_as_one_by_one(data, indices, updates, place, **words):
 
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
-@pytest.mark.parametrize("place", [0, 16, 4])
+@pytest.mark.parametrize("place", [0, 32, 16, 4])
 @pytest.mark.parametrize(
     ("dtype", "n_items"),
-    [("f4", 64), ("f4", 65), ("f4", 68), ("f8", 32), ("f8", 64), ("f2", 128), ("f2", 136), ("i4", 300), ("u1", 4080)],
+    [
+        *(("f4", n_items) for n_items in (16, 20, 32, 64, 65, 68)),
+        *(("f8", 24), ("f8", 32), ("f8", 64), ("f2", 32), ("f2", 128), ("f2", 136), ("i4", 300), ("u1", 4080)),
+    ],
 )
 def test_rows(dtype, n_items, place, reduction, include_self):
     rng = np.random.default_rng(n_items)
@@ -49,7 +52,7 @@ def test_rows(dtype, n_items, place, reduction, include_self):
 
 
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("place", [0, 16, 4])
+@pytest.mark.parametrize("place", [0, 32, 16, 4])
 def test_a_row_with_many_updates(place, include_self):
     rng = np.random.default_rng(0)
     n_rows = RESULT_BYTES // 256

@@ -16,42 +16,33 @@
 namespace {
 
 // The updates of a row: those in the places order[0] to order[n - 1]. order[i + ahead] is prefetched, up to
-// order[last - 1]: into L1 if the updates are in a cache already, else into L2.
+// order[last - 1]: into L1 if the updates are in a cache already, else into L2. streams: non-temporal stores.
 struct Run {
     const char *updates;
     ptrdiff_t step;
     const uint32_t *order;
     ptrdiff_t n, last, ahead;
     bool are_cached;
-    int streamed;  // bytes of a non-temporal store: 16 or 32; 0: other stores
+    bool streams;
 };
 
 // One update, which is not prefetched.
 GS_ALWAYS_INLINE Run single(const char *update) {
     static const uint32_t first = 0;
-    return {update, 0, &first, 1, 0, 1, false, 0};
+    return {update, 0, &first, 1, 0, 1, false, false};
 }
 
-// Store a vector of at least 16 bytes by non-temporal stores of 16 or 32 bytes.
+// Store a vector of 16 or 32 bytes by a non-temporal store. Others, which rows that are streamed do not have, are stored.
 template <class Vector>
-GS_ALWAYS_INLINE void stream(char *to, const Vector &vector, int streamed) {
+GS_ALWAYS_INLINE void stream(char *to, const Vector &vector) {
 #if defined(__AVX__)
     if constexpr (sizeof vector == 32) {
-        if (streamed == 32) {
-            __m256i whole;
-            memcpy(&whole, &vector, 32);
-            return _mm256_stream_si256(reinterpret_cast<__m256i *>(to), whole);
-        }
+        return _mm256_stream_si256(reinterpret_cast<__m256i *>(to), reinterpret_cast<const __m256i &>(vector));
     }
 #endif
 #if defined(__SSE2__)
-    if constexpr (sizeof vector >= 16) {
-        __m128i parts[sizeof vector / 16];
-        memcpy(parts, &vector, sizeof vector);
-        for (size_t i = 0; i < sizeof vector / 16; i++) {
-            _mm_stream_si128(reinterpret_cast<__m128i *>(to) + i, parts[i]);
-        }
-        return;
+    if constexpr (sizeof vector == 16) {
+        return _mm_stream_si128(reinterpret_cast<__m128i *>(to), reinterpret_cast<const __m128i &>(vector));
     }
 #endif
     memcpy(to, &vector, sizeof vector);
@@ -108,9 +99,9 @@ struct Rows {
                 parts[k] = Operation::reduce(parts[k], load<Vector>(update + k * bytes));
             }
         }
-        if (run.streamed) {
+        if (run.streams) {
             _Pragma("GCC unroll 8")
-            for (int k = 0; k < width; k++) stream(to + begin + k * bytes, parts[k], run.streamed);
+            for (int k = 0; k < width; k++) stream(to + begin + k * bytes, parts[k]);
         } else {
             _Pragma("GCC unroll 8")
             for (int k = 0; k < width; k++) memcpy(to + begin + k * bytes, &parts[k], bytes);
@@ -168,8 +159,8 @@ struct Rows {
         const bool assigns = grouped.assigns, in_place = source == to;
         const ptrdiff_t source_ahead = grouped.source_ahead;
         const uint32_t *const order = grouped.order, *const order_end = order + grouped.n, *next = order + first;
-        const int streamed = !grouped.streams ? 0 : ((uintptr_t)to | row_bytes) % 32 == 0 ? 32 : 16;
-        Run run = {grouped.updates, grouped.step, next, 0, 0, grouped.ahead, (bool)grouped.are_cached, streamed};
+        Run run = {grouped.updates, grouped.step, next, 0, 0, grouped.ahead, (bool)grouped.are_cached,
+                   (bool)grouped.streams};
         for (const uint32_t *const stop = end + n; end < stop; end++, to += row_bytes, source += source_step) {
             const char *start = source;
             run.order = next;

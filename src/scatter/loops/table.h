@@ -39,7 +39,7 @@ typedef struct {
     int are_cached;
     ptrdiff_t source_ahead; /* bytes: rows of source are prefetched so far ahead; 0: not */
     int assigns;            /* a row with updates starts from its first one */
-    int streams;            /* non-temporal stores: rows and their sizes are multiples of 16. The caller has a fence. */
+    int streams;            /* non-temporal stores: `to` and row_bytes are multiples of 32. The caller has the fence. */
 } gs_grouped_t;
 
 /* What reduce_each prefetches while it reduces a row: updates, and rows of `out`. */

@@ -224,6 +224,8 @@ class OnnxRuntime:
     def prepare(self, call):
         if call.data.dtype.name == "bfloat16":
             return None  # not from NumPy
+        if call.data.dtype == np.float16 and call.options.get("reduction", "none") != "none":
+            return None  # its threads refuse this while they run, which crashes the process if others use the CPUs
         try:
             session = self.ort.InferenceSession(
                 model(call).SerializeToString(), self.options, providers=["CPUExecutionProvider"]

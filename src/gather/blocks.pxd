@@ -300,7 +300,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
                 prefetch_block(data, next_offsets, n_next)
             elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1:
                 for i in range(min(n_next, <Py_ssize_t>ROWS_AHEAD)):  # prefetch_ahead has the others
-                    prefetch_begin(data + next_offsets[i], row.item_bytes)
+                    prefetch_begin(<const char*>(<uintptr_t>data + <uintptr_t>next_offsets[i]), row.item_bytes)
         if n and row.outer.n == 1:
             move_block(job, row, data, offsets, n, fill, out + block_out, out_step)
         elif n:

@@ -147,6 +147,10 @@ cdef inline bint has_trivial_runs(const Job* job) noexcept nogil:
         for i in range(run.n_varying):
             if array_stride(arrays, d, run.varying[i]) % run.along.width != 0:
                 return False
+        # Pairs that are side by side in one run are so in every run only if both arrays advance alike.
+        if (run.step != run.along.width
+                and array_stride(arrays, d, run.varying[0]) != array_stride(arrays, d, run.varying[1])):
+            return False
     return True
 
 

@@ -182,6 +182,7 @@ def indices_of(name, rng):
     n = 700
     y, x, z = (rng.integers(-size, size, n) for size in SIZES)
     pairs = np.stack([y, x], -1)
+    runs = pairs.reshape(7, 100, 2)
     misaligned = np.zeros(8 * n + 1, np.uint8)[1:].view(np.int64)
     misaligned[:] = x
     return {
@@ -195,6 +196,7 @@ def indices_of(name, rng):
         "alike, transposed": lambda: (y.reshape(7, 100).T, x.reshape(7, 100).T),
         "alike, swapped": lambda: (y.astype(">i8"), x.astype(">i8")),
         "side by side": lambda: (pairs[:, 0], pairs[:, 1]),
+        "side by side in one run": lambda: np.broadcast_arrays(runs[:, :, 0], runs[0, :, 1]),
         "overlapping": lambda: (y[:-1], y[1:]),
         "the same": lambda: (y, y),
         "of two dtypes": lambda: (y, x.astype("i2")),
@@ -230,6 +232,7 @@ NAMES = (
     "alike, transposed",
     "alike, swapped",
     "side by side",
+    "side by side in one run",
     "overlapping",
     "the same",
     "of two dtypes",
@@ -319,6 +322,7 @@ def test_layouts_with_all_strategies(name, reduction, row, axis, n_threads):
         ("alike", (), "auto", "runs"),
         ("alike, of 4 bytes", (), "auto", "runs"),
         ("side by side", (), "auto", "runs"),
+        ("side by side in one run", (), "runs", "blocks"),
         ("overlapping", (), "auto", "runs"),
         ("grid", (), "auto", "runs"),
         ("grid of 4 bytes", (), "auto", "runs"),

@@ -61,7 +61,7 @@ class Reduction:
     name : str
         The value of the option `reduction`.
     code : int
-        The kernels' code of the step.
+        The kernels' code of the reduction; `step_of` has that of its step.
     dtypes : tuple of str
         The supported dtypes; empty for "none", which supports any.
     associative : str

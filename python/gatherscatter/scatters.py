@@ -222,8 +222,9 @@ def scatter_nd(
     float16 and bfloat16 round after every step. Floats that overflow become infinite without a warning. Integers wrap
     around. For bools, "add" and "max" are OR, "mul" and "min" are AND.
 
-    A scatter uses at most 64 MiB of memory in addition to its result. With ``include_self=False`` it also keeps a mark
-    of 1 byte, and for a mean a count of 4 bytes, for each row of data (up to 48 bytes if `out` is not contiguous).
+    A scatter uses at most 64 MiB of memory in addition to its result, or 128 MiB if it copies strided updates. With
+    ``include_self=False`` it also keeps a mark of 1 byte, and for a mean a count of 4 bytes, for each row of data (up to
+    48 bytes if `out` is not contiguous).
 
     This function is ScatterND of ONNX [1]_, and ``tf.tensor_scatter_nd_update`` [2]_ and related functions.
 

@@ -94,3 +94,13 @@ cdef inline void copy_lines(char* target, const char* source, Py_ssize_t n_bytes
     cdef Py_ssize_t line
     for line in range(n_bytes // CACHE_LINE):
         memcpy(target + line * CACHE_LINE, source + line * CACHE_LINE, CACHE_LINE)
+
+
+cdef inline Py_ssize_t whole_lines(Py_ssize_t n_bytes) noexcept nogil:
+    """n_bytes, rounded up to cache lines."""
+    return (n_bytes + CACHE_LINE - 1) & -<Py_ssize_t>CACHE_LINE
+
+
+cdef inline char* at_line(char* p) noexcept nogil:
+    """The first begin of a cache line from p on."""
+    return p + (-<Py_ssize_t>p & (CACHE_LINE - 1))

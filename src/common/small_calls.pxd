@@ -16,20 +16,9 @@ from common.codes cimport (
     ARRAYS, AXIS, BFLOAT16, BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND,
     NONE, RAISE, SKIP, UINT8, UINT64, WRAP, Kind,
 )
-from common.items cimport MAX_WORD_BYTES
+from common.items cimport MAX_WORD_BYTES, is_little_endian
 from common.rows cimport abs_stride
 from common.walk cimport MAX_DIMS
-
-cdef extern from *:
-    """
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-      #define GS_LITTLE_ENDIAN 0
-    #else
-      #define GS_LITTLE_ENDIAN 1
-    #endif
-    """
-    enum:
-        IS_LITTLE_ENDIAN "GS_LITTLE_ENDIAN"
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object integer, int* overflow) except? -1
@@ -266,7 +255,7 @@ cdef inline bint write_element(cnp.ndarray like, value, char* element):
             if integer < 0 or (bits < 64 and integer >> bits):
                 return False
         if INT8 <= type_code <= UINT64:
-            memcpy(element, <char*>&integer + (0 if IS_LITTLE_ENDIAN else 8 - bits // 8), bits // 8)
+            memcpy(element, <char*>&integer + (0 if is_little_endian else 8 - bits // 8), bits // 8)
             return True
         number = <double>integer
     else:

@@ -3,8 +3,8 @@
 # An ordinary store first reads the cache line that it writes to (a read for ownership): a third of the traffic of a
 # copy. Non-temporal stores avoid this read, but lines must be written whole, and the result is then in memory, not in
 # the caches. They are used for results of STREAM_BYTES or more on x86-64 with AVX; elsewhere these functions are plain
-# copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. GATHERSCATTER_STREAM=0 or 1 in the
-# environment overrides the choice.
+# copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. In the environment, GATHERSCATTER_STREAM=0
+# turns them off, and =1 turns on also those that can_stream_units reserves for Intel's CPUs.
 from libc.stdint cimport int64_t, uintptr_t
 
 from common.items cimport CACHE_LINE, prefetch_row_l2  # the C code below calls it
@@ -126,7 +126,7 @@ cdef extern from *:
     enum:
         ROWS_AHEAD "GS_AHEAD"
     bint can_stream "gs_can_stream" () noexcept nogil
-    # Rows and cache lines that were just written to a buffer in L1: slower by 3 to 6 % on AMD.
+    # Units (units.pxd) and cache lines of records (records.pxd), which were just written to L1: slower by 3 to 6 % on AMD.
     bint can_stream_units "gs_can_stream_units" () noexcept nogil
     void prefetch_begin "gs_prefetch_begin" (const char* row, size_t size) noexcept nogil
     void prefetch_ahead "gs_prefetch_ahead" (const char* data, const int64_t* offsets, Py_ssize_t i,
@@ -146,6 +146,12 @@ cdef enum:
     STREAM_BYTES = 1 << 24  # of a result
     STREAM_ROW = 256        # of a row; too much of a shorter row may be partial lines
     STREAM_PART = 16        # the shortest non-temporal store: parts of a line from adjacent rows are written together
+
+
+cdef inline void stream_bytes(char* out, const char* source, Py_ssize_t n, bint continues) noexcept nogil:
+    """Copy n bytes. continues: those that follow in out are written at once, and complete a cache line with these."""
+    cdef int64_t zero = 0
+    stream_rows(out, n if continues else 0, source, &zero, 1, 1, n)
 
 
 cdef inline bint fill_lines(const char* out, Py_ssize_t step, Py_ssize_t row_bytes) noexcept nogil:

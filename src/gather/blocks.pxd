@@ -12,7 +12,7 @@ from common.items cimport (
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
-    ROWS_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_fence, stream_rows,
+    ROWS_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_bytes, stream_fence, stream_rows,
 )
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
@@ -203,7 +203,6 @@ cdef inline void move_block(const Job* job, const Row* row, const char* data, co
     """
     cdef char scratch[BLOCK * LONGEST_IN_SCRATCH]
     cdef int64_t selected[BLOCK]
-    cdef int64_t zero = 0
     cdef Py_ssize_t n_bytes = n * row.item_bytes
     if fill != NULL and row.n_inner == 1 and row.item_bytes <= MAX_FILL:
         select_fill(offsets, n, <int64_t>(<size_t>fill - <size_t>data), selected)
@@ -216,7 +215,7 @@ cdef inline void move_block(const Job* job, const Row* row, const char* data, co
         # Pixels of images are not streamed: the stores would compete with their prefetches for fill buffers.
         if out_step == row.item_bytes <= LONGEST_IN_SCRATCH and row.item_bytes != 3 and row.item_bytes != 6:
             move_rows(job, row, data, offsets, n, fill, scratch, out_step)
-            stream_rows(out, n_bytes, scratch, &zero, 1, 1, n_bytes)
+            stream_bytes(out, scratch, n_bytes, True)
             return
     move_rows(job, row, data, offsets, n, fill, out, out_step)
 

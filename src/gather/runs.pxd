@@ -7,7 +7,7 @@ from common.arrays cimport Arrays, array_stride
 from common.codes cimport RAISE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, MAX_WORD_BYTES, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t,
+    CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t,
 )
 from common.resolve cimport (
     Run, Tuples, are_trivial, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
@@ -41,7 +41,7 @@ cdef inline inline_void move_run(word_t* type, plain_index_t* index_type, int k,
     cdef uint64_t outside = 0
     cdef word_t item
     cdef char scratch_memory[RUN_BLOCK * MAX_WORD_BYTES + CACHE_LINE]
-    cdef char* scratch = <char*>((<uintptr_t>scratch_memory + CACHE_LINE - 1) & ~<uintptr_t>(CACHE_LINE - 1))
+    cdef char* scratch = at_line(scratch_memory)
     cdef bint streams = job.streams and <uintptr_t>out % sizeof(word_t) == 0
     # The first block ends at a cache line of out, so that the others are whole ones.
     cdef Py_ssize_t length = (-<uintptr_t>out & (CACHE_LINE - 1)) // sizeof(word_t) if streams else 0

@@ -136,7 +136,6 @@ def translate(cnp.ndarray indices not None, cnp.ndarray update_rows not None, em
         return
     translated = empty((entry[3],), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
     to = <uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>translated)
-    memset(to + n, 0, (<Py_ssize_t>entry[3] - n) * sizeof(uint32_t))  # prefetches read these too
     arm(&interrupts)
     for task in prange(team, num_threads=team, schedule="static", nogil=True):
         most[task] = translate_chunk(updates, rows, to, chunk_start(n, team, task), chunk_start(n, team, task + 1),

@@ -144,8 +144,9 @@ cdef inline void finish_chunk(const Job* job, const Marks* marks, char* sums, Py
                     job.out + start * job.row_bytes, stop - start)
 
 
-cdef inline void start_all(const Job* job, char* sums, int n_threads) noexcept:
+cdef inline void start_all(const Job* job, char* sums) noexcept:
     """Initialise the accumulators of the whole result."""
+    cdef int n_threads = job.n_threads
     cdef Py_ssize_t chunk
     if n_threads == 1:
         with nogil:
@@ -155,8 +156,9 @@ cdef inline void start_all(const Job* job, char* sums, int n_threads) noexcept:
             start_chunk(job, sums, chunk, n_threads)
 
 
-cdef inline void finish_all(const Job* job, const Marks* marks, char* sums, int n_threads) noexcept:
+cdef inline void finish_all(const Job* job, const Marks* marks, char* sums) noexcept:
     """Write the whole result."""
+    cdef int n_threads = job.n_threads
     cdef Py_ssize_t chunk
     if n_threads == 1:
         with nogil:

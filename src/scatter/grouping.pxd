@@ -51,7 +51,8 @@ cdef struct Rows:
     Py_ssize_t n
     Py_ssize_t n_chunks
     int32_t* row                # row id of each tuple of the round; -1: skipped
-    # CSR row pointers into order: the end of each row's updates, which is the begin of the next row's.
+    # CSR row pointers into order: the end of each row's updates, which is the begin of the next row's. Beyond the last
+    # one, order is not written: there are as many as updates are skipped.
     # For ASSIGN: the number of the last update, counted from 1; 0: none.
     uint32_t* end
     uint32_t* order             # updates of the round, sorted by row, by their rows in rows.updates

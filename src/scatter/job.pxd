@@ -35,11 +35,11 @@ cdef enum:
     # Scratch memory of a strategy. glibc maps and unmaps allocations of 32 MiB or more in every call, and their page
     # faults take as long as the scatter.
     SCRATCH_BYTES = 31 << 20
-    # Rows of the result are prefetched, this distance in bytes ahead, if it does not fit L2 and they are not longer.
-    PREFETCHED_BYTES = 1 << 19
-    LONGEST_PREFETCHED = 1 << 10
-    PREFETCH_DISTANCE = 1 << 11
-    ROWS_AT_A_TIME = 4
+    # Prefetches of rows of the result.
+    PREFETCHED_BYTES = 1 << 19      # of a result: less fits L2
+    LONGEST_PREFETCHED = 1 << 10    # bytes of a row
+    PREFETCH_DISTANCE = 1 << 11     # bytes ahead
+    ROWS_AT_A_TIME = 4              # between two bursts of prefetches
     SHORT_ROW = 32              # bytes: a vector
     # For reduce_each.
     MOST_AHEAD = 32             # rows
@@ -139,8 +139,10 @@ cdef inline Py_ssize_t updates_ahead(Py_ssize_t row_bytes) noexcept nogil:
 cdef inline void reduce_ahead(const Job* job, const Step* step, char* out, const int64_t* offsets, const char* updates,
                               const int64_t* update_offsets, Py_ssize_t row_bytes, Py_ssize_t n,
                               const int64_t* next_offsets, Py_ssize_t n_next) noexcept nogil:
-    """Reduce rows; update_offsets: NULL if updates are adjacent. Meanwhile later updates are prefetched, and rows of a
-    large result, up to n_next more. These and their updates follow the n, if there are update_offsets.
+    """Reduce n rows. Prefetch later updates meanwhile, and later rows if the result is large.
+
+    update_offsets: NULL if updates are adjacent; otherwise there are n_next more of them. next_offsets: of the n_next rows
+    that come after the n.
     """
     cdef Ahead ahead
     ahead.updates = UPDATES_AHEAD if update_offsets == NULL else updates_ahead(row_bytes)
@@ -173,8 +175,8 @@ cdef inline Py_ssize_t apply_repeated(const Job* job, LoopInOrder loop, char* ou
     return start
 
 
-cdef inline Py_ssize_t apply_directly(const Job* job, const Step* step, LoopInOrder loop, char* out,
-                                      const char* updates, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+cdef inline Py_ssize_t apply_directly(const Job* job, LoopInOrder loop, char* out, const char* updates,
+                                      Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     """As apply_tuples, by a loop of direct.pxd. Returns where it stopped: there apply_tuples has to go on."""
     cdef Cursor cursor
     cdef Pairs pairs = pairs_of(&job.tuples, &job.walk)
@@ -222,7 +224,7 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     if not is_marked:
         loop = direct_loop(&job.tuples, &job.walk, step, job.out_bytes)
     if loop != NULL:
-        start = apply_directly(job, step, loop, out, updates, start, stop)
+        start = apply_directly(job, loop, out, updates, start, stop)
         if start == stop:
             return
     if is_marked or skips:

@@ -15,13 +15,12 @@ from libc.string cimport memset
 
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport cloned_void
-from common.resolve cimport BLOCK, SKIPPED, resolve_block
+from common.resolve cimport BLOCK, resolve_block
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport OTHER, Cursor, seek
 from scatter.accumulate cimport accumulates_rows, elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
-from scatter.bounds cimport bounds_of, extend_bounds, no_bounds
+from scatter.bounds cimport BUCKETS, bounds_of, cut_at_counts, extend_bounds, no_bounds, skip_outside
 from scatter.divide cimport divide_steps
 from scatter.job cimport Job, apply_and_count, begin_writing, copy_bytes, fill_bytes, repeated_element, take_element
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, send_to_sinks, start_sinks
@@ -33,7 +32,6 @@ cdef enum:
     MIN_SAMPLED = 8             # blocks
     MAX_SAMPLED = 48
     FEW_BLOCKS = 4              # after which the sampling may end
-    BUCKETS = 256               # of the result, in which tuples are counted
     RUN_BYTES = 1 << 17         # of data that are written at a time
     RUN_BLOCKS = 16             # that are applied at a time: their indices stay in L2
 
@@ -130,19 +128,13 @@ cdef inline void cut_ranges(LocalRanges* local) noexcept nogil:
     """Cut the rows into a range for each thread, so that each has about as many tuples."""
     cdef const Job* job = local.job
     cdef Py_ssize_t count[BUCKETS]
-    cdef Py_ssize_t block, i, bucket = 0, below = 0, n_counted = 0
+    cdef Py_ssize_t block, n_counted = 0
     memset(count, 0, sizeof(count))
     for block in range(local.n_blocks):
         if local.high[block] >= 0:
             count[bucket_of(job, (<int64_t>local.low[block] + local.high[block]) // 2)] += 1
             n_counted += 1
-    local.first[0] = 0
-    for i in range(1, job.n_threads):
-        while bucket < BUCKETS and below * job.n_threads < i * n_counted:
-            below += count[bucket]
-            bucket += 1
-        local.first[i] = <Py_ssize_t>(<double>job.n_rows / BUCKETS * bucket)
-    local.first[job.n_threads] = job.n_rows
+    cut_at_counts(count, n_counted, job.n_rows, job.n_threads, local.first)
 
 
 cdef inline void write_rows(const LocalRanges* local, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -156,13 +148,6 @@ cdef inline void write_rows(const LocalRanges* local, Py_ssize_t start, Py_ssize
         start_elements(job, out, elements_of_data(job) + start * job.row_bytes, stop - start)
     elif job.data != NULL:
         copy_bytes(job, out, job.data + start * job.row_bytes, n_bytes)
-
-
-cdef inline cloned_void drop_others(int64_t* offsets, Py_ssize_t n, int64_t low, uint64_t size) noexcept nogil:
-    """Drop the updates of other ranges, without a branch, which would be mispredicted."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        offsets[i] = offsets[i] if <uint64_t>(offsets[i] - low) < size else SKIPPED
 
 
 cdef inline void apply_in_range(const LocalRanges* local, Py_ssize_t start, Py_ssize_t stop, int64_t low,
@@ -186,7 +171,7 @@ cdef inline void apply_in_range(const LocalRanges* local, Py_ssize_t start, Py_s
             status[0] = INTERRUPTED
             return
         start += n
-        drop_others(offsets, n, low, size)
+        skip_outside(offsets, n, <uint64_t>low, size)
         if local.marks.width:
             mark_block(&local.marks, &job.step, True, job.out, offsets, job.updates + first, NULL, update_step, n,
                        sinks)

@@ -1,8 +1,8 @@
 # Marks: which destinations have had an update, for include_self=False, and how many, for means.
 #
 # With include_self=False, elements are accumulated from the reduction's identity (accumulate.pxd), and a mark decides
-# at the end between the sum and the element of data. Where there is no identity, or a destination is a row, its first
-# update is assigned instead, and the others are combined with it (marks.assigns).
+# at the end between the sum and the element of data; so are rows of which accumulates_rows says that it is fast enough.
+# Elsewhere the first update of a destination is assigned, and the others are combined with it (marks.assigns).
 from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -21,6 +21,7 @@ ctypedef fused mark_t:
 
 cdef enum:
     SINK_BYTES = BLOCK * MAX_WORD_BYTES
+    MOST_ROWS_PER_UPDATE = 8    # with more, marks are in a hash table
 
 cdef struct Marks:
     # The mark of a destination is 0 before its first update; then the number of its updates, or 1 if width is 1.

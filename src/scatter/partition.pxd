@@ -20,10 +20,10 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, prefetch_row_l2
+from common.items cimport CACHE_LINE, at_line, prefetch_row_l2
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
-from common.stream cimport can_stream_units, stream_fence, stream_rows
+from common.stream cimport can_stream_units, stream_bytes, stream_fence
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
@@ -204,7 +204,6 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     cdef const Job* job = partition.job
     cdef Tile to
     cdef Py_ssize_t chunk, bucket
-    cdef int64_t no_offset = 0
     cdef char sinks[SINK_BYTES]
     if tile >= partition.n_tiles or (partition.widening and partition.is_first and partition.is_last
                                      and is_empty(partition, tile)):
@@ -222,7 +221,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
             prefetch_segment(partition, partition.first[bucket + partition.n_tiles + 1])
         apply_bucket(partition, &to, partition.first[bucket], partition.end[bucket], sinks)
     if partition.streams:
-        stream_rows(to.out, to.n_bytes, to.base, &no_offset, 1, 1, to.n_bytes)
+        stream_bytes(to.out, to.base, to.n_bytes, False)
         stream_fence()
     elif partition.is_last and partition.widening:
         store_tile(job, &to.marks, to.sums, to.n_rows, to.signals, to.out)
@@ -323,7 +322,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     if combines_writes(partition, per_round):
         partition.line_memory = <char*>malloc((n_buckets + 1) * CACHE_LINE)
         if partition.line_memory != NULL:
-            partition.lines = partition.line_memory + (-<Py_ssize_t>partition.line_memory & (CACHE_LINE - 1))
+            partition.lines = at_line(partition.line_memory)
     partition.marks = job.marks
     partition.marks.assigns = not job.include_self and not partition.accumulates
     partition.tile_rows = 0

@@ -10,31 +10,31 @@ from libc.string cimport memcpy, memmove, memset
 from common.caches cimport cached_bytes, cores_add_bandwidth
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, cloned_void
+from common.items cimport CACHE_LINE
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.threads cimport MAX_TASKS, first_error
 from common.walk cimport OTHER, Cursor, seek
 from scatter.accumulate cimport accumulates_rows, elements_of_data, finish_elements, start_elements
 from scatter.apply cimport apply_rows
+from scatter.bounds cimport BUCKETS, cut_at_counts
 from scatter.divide cimport divide_steps
 from scatter.job cimport (
     SHORT_ROW, Job, begin_writing, copy_bytes, prefetches_ahead, reduce_ahead, reduces_adjacent, updates_ahead,
 )
 from scatter.loops.select_range cimport SELECT_SLACK, select_range
-from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
+from scatter.marks cimport Marks, allocate_marks, free_marks, mark_block
 
 cdef enum:
     MIN_SAMPLE = 32             # groups of tuples
     MAX_SAMPLE = 256
     SAMPLED = 1 << 12           # tuples for which there is a group
     GROUP = 16                  # tuples
-    BUCKETS = 256               # of the result, in which the sample is counted
     QUEUE = 1024                # updates
     LONG_ROWS_THREADS = 4       # each resolves all tuples
     MIN_LONG_BYTES = 1 << 23    # of updates
     MIN_LONG_OUT = 1 << 20      # bytes of a result of rows that are shorter than a cache line
-    LONGEST_ROW = 512           # bytes: ROWS is as fast, in a large result also for half as many
-    MAX_LONG_OUT = 1 << 22      # bytes
+    LONGEST_ROW = 512           # bytes, exclusive; half as many in a result beyond LARGE_OUT. ROWS is as fast then
+    LARGE_OUT = 1 << 22         # bytes
     # Bytes, of gather_scatter. ROWS reads the rows of a source in any order: fast if they are in the caches.
     LONGEST_OF_CACHED = 64
     LONGEST_OF_SOURCE = 128
@@ -56,7 +56,7 @@ cdef struct Queue:
 cdef inline bint are_long_rows(const Job* job) noexcept nogil:
     """Whether rows are so long that each thread saves more by reading only its own updates than all tuples cost."""
     cdef Py_ssize_t shortest = CACHE_LINE if job.out_bytes < MIN_LONG_OUT else SHORT_ROW
-    cdef Py_ssize_t longest = LONGEST_ROW if job.out_bytes <= MAX_LONG_OUT else LONGEST_ROW // 2
+    cdef Py_ssize_t longest = LONGEST_ROW if job.out_bytes <= LARGE_OUT else LONGEST_ROW // 2
     if not cores_add_bandwidth() or not 1 < job.n_threads <= LONG_ROWS_THREADS:
         return False
     if not shortest <= job.row_bytes < longest or job.walk.n * job.row_bytes < MIN_LONG_BYTES:
@@ -74,25 +74,6 @@ cdef inline bint are_long_rows(const Job* job) noexcept nogil:
 cdef inline bint can_pass(const Job* job) noexcept nogil:
     """Whether updates can be rows of a source (job.update_rows)."""
     return job.step.row_loop and job.step.row.n_inner * job.step.row.item_bytes == job.row_bytes
-
-
-cdef inline Py_ssize_t cut_ranges(Ranges* ranges, const Py_ssize_t* count, Py_ssize_t n_seen) noexcept nogil:
-    """Cut the rows into a range for each thread, so that each has as many of the sample's tuples.
-
-    Returns how many of them the range has that has the most.
-    """
-    cdef Py_ssize_t n_ranges = ranges.job.n_threads
-    cdef Py_ssize_t bucket = 0, below = 0, before, most = 0, i
-    ranges.first[0] = 0
-    for i in range(1, n_ranges):
-        before = below
-        while bucket < BUCKETS and below * n_ranges < i * n_seen:
-            below += count[bucket]
-            bucket += 1
-        ranges.first[i] = ranges.job.n_rows * bucket // BUCKETS
-        most = max(most, below - before)
-    ranges.first[n_ranges] = ranges.job.n_rows
-    return max(most, n_seen - below)
 
 
 cdef inline bint describe_ranges(Ranges* ranges, const Job* job, bint forced) noexcept nogil:
@@ -115,17 +96,9 @@ cdef inline bint describe_ranges(Ranges* ranges, const Job* job, bint forced) no
             if offsets[j] != SKIPPED:
                 n_seen += 1
                 count[offsets[j] // job.row_bytes * BUCKETS // job.n_rows] += 1
-    most = cut_ranges(ranges, count, n_seen)
+    most = cut_at_counts(count, n_seen, job.n_rows, job.n_threads, ranges.first)
     # Each thread should have about as many updates: one row may have more.
     return forced or most * job.n_threads <= n_seen + n_seen // 4
-
-
-cdef inline cloned_void count_range(const int64_t* offsets, Py_ssize_t n, int64_t low, uint64_t size,
-                                    Py_ssize_t* n_selected) noexcept nogil:
-    cdef Py_ssize_t i, found = 0
-    for i in range(n):
-        found += <uint64_t>(offsets[i] - low) < size
-    n_selected[0] = found
 
 
 cdef inline void apply_queue(const Job* job, Queue* queue, bint is_ahead, Py_ssize_t n) noexcept nogil:
@@ -151,6 +124,8 @@ cdef inline void start_range(const Ranges* ranges, Py_ssize_t low, Py_ssize_t n_
         copy_bytes(job, out, job.data + low * job.row_bytes, n_rows * job.row_bytes)
     elif job.data != NULL:
         for i in range(n_rows):
+            if i % BLOCK == 0 and is_interrupted(job.interrupts, BLOCK * job.row_bytes >> 3):
+                return
             memcpy(out + i * job.row_bytes, job.data, job.row_bytes)
 
 
@@ -169,7 +144,6 @@ cdef inline void run_range(const Ranges* ranges, Py_ssize_t task, Py_ssize_t* st
     cdef const Job* job = ranges.job
     cdef Queue queue
     cdef int64_t offsets[BLOCK]
-    cdef char sinks[SINK_BYTES]
     cdef Cursor cursor
     cdef Py_ssize_t low = ranges.first[task], n_rows = ranges.first[task + 1] - ranges.first[task]
     cdef int64_t low_byte = low * job.row_bytes
@@ -180,7 +154,6 @@ cdef inline void run_range(const Ranges* ranges, Py_ssize_t task, Py_ssize_t* st
     cdef bint is_ahead = job.update_rows != NULL or prefetches_ahead(job, &job.step, step)
     queue.n = 0
     queue.ahead = updates_ahead(job.row_bytes) if is_ahead else 0
-    start_sinks(sinks, BLOCK)
     status[0] = OK
     start_range(ranges, low, n_rows)
     seek(&job.walk, 0, &cursor)
@@ -191,21 +164,18 @@ cdef inline void run_range(const Ranges* ranges, Py_ssize_t task, Py_ssize_t* st
         if n < 0:
             status[0] = start * job.tuples.k - 1 - n
             return
-        count_range(offsets, n, low_byte, size, &n_selected)
+        start += n
+        updates = queue.updates + queue.n
+        n_selected = select_range(offsets, n, low_byte, size, first, step, queue.offsets + queue.n, updates)
         if is_interrupted(job.interrupts, n + n_selected * job.tuple_work):
             status[0] = INTERRUPTED
             return
-        start += n
-        if n_selected == 0:
-            continue
-        updates = queue.updates + queue.n
-        select_range(offsets, n, low_byte, size, first, step, queue.offsets + queue.n, updates)
         if job.update_rows != NULL:
             for i in range(n_selected):
                 updates[i] = <int64_t>job.update_rows[updates[i]] * job.row_bytes
         if ranges.marks.width:
             mark_block(&ranges.marks, &job.step, False, job.out, queue.offsets + queue.n, job.updates, updates, 0,
-                       n_selected, sinks)
+                       n_selected, NULL)
         queue.n += n_selected
         if queue.n > QUEUE - BLOCK:
             apply_queue(job, &queue, is_ahead, queue.n - queue.ahead)

@@ -15,6 +15,7 @@ from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.stream cimport stream_fence, stream_line
 from common.threads cimport chunk_start
 from common.walk cimport OTHER, Cursor, seek
+from scatter.bounds cimport skip_outside
 from scatter.job cimport Job
 from scatter.tiles cimport Partition
 
@@ -215,15 +216,6 @@ cdef inline void start_buckets(const Partition* partition, Py_ssize_t chunk, Unu
         unused.start += partition.segment_bytes
 
 
-cdef inline inline_void select_group(const Partition* partition, int64_t* offsets, Py_ssize_t n) noexcept nogil:
-    """Skip the updates of tiles outside the group."""
-    cdef Py_ssize_t i
-    cdef uint64_t low = <uint64_t>(partition.low + (partition.first_tile << partition.shift))
-    cdef uint64_t size = <uint64_t>(partition.stop_tile - partition.first_tile) << partition.shift
-    for i in range(n):
-        offsets[i] = offsets[i] if <uint64_t>offsets[i] - low < size else SKIPPED
-
-
 cdef inline inline_void pick_typed(word_t* type, uint64_t low, uint64_t size, int64_t* offsets, const char* updates,
                                    Py_ssize_t update_step, Py_ssize_t n, char* picked,
                                    Py_ssize_t* n_picked) noexcept nogil:
@@ -240,11 +232,9 @@ cdef inline inline_void pick_typed(word_t* type, uint64_t low, uint64_t size, in
 
 
 cdef inline inline_void pick_group(const Partition* partition, int64_t* offsets, const char* updates,
-                                   Py_ssize_t update_step, Py_ssize_t n, char* picked,
+                                   Py_ssize_t update_step, Py_ssize_t n, uint64_t low, uint64_t size, char* picked,
                                    Py_ssize_t* n_picked) noexcept nogil:
-    """Keep the offsets in the group's tiles, and copy their updates, which are elements, to `picked`."""
-    cdef uint64_t low = <uint64_t>(partition.low + (partition.first_tile << partition.shift))
-    cdef uint64_t size = <uint64_t>(partition.stop_tile - partition.first_tile) << partition.shift
+    """Keep the offsets among the `size` from low on, and copy their updates, which are elements, to `picked`."""
     if partition.payload_bytes == 4 and update_step == 4:
         pick_typed(<uint32_t*>NULL, low, size, offsets, updates, 4, n, picked, n_picked)
     elif partition.payload_bytes == 4:
@@ -285,7 +275,7 @@ cdef inline inline_void write_short(short_word_t* type, const Partition* partiti
         tiles[i] = n_tiles if offsets[i] == SKIPPED else item >> shift
     for i in range(n):
         target = end[tiles[i]]
-        # More than the record: up to the begin of the next one, or of the link.
+        # 8 bytes, more than the record: the next record, or the link, is written over the rest afterwards.
         memcpy(target, &words[i], 8)
         target += record_bytes
         if <uintptr_t>target & in_segment > full:
@@ -307,6 +297,8 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
     cdef char picked[BLOCK * MAX_WORD_BYTES]
     cdef bint selects = partition.stop_tile - partition.first_tile < partition.n_tiles
     cdef bint picks = selects and job.step.by_value
+    cdef uint64_t low = <uint64_t>(partition.low + (partition.first_tile << partition.shift))  # of the group of tiles
+    cdef uint64_t size = <uint64_t>(partition.stop_tile - partition.first_tile) << partition.shift
     cdef Unused unused
     start_buckets(partition, chunk, &unused)
     status[0] = OK
@@ -326,11 +318,11 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
         n_resolved = n
         step = update_step
         if picks:
-            pick_group(partition, offsets, updates, update_step, n_resolved, picked, &n)
+            pick_group(partition, offsets, updates, update_step, n_resolved, low, size, picked, &n)
             updates = picked
             step = partition.payload_bytes
         elif selects:
-            select_group(partition, offsets, n)
+            skip_outside(offsets, n, low, size)
         if partition.is_short and partition.payload_bytes == 4:
             write_short(<uint32_t*>NULL, partition, chunk, offsets, updates, step, n, &unused)
         elif partition.is_short:

@@ -21,7 +21,7 @@ cdef struct Step:
     int swapped     # for non-native byte order: the width of a number; else 0
     bint by_value   # an update is one element that fits a register
     int row_loop    # for reduce_rows and reduce_each, if rows are contiguous; 0: other loops
-    bint is_rare    # of maxima and minima of floats: an update rarely changes its destination, which has many
+    bint is_rare    # a destination has so many updates that one rarely changes its maximum or minimum
     Row row         # of the result, and of updates
 
 

@@ -8,10 +8,10 @@ cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, OK, TAKE
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, cloned_void, prefetch_row_l2
+from common.items cimport CACHE_LINE, at_line, cloned_void, prefetch_row_l2, whole_lines
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
-from common.stream cimport stream_fence, stream_rows
+from common.stream cimport stream_bytes, stream_fence
 from common.threads cimport chunk_start, n_tasks_for
 from common.walk cimport OTHER
 from prepared.tile_order cimport (
@@ -94,7 +94,6 @@ cdef inline void apply_tile(const ResultTiles* tiles, Py_ssize_t tile, char* scr
     cdef const TileOrder* order = job.tile_order
     cdef Py_ssize_t offset = (tile << order.shift) * job.row_bytes, n_bytes = slices_in(order, tile) * job.row_bytes
     cdef Py_ssize_t begin = begin_of(order, tile), n = begin_of(order, tile + 1) - begin, piece
-    cdef int64_t zero = 0
     cdef char* out = job.out + offset if scratch == NULL else scratch
     cdef const char* following = (job.data if job.data != NULL else job.out) + offset + n_bytes
     if is_interrupted(job.interrupts, n * job.tuple_work + slices_in(order, tile)):
@@ -110,7 +109,7 @@ cdef inline void apply_tile(const ResultTiles* tiles, Py_ssize_t tile, char* scr
         apply_positions(tiles, tile, out, begin + chunk_start(n, PIECES, piece),
                         chunk_start(n, PIECES, piece + 1) - chunk_start(n, PIECES, piece))
     if scratch != NULL:
-        stream_rows(job.out + offset, n_bytes, scratch, &zero, 1, 1, n_bytes)
+        stream_bytes(job.out + offset, scratch, n_bytes, False)
         stream_fence()
 
 
@@ -134,12 +133,11 @@ cdef inline bint run_result_tiles(Job* job, Py_ssize_t* status) noexcept:
     tiles.loop = loop_in_order(&job.step)
     tiles.element = repeated_element(job)
     tiles.scratch = NULL
-    tiles.scratch_bytes = ((job.row_bytes << order.shift) + CACHE_LINE - 1) & -<Py_ssize_t>CACHE_LINE
+    tiles.scratch_bytes = whole_lines(job.row_bytes << order.shift)
     if job.streams and (job.data != NULL or tiles.element != NULL):
         scratch = allocate_scratch(job.n_threads * tiles.scratch_bytes + CACHE_LINE)
         if scratch is not None:
-            tiles.scratch = cnp.PyArray_BYTES(scratch)
-            tiles.scratch += -<Py_ssize_t>tiles.scratch & (CACHE_LINE - 1)
+            tiles.scratch = at_line(cnp.PyArray_BYTES(scratch))
     values = cnp.PyArray_BYTES(memory)
     tiles.values = values
     for chunk in prange(order.n_chunks, num_threads=job.n_threads, schedule="dynamic", chunksize=1, nogil=True):

@@ -93,7 +93,7 @@ cdef inline bint run_row_pieces(RowPieces* pieces, Job* job, Py_ssize_t* bad) no
     bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
         if pieces.accumulates:
-            start_all(job, job.out, job.n_threads)
+            start_all(job, job.out)
         else:
             copy_data(job)
         for piece in prange(n_pieces, num_threads=job.n_threads, schedule="static", nogil=True):
@@ -104,6 +104,6 @@ cdef inline bint run_row_pieces(RowPieces* pieces, Job* job, Py_ssize_t* bad) no
             for piece in range(1, n_pieces):
                 more.table = pieces.marks.table + piece * job.n_rows * more.width
                 add_marks(&pieces.marks, &more, job.n_rows)
-            finish_all(job, &pieces.marks, job.out, job.n_threads)
+            finish_all(job, &pieces.marks, job.out)
     free_marks(&pieces.marks)
     return True

@@ -14,10 +14,10 @@ cimport numpy as cnp
 from common.caches cimport cached_bytes
 from common.codes cimport ASSIGN, INTERRUPTED, OK
 from common.interrupts cimport block_of, is_interrupted
-from common.items cimport CACHE_LINE, STREAM_AHEAD, prefetch_row_l2, prefetch_stream
+from common.items cimport CACHE_LINE, STREAM_AHEAD, at_line, prefetch_row_l2, prefetch_stream
 from common.resolve cimport BLOCK, SKIPPED
 from common.scratch cimport allocate_scratch
-from common.stream cimport ROWS_AHEAD, stream_fence, stream_rows
+from common.stream cimport ROWS_AHEAD, stream_bytes, stream_fence, stream_rows
 from common.threads cimport MAX_TASKS, first_error
 from prepared.order cimport Order
 from scatter.apply cimport combine_rows_block
@@ -99,7 +99,7 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
     cdef int64_t offsets[BATCH]
     cdef int64_t update_offsets[BATCH]
     cdef Py_ssize_t row_bytes = rows.job.row_bytes, at = row, n, i
-    cdef Py_ssize_t ahead = AHEAD_BYTES // row_bytes
+    cdef Py_ssize_t ahead = AHEAD_BYTES // row_bytes, n_ordered = rows.end[rows.n_rows - 1]
     cdef bint is_first = True
     while first < stop:
         if (first & (ASKING - 1)) < BATCH and is_interrupted(rows.job.interrupts, ASKING * row_bytes >> 2):
@@ -115,7 +115,7 @@ cdef inline void combine_ordered(const Rows* rows, char* target, const char* upd
                 memcpy(target + offsets[i], updates + update_offsets[i], row_bytes)
                 offsets[i] = SKIPPED
             is_first = False
-            if first + i + ahead < rows.n:
+            if first + i + ahead < n_ordered:
                 prefetch_row_l2(updates + rows.order[first + i + ahead] * rows.update_step, row_bytes)
         combine_rows_block(&rows.job.step, target, offsets, updates, update_offsets, 0, n)
         first += n
@@ -164,12 +164,11 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     """Write rows from data, combined with their updates, some rows at a time."""
     cdef const Job* job = rows.job
     cdef char scratch_memory[MAX_COMBINED_ROW + CACHE_LINE]
-    cdef char* scratch = <char*>((<size_t>scratch_memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    cdef char* scratch = at_line(scratch_memory)
     cdef Py_ssize_t batch = MAX_BATCH
     cdef Py_ssize_t first = rows.end[row - 1] if row else 0
     cdef Py_ssize_t step = job.data_step if rows.fresh else job.row_bytes, last, n, n_bytes
     cdef bint in_registers = job.step.row_loop != 0 and (not rows.marks.assigns or rows.start == 0)
-    cdef int64_t zero = 0
     cdef Grouped grouped
     cdef const char* data
     cdef char* out
@@ -177,7 +176,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     grouped.updates = rows.updates
     grouped.step = rows.update_step
     grouped.order = rows.order
-    grouped.n = rows.n
+    grouped.n = rows.end[rows.n_rows - 1]
     grouped.are_cached = job.updates_bytes <= cached_bytes() and job.row_bytes <= LONGEST_NEAR
     grouped.ahead = (NEAR_AHEAD if grouped.are_cached else FAR_AHEAD) // job.row_bytes
     # From registers to the result, unless rows are counted or divided after it. Stores of 16 bytes only would be slower
@@ -209,7 +208,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
         if rows.marks.width:
             finish_rows(rows, &job.step, target, job.row_bytes, row, n)
         if target == scratch:
-            stream_rows(out, n_bytes, scratch, &zero, 1, 1, n_bytes)
+            stream_bytes(out, scratch, n_bytes, True)
         first = last
         row += n
 

@@ -4,14 +4,17 @@
 Except in PRIVATE, threads own destinations, not updates, so that each destination gets its updates in order.
 choose_strategy (strategy.pxd) selects a strategy, and run runs it:
 
-    SERIAL      (serial.pxd) one thread: for little work, few destinations, short rows, or if memory is short
+    SERIAL      (serial.pxd) one thread applies the updates, others may count them: little work, results near the caches,
+                destinations close together, or no memory for another strategy
     UNITS       (units.pxd) the leading axes of the result are those of the tuples (batches, *_elements along a later
                 axis): a thread copies one such unit of data and applies its updates while the unit is in the cache
     COLUMN_TILES  (columns.pxd) *_elements along an axis with a long stride: columns are packed into a tile that fits L2
-    ROWS        (rows.pxd) rows of a cache line or more. In rounds of a bounded number of updates:
+    ROWS        (rows.pxd) rows of a cache line or more, or of 32 bytes into large results. In rounds of a bounded number
+                of updates:
                     resolve_row_ids  each tuple becomes the row id of its destination
                     order_updates    each thread owns a range of rows and groups their updates, in order, by histogram
                                      and prefix sum; for ASSIGN it keeps the last update of each row
+                    order_chunk      where there are few rows, each thread groups a chunk of the updates instead
                     write_rows       each row is written once, from data and its updates, with non-temporal stores for
                                      large results; in place, only rows with updates. Numbers are reduced while they
                                      are in registers (loops/reduce_rows.hpp)
@@ -23,8 +26,8 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                 thread finds the bounds of a chunk of the tuples, then applies the blocks of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max and
                 min): a thread applies a chunk of the updates to a private copy; copies are combined in order
-    PARTITION   (partition.pxd) all other large scatters: propagation blocking. Destinations are cut into tiles that
-                fit L2. In rounds of a bounded number of updates:
+    PARTITION   (partition.pxd) other large scatters whose destinations are spread over more than the caches: propagation
+                blocking. Destinations are cut into tiles that fit L2. In rounds of a bounded number of updates:
                     write_records  each thread resolves its chunk of the updates and writes them as records (position
                                    in the tile, update), in order, to a bucket for each tile
                     apply_records  the thread that owns a tile copies the tile of data and applies the tile's records
@@ -49,8 +52,8 @@ cimport numpy as cnp
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.caches cimport assume_bandwidth
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind, Mode,
-    ReductionCode, TypeCode,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, COMPLEX128, ELEMENTS, INCONSISTENT, MIN, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind,
+    Mode, ReductionCode, TypeCode,
 )
 from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release, smallest_stride
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
@@ -79,6 +82,7 @@ from scatter.grouping cimport describe_rows
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing, copy_data, row_items
 from scatter.local_ranges cimport run_local_ranges
 from scatter.local_windows cimport run_locally
+from scatter.loops.table cimport GS_ADD, GS_BOOL, GS_COMPLEX128, GS_MIN
 from scatter.marks cimport describe_marks
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
@@ -91,7 +95,7 @@ from scatter.serial cimport run_serial
 from scatter.source cimport are_rows, is_source, repeats_row
 from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
 from scatter.strategy cimport (
-    Descriptions, can_mark_rows, choose_strategy, is_for_passed_ranges, is_for_wide_rows, is_for_wide_tiles,
+    Descriptions, choose_strategy, has_room_for_marks, is_for_passed_ranges, is_for_wide_rows, is_for_wide_tiles,
     repeats_in_order,
 )
 from scatter.units cimport describe_units, run_units
@@ -105,17 +109,19 @@ cnp.import_array()
 cdef enum:
     N_REDUCTIONS = 32  # codes that can be registered
     RARE = 64          # updates per destination from which one rarely changes a maximum
-    MANY_SWAPPED = 256  # indices of a reduction in another byte order, which may be for native copies
+    MANY_SWAPPED = 256  # indices: a reduction of as many in another byte order is left to a plan, which may copy them
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
 cdef object orders = _known_orders  # dicts: see prepared/order.pxd
 cdef object tiled = _tiled
 cdef object translations = _translations
-reductions[<int>TAKE].step = TAKE
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
 cdef int last = AUTO
+reductions[<int>TAKE].step = TAKE  # it is not registered: the function `take` has it
+if GS_ADD != <int>ADD or GS_MIN != <int>MIN or GS_BOOL != <int>BOOL or GS_COMPLEX128 != <int>COMPLEX128:
+    raise ImportError("loops/table.h does not have the codes of codes.pxd")
 
 
 def register(str name not None, int code, int step, types, associative, bint idempotent, bint divides,
@@ -144,9 +150,14 @@ def register(str name not None, int code, int step, types, associative, bint ide
     code_of_name[name] = code
 
 
+cdef inline void note(int strategy) noexcept:
+    global last
+    if last != strategy:  # write rarely: other threads read this cache line
+        last = strategy
+
+
 cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strategy) noexcept:
     """Run the strategy. Returns OK, NO_MEMORY or the position of the first bad index, in row-major order."""
-    global last
     cdef Py_ssize_t status = OK
     cdef bint done = True
     if strategy == UNITS:
@@ -170,8 +181,7 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
     if strategy == SERIAL or not done:
         strategy = SERIAL
         status = run_serial(job)
-    if last != strategy:  # write rarely: other threads read this cache line
-        last = strategy
+    note(strategy)
     return status
 
 
@@ -222,18 +232,16 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
 
 cdef Py_ssize_t run_passed(Job* job, Descriptions* descriptions, Py_ssize_t n_source) noexcept:
     """Run ROWS or RANGES with updates that are rows of a source. Returns what `run` does, or UNSUITED."""
-    global last
     cdef Py_ssize_t bad = OK
     cdef ScatterStrategy strategy = ROWS
     if (job.order.n_source > n_source) if job.order != NULL else not are_rows(job.update_rows, job.walk.n, n_source):
         return INCONSISTENT
     if is_for_passed_ranges(job, forced_strategy, &descriptions.ranges) and run_ranges(&descriptions.ranges, job, &bad):
         strategy = RANGES
-    elif not (can_mark_rows(job, AUTO) and describe_rows(&descriptions.rows, job, True)
+    elif not (has_room_for_marks(job, AUTO) and describe_rows(&descriptions.rows, job, True)
               and run_rows(&descriptions.rows, &bad)):
         return UNSUITED
-    if last != strategy:
-        last = strategy
+    note(strategy)
     return bad
 
 
@@ -251,7 +259,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     cdef cnp.ndarray memory = None, translation = None, tile_memory = None, copy  # the first three: of the orders
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status, repeats = 1
-    cdef double work_ns  # one each to resolve an index, to combine an item, and to move 8 bytes
+    cdef double work_ns  # a nanosecond each to resolve an index, to combine an item, and to move 8 bytes
     cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
     if of_rows is not None:
         kind, indices, batch_dims = AXIS, of_rows, axis

@@ -14,8 +14,7 @@ from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples,
     is_brief, is_one_block,
 )
-from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks
-from scatter.strategy cimport ROWS_PER_UPDATE
+from scatter.marks cimport MOST_ROWS_PER_UPDATE, Marks, add_marks, allocate_marks, allocate_slots, free_marks
 
 
 cdef inline void run_part(const Job* job, const Marks* marks, char* sums, int task, int n_tables,
@@ -34,7 +33,7 @@ cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums) noexc
     cdef Py_ssize_t status = OK
     cdef Marks more = marks[0]
     cdef int task, n_tasks = job.n_threads
-    start_all(job, sums, job.n_threads)
+    start_all(job, sums)
     if n_tasks == 1:
         with nogil:
             apply_and_count(job, marks, sums, 0, job.walk.n, &status)
@@ -45,14 +44,14 @@ cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums) noexc
             more.table = marks.table + task * job.n_rows * marks.width
             add_marks(marks, &more, job.n_rows)
     if status == OK:
-        finish_all(job, marks, sums, job.n_threads)
+        finish_all(job, marks, sums)
     return status
 
 
 cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     cdef Py_ssize_t status = OK
     cdef Marks marks = job.marks
-    cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // ROWS_PER_UPDATE
+    cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // MOST_ROWS_PER_UPDATE
     cdef bint accumulates = by_row and (accumulates_rows(job) or (
         job.accumulates and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)))
     cdef bint brief

@@ -13,6 +13,7 @@ from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
 from scatter.local_ranges cimport LocalRanges, describe_local_ranges
+from scatter.marks cimport MOST_ROWS_PER_UPDATE
 from scatter.private cimport can_be_private, has_private_elements, has_private_rows
 from scatter.ranges cimport Ranges, are_long_rows, can_pass, describe_ranges
 from scatter.result_tiles cimport can_use_tiles
@@ -24,7 +25,6 @@ from scatter.widen cimport wide_row_bytes
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
     SMALLEST_ORDERED = 1 << 16  # bytes of a result
-    ROWS_PER_UPDATE = 8         # with more, marks are in a hash table, which SERIAL has
     # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates. Each thread
     # resolves all tuples.
     WINDOWS_BYTES = 1 << 22
@@ -68,11 +68,14 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
     return strategy != WINDOWS  # it is for accumulate_dtype
 
 
-cdef inline bint can_mark_rows(const Job* job, int forced) noexcept nogil:
-    """Whether there can be a mark for each row: not if the result is strided, and not for few updates of many rows."""
-    if not job.marks.width or not job.is_contiguous:
-        return not job.marks.width
-    return (forced != AUTO or job.walk.n >= job.n_rows // ROWS_PER_UPDATE or job.row_bytes >= LONG_ROW
+cdef inline bint has_room_for_marks(const Job* job, int forced) noexcept nogil:
+    """Whether marks, if the job needs any, can be a table with one for each row. Otherwise SERIAL has a hash table."""
+    if not job.marks.width:
+        return True
+    if not job.is_contiguous:
+        return False
+    # For few updates of many short rows, a table would be too large.
+    return (forced != AUTO or job.walk.n >= job.n_rows // MOST_ROWS_PER_UPDATE or job.row_bytes >= LONG_ROW
             or (job.data != NULL and job.row_bytes >= CACHE_LINE))
 
 
@@ -105,16 +108,16 @@ cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
     return job.out_bytes <= most
 
 
+cdef inline bint outruns_order(const Job* job) noexcept nogil:
+    """Whether one thread that reduces in the order of the updates is also faster than ROWS at prepared indices."""
+    return reduces_in_order(job) and job.out_bytes <= cached_bytes() // (2 if job.n_threads == 1 else 8)
+
+
 cdef inline bint repeats_in_order(const Job* job) noexcept nogil:
     """Whether updates that successive tuples share are applied by one thread, in order, without copies of them."""
     return (job.repeats > 1 and job.n_threads <= 2 and job.tuples.mode == RAISE
             and not job.marks.width and job.out_bytes < FAR_BYTES
             and direct_loop(&job.tuples, &job.walk, &job.step, job.out_bytes) != NULL)
-
-
-cdef inline bint outruns_order(const Job* job) noexcept nogil:
-    """Whether that is also faster than ROWS with the order of prepared indices."""
-    return reduces_in_order(job) and job.out_bytes <= cached_bytes() // (2 if job.n_threads == 1 else 8)
 
 
 cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
@@ -151,7 +154,7 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition
     cdef Py_ssize_t n_tuples = job.walk.n
-    if not can_mark_rows(job, forced):
+    if not has_room_for_marks(job, forced):
         return SERIAL
     if forced != AUTO and can_run(job, forced, descriptions):
         return <ScatterStrategy>forced

@@ -7,8 +7,8 @@ cimport numpy as cnp
 
 from common.codes cimport ELEMENTS, INTERRUPTED, ND, OK, Kind
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE
-from common.stream cimport STREAM_ROW, can_stream_units, stream_fence, stream_rows
+from common.items cimport CACHE_LINE, at_line, whole_lines
+from common.stream cimport STREAM_ROW, can_stream_units, stream_bytes, stream_fence
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.divide cimport divide_means, divide_steps
@@ -90,13 +90,12 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
 cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t unit, Py_ssize_t stop, char* scratch,
                                    Py_ssize_t* status) noexcept nogil:
     """Update each unit in a scratch buffer; write large results with non-temporal stores."""
-    cdef int64_t zero = 0
     cdef char* unit_out
     while unit < stop and status[0] == OK:
         unit_out = units.job.out + unit * units.unit_bytes
         if units.streams:
             run_unit(units, marks, unit, scratch, scratch, status)
-            stream_rows(unit_out, 0, scratch, &zero, 1, 1, units.unit_bytes)
+            stream_bytes(unit_out, scratch, units.unit_bytes, False)
         else:
             run_unit(units, marks, unit, scratch, unit_out, status)
         unit += 1
@@ -146,12 +145,12 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
         return False
     memory = units.scratch = NULL
     if units.streams or (units.accumulates and needs_scratch(job)):
-        units.scratch_bytes = (units.unit_bytes + CACHE_LINE - 1) & -<Py_ssize_t>CACHE_LINE
+        units.scratch_bytes = whole_lines(units.unit_bytes)
         memory = <char*>malloc(job.n_threads * units.scratch_bytes + CACHE_LINE)
         if memory == NULL:
             free_marks(&units.marks)
             return False
-        units.scratch = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+        units.scratch = at_line(memory)
     if units.element != NULL:
         units.element_bytes = take_element(job)
     bad[0] = begin_writing(job, job.checks_first)

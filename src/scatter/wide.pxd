@@ -7,7 +7,9 @@ cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, NO_MEMORY, OK, SKIP
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, MAX_WORD_BYTES, prefetch_l1, prefetch_row, prefetch_stream, prefetch_write
+from common.items cimport (
+    CACHE_LINE, MAX_WORD_BYTES, at_line, prefetch_l1, prefetch_row, prefetch_stream, prefetch_write, whole_lines,
+)
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
@@ -15,6 +17,7 @@ from common.threads cimport MAX_TASKS
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.accumulate cimport elements_of_data
 from scatter.apply cimport apply_elements, apply_rows
+from scatter.bounds cimport skip_outside
 from scatter.conversions cimport narrow_items, widen_data, widen_items
 from scatter.job cimport Job, begin_writing, copy_data
 from scatter.loops.table cimport loops
@@ -45,10 +48,6 @@ cdef struct Window:
     bint signals                # data may have a signalling NaN
     int64_t* row_ids            # SERIAL: of the table's rows
     Marks slots                 # SERIAL: a hash table of the numbers of the table's rows, counted from 1
-
-
-cdef inline Py_ssize_t aligned(Py_ssize_t n_bytes) noexcept nogil:
-    return (n_bytes + CACHE_LINE - 1) & -<Py_ssize_t>CACHE_LINE
 
 
 # Move
@@ -164,15 +163,6 @@ cdef inline void find_rows(Window* window, int64_t* offsets, Py_ssize_t n) noexc
     load_found(window, first)
 
 
-cdef inline void select_rows(const Window* window, int64_t* offsets, Py_ssize_t n) noexcept nogil:
-    """Skip the tuples whose rows are in other windows."""
-    cdef Py_ssize_t i
-    cdef uint64_t low = <uint64_t>(window.first_row * window.wide.pitch)
-    cdef uint64_t size = <uint64_t>(window.n_rows * window.wide.pitch)
-    for i in range(n):
-        offsets[i] = offsets[i] if <uint64_t>offsets[i] - low < size else SKIPPED
-
-
 cdef inline void apply_widened(const Window* window, bint skips, char* to, int64_t* offsets, const char* updates,
                                Py_ssize_t update_step, Py_ssize_t n, char* buffer, char* sinks) noexcept nogil:
     """Widen the updates of a block, elements or short rows, and apply them at to + offsets."""
@@ -203,7 +193,7 @@ cdef inline void apply_window(Window* window, Py_ssize_t start, Py_ssize_t stop,
     cdef const Job* job = wide.job
     cdef int64_t offsets[BLOCK]
     cdef char memory[BUFFER_BYTES + CACHE_LINE]
-    cdef char* buffer = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    cdef char* buffer = at_line(memory)
     cdef char sinks[SINK_BYTES]
     cdef Cursor cursor
     cdef Py_ssize_t update_step = wide.walk.stride[wide.walk.n_dims - 1][OTHER]
@@ -211,6 +201,8 @@ cdef inline void apply_window(Window* window, Py_ssize_t start, Py_ssize_t stop,
     cdef bint selects = not finds and wide.window_tuples == 0 and wide.n_windows > 1
     cdef bint skips = selects or wide.tuples.mode == SKIP
     cdef bint prefetches = wide.tuples.prefetches and 0 < update_step <= CACHE_LINE
+    cdef uint64_t low = <uint64_t>(window.first_row * wide.pitch)
+    cdef uint64_t size = <uint64_t>(window.n_rows * wide.pitch)
     # Offsets are relative to the first row of the result, so pass the address where it would be.
     cdef char* to = <char*>(<size_t>window.table - <size_t>(window.first_row * wide.pitch))
     cdef const char* updates
@@ -237,7 +229,7 @@ cdef inline void apply_window(Window* window, Py_ssize_t start, Py_ssize_t stop,
         if finds:
             find_rows(window, offsets, n)
         elif selects:
-            select_rows(window, offsets, n)
+            skip_outside(offsets, n, low, size)
         start += n
         if not picks:
             apply_widened(window, skips, to, offsets, updates, update_step, n, buffer, sinks)
@@ -335,17 +327,17 @@ cdef inline void start_window(const Wide* wide, Py_ssize_t task, int thread, Win
     window.table = memory
     window.n_applied = 0
     window.signals = False
-    memory += aligned(wide.table_rows * wide.pitch)
+    memory += whole_lines(wide.table_rows * wide.pitch)
     window.marks = wide.marks
     window.marks.origin = window.first_row * wide.pitch
     window.marks.table = memory
     memset(memory, 0, wide.table_rows * wide.marks.width)
-    memory += aligned(wide.table_rows * wide.marks.width)
+    memory += whole_lines(wide.table_rows * wide.marks.width)
     if wide.n_slots:
         window.first_row = 0
         window.n_rows = 0
         window.row_ids = <int64_t*>memory
-        memory += aligned(wide.table_rows * sizeof(int64_t))
+        memory += whole_lines(wide.table_rows * sizeof(int64_t))
         window.slots = wide.marks
         window.slots.n_slots = wide.n_slots
         window.slots.hash_shift = 64
@@ -443,9 +435,9 @@ cdef inline Py_ssize_t run_windows(Wide* wide, Job* job) noexcept:
     cdef cnp.ndarray scratch
     cdef char* memory = NULL
     cdef int n_threads = <int>max(<Py_ssize_t>1, min(<Py_ssize_t>wide.n_threads, n_tasks))
-    wide.memory_bytes = aligned(wide.table_rows * wide.pitch) + aligned(wide.table_rows * wide.marks.width)
+    wide.memory_bytes = whole_lines(wide.table_rows * wide.pitch) + whole_lines(wide.table_rows * wide.marks.width)
     if wide.n_slots:
-        wide.memory_bytes += aligned(wide.table_rows * sizeof(int64_t)) + aligned(wide.n_slots * SLOT_BYTES)
+        wide.memory_bytes += whole_lines(wide.table_rows * sizeof(int64_t)) + whole_lines(wide.n_slots * SLOT_BYTES)
     wide.n_applied = n_applied
     if n_threads * wide.memory_bytes < MIN_SCRATCH:
         memory = <char*>malloc(n_threads * wide.memory_bytes + CACHE_LINE)
@@ -455,7 +447,7 @@ cdef inline Py_ssize_t run_windows(Wide* wide, Job* job) noexcept:
         wide.memory = NULL if scratch is None else cnp.PyArray_BYTES(scratch)
     if wide.memory == NULL:
         return NO_MEMORY
-    wide.memory = <char*><size_t>aligned(<Py_ssize_t>wide.memory)
+    wide.memory = at_line(wide.memory)
     result = begin_writing(job, (job.checks_first or n_tasks == 0) and wide.blocks == NULL)
     if result == OK and wide.n_slots:
         copy_data(job)

@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 from common.codes cimport ADD, MUL
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, inline_void, prefetch_row_l2, prefetch_stream
+from common.items cimport CACHE_LINE, at_line, inline_void, prefetch_row_l2, prefetch_stream
 from common.stream cimport stream_fence
 from scatter.apply cimport apply_rows
 from scatter.conversions cimport widen_data, widen_items
@@ -23,7 +23,7 @@ cdef enum:
 cdef inline inline_void prefetch_later(const Rows* rows, Py_ssize_t i) noexcept nogil:
     """Prefetch an update that is needed some time after order[i]."""
     i += AHEAD_BYTES // rows.job.row_bytes
-    if i < rows.n:
+    if i < <Py_ssize_t>rows.end[rows.n_rows - 1]:
         prefetch_row_l2(rows.job.updates + rows.order[i] * rows.update_step, rows.job.row_bytes)
 
 
@@ -39,7 +39,8 @@ cdef inline void combine_run(const Rows* rows, char* sums, char* buffer, Py_ssiz
     cdef Py_ssize_t batch = min(max(<Py_ssize_t>1, BUFFER_BYTES // pitch), <Py_ssize_t>BATCH)
     cdef Py_ssize_t n, i
     if job.conversion.pair == F32_F64 or (job.conversion.pair == C64_C128 and job.wide_step.reduction == ADD):
-        loops.combine_run(sums, job.updates, rows.update_step, rows.order + first, stop - first, rows.n - first,
+        loops.combine_run(sums, job.updates, rows.update_step, rows.order + first, stop - first,
+                          rows.end[rows.n_rows - 1] - first,
                           job.row_bytes // 4, ahead, job.wide_step.reduction == MUL)
         return
     memset(offsets, 0, sizeof(offsets))
@@ -79,7 +80,7 @@ cdef inline void write_widened(const Rows* rows, Py_ssize_t row, Py_ssize_t stop
     """Write rows from data, combined with their updates in the dtype of the accumulators."""
     cdef const Job* job = rows.job
     cdef char memory[TABLE_BYTES + BUFFER_BYTES + CACHE_LINE]
-    cdef char* sums = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    cdef char* sums = at_line(memory)
     cdef char* buffer = sums + TABLE_BYTES
     cdef Py_ssize_t n_items = job.wide_step.row.n_inner
     cdef Py_ssize_t pitch = n_items * job.conversion.wide_bytes

@@ -3,9 +3,9 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport ADD
-from common.items cimport CACHE_LINE, cloned_void, inline_void, prefetch_row
+from common.items cimport CACHE_LINE, at_line, cloned_void, inline_void, prefetch_row
 from common.resolve cimport BLOCK
-from common.stream cimport stream_fence, stream_rows
+from common.stream cimport stream_bytes, stream_fence
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.conversions cimport narrow_items, widen_data, widen_items
@@ -83,14 +83,13 @@ cdef inline void store_items(const Job* job, const char* sums, Py_ssize_t n_item
     """
     cdef char items[STORE_BYTES]
     cdef Py_ssize_t width = job.conversion.narrow_bytes, m
-    cdef int64_t zero = 0
     if not job.streams:
         narrow_items(&job.conversion, sums, n_items, signals, out, width)
         return
     while n_items > 0:
         m = min(n_items, STORE_BYTES // width)
         narrow_items(&job.conversion, sums, m, signals, items, width)
-        stream_rows(out, 0, items, &zero, 1, 1, m * width)
+        stream_bytes(out, items, m * width, False)
         sums += m * job.conversion.wide_bytes
         out += m * width
         n_items -= m
@@ -215,7 +214,7 @@ cdef inline void apply_wide_block(const Job* job, const Marks* marks, char* sums
     Updates are at updates + update_offsets; if update_offsets is NULL, elements that are update_step bytes apart.
     """
     cdef char memory[BUFFER_BYTES + CACHE_LINE]
-    cdef char* buffer = <char*>((<size_t>memory + CACHE_LINE - 1) & ~<size_t>(CACHE_LINE - 1))
+    cdef char* buffer = at_line(memory)
     if update_offsets != NULL:
         apply_wide_rows(job, &job.wide_step, marks, sums, offsets, 0, updates, update_offsets, n, buffer, sinks)
         return

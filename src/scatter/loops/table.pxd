@@ -7,6 +7,10 @@ cdef extern from "scatter/loops/table.h":
     int PAIR "GS_PAIR" (int narrow, int wide) nogil
     int F32_F64 "GS_F32_F64"
     int C64_C128 "GS_C64_C128"
+    int GS_ADD
+    int GS_MIN
+    int GS_BOOL
+    int GS_COMPLEX128
 
     ctypedef struct Grouped "gs_grouped_t":
         const char* updates

@@ -52,17 +52,16 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     if isinstance(indices, (list, tuple)):
         _check_ambiguous(op, indices)
     like = owner[1] if owner else None
-    arrays = [
-        backend.plain(value)
-        if not isinstance(value, values.TYPES)
-        else value
-        if argument == "updates" and not convert_updates
-        else backend.as_argument(op, argument, value, like)
-        for argument, value in arguments.items()
-    ]
-    for argument, array, value in zip(arguments, arrays, arguments.values(), strict=True):
-        if argument == "indices" and isinstance(value, values.TYPES):
-            _check_index_list(op, value, array, arguments.get("data"))
+    arrays = []
+    for argument, value in arguments.items():
+        if not isinstance(value, values.TYPES):
+            arrays.append(backend.plain(value))
+        elif argument == "updates" and not convert_updates:
+            arrays.append(value)
+        else:
+            arrays.append(backend.as_argument(op, argument, value, like))
+    if isinstance(indices, values.TYPES):
+        _check_index_list(op, indices, arrays[list(arguments).index("indices")], arguments.get("data"))
     # The keys of `known` do not name the arguments: a list as updates must not be taken for known indices.
     is_call = "indices" in arguments or not isinstance(arguments.get("updates"), values.TYPES)
     is_plain = all(array is value for array, value in zip(arrays, arguments.values(), strict=True))

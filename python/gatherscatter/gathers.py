@@ -22,8 +22,8 @@ __all__ = ["gather", "gather_elements", "gather_nd"]
 #
 # Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
 # unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
-# defaults in a dict, which takes as long as this check and `words` together. `plain_signature` gives help() the
-# signature with keyword-only parameters.
+# defaults one by one in a dict, and a small call takes longer. `plain_signature` gives help() the signature with
+# keyword-only parameters.
 
 
 @plain_signature

@@ -22,8 +22,8 @@ __all__ = ["scatter", "scatter_elements", "scatter_nd"]
 #
 # Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
 # unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
-# defaults in a dict, which takes as long as this check and `words` together. `plain_signature` gives help() the
-# signature with keyword-only parameters.
+# defaults one by one in a dict, and a small call takes longer. `plain_signature` gives help() the signature with
+# keyword-only parameters.
 
 
 @plain_signature
@@ -223,8 +223,8 @@ def scatter_nd(
     around. For bools, "add" and "max" are OR, "mul" and "min" are AND.
 
     A scatter uses at most 64 MiB of memory in addition to its result, or 128 MiB if it copies strided updates. With
-    ``include_self=False`` it also keeps a mark of 1 byte, and for a mean a count of 4 bytes, for each row of data (up to
-    48 bytes if `out` is not contiguous).
+    ``include_self=False`` it also keeps a mark of 1 byte, and for a mean a count of 4 bytes, for each row of data (up
+    to 48 bytes if `out` is not contiguous).
 
     This function is ScatterND of ONNX [1]_, and ``tf.tensor_scatter_nd_update`` [2]_ and related functions.
 

@@ -3,8 +3,8 @@
 # An ordinary store first reads the cache line that it writes to (a read for ownership): a third of the traffic of a
 # copy. Non-temporal stores avoid this read, but lines must be written whole, and the result is then in memory, not in
 # the caches. They are used for results of STREAM_BYTES or more on x86-64 with AVX; elsewhere these functions are plain
-# copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. In the environment, GATHERSCATTER_STREAM=0
-# turns them off, and =1 turns on also those that can_stream_units reserves for Intel's CPUs.
+# copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. GATHERSCATTER_STREAM=0 in the
+# environment turns them off, and =1 turns on also those that can_stream_units reserves for Intel's CPUs.
 from libc.stdint cimport int64_t, uintptr_t
 
 from common.items cimport CACHE_LINE, prefetch_row_l2  # the C code below calls it
@@ -126,7 +126,7 @@ cdef extern from *:
     enum:
         ROWS_AHEAD "GS_AHEAD"
     bint can_stream "gs_can_stream" () noexcept nogil
-    # Units (units.pxd) and cache lines of records (records.pxd), which were just written to L1: slower by 3 to 6 % on AMD.
+    # For units (units.pxd) and lines of records (records.pxd), just written to L1: slower by 3 to 6 % on AMD.
     bint can_stream_units "gs_can_stream_units" () noexcept nogil
     void prefetch_begin "gs_prefetch_begin" (const char* row, size_t size) noexcept nogil
     void prefetch_ahead "gs_prefetch_ahead" (const char* data, const int64_t* offsets, Py_ssize_t i,

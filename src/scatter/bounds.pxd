@@ -70,7 +70,10 @@ cdef inline Py_ssize_t cut_at_counts(const Py_ssize_t* count, Py_ssize_t n_count
 
 
 cdef inline cloned_void skip_outside(int64_t* offsets, Py_ssize_t n, uint64_t low, uint64_t size) noexcept nogil:
-    """Skip the tuples whose offsets are not among the `size` from low on; without a branch, which would be mispredicted."""
+    """Skip the tuples whose offsets are not among the `size` from low on.
+
+    Without a branch, which would be mispredicted.
+    """
     cdef Py_ssize_t i
     for i in range(n):
         offsets[i] = offsets[i] if <uint64_t>offsets[i] - low < size else SKIPPED

@@ -141,8 +141,8 @@ cdef inline void reduce_ahead(const Job* job, const Step* step, char* out, const
                               const int64_t* next_offsets, Py_ssize_t n_next) noexcept nogil:
     """Reduce n rows. Prefetch later updates meanwhile, and later rows if the result is large.
 
-    update_offsets: NULL if updates are adjacent; otherwise there are n_next more of them. next_offsets: of the n_next rows
-    that come after the n.
+    update_offsets: NULL if updates are adjacent; otherwise there are n_next more of them. next_offsets: of the n_next
+    rows that come after the n.
     """
     cdef Ahead ahead
     ahead.updates = UPDATES_AHEAD if update_offsets == NULL else updates_ahead(row_bytes)

@@ -4,13 +4,13 @@
 Except in PRIVATE, threads own destinations, not updates, so that each destination gets its updates in order.
 choose_strategy (strategy.pxd) selects a strategy, and run runs it:
 
-    SERIAL      (serial.pxd) one thread applies the updates, others may count them: little work, results near the caches,
-                destinations close together, or no memory for another strategy
+    SERIAL      (serial.pxd) one thread applies the updates, others may count them: little work, results near the
+                caches, destinations close together, or no memory for another strategy
     UNITS       (units.pxd) the leading axes of the result are those of the tuples (batches, *_elements along a later
                 axis): a thread copies one such unit of data and applies its updates while the unit is in the cache
     COLUMN_TILES  (columns.pxd) *_elements along an axis with a long stride: columns are packed into a tile that fits L2
-    ROWS        (rows.pxd) rows of a cache line or more, or of 32 bytes into large results. In rounds of a bounded number
-                of updates:
+    ROWS        (rows.pxd) rows of a cache line or more, or of 32 bytes into large results. In rounds of a bounded
+                number of updates:
                     resolve_row_ids  each tuple becomes the row id of its destination
                     order_updates    each thread owns a range of rows and groups their updates, in order, by histogram
                                      and prefix sum; for ASSIGN it keeps the last update of each row
@@ -26,8 +26,9 @@ choose_strategy (strategy.pxd) selects a strategy, and run runs it:
                 thread finds the bounds of a chunk of the tuples, then applies the blocks of its range of rows
     PRIVATE     (private.pxd) few destinations and a reduction that is associative bit for bit (of integers; max and
                 min): a thread applies a chunk of the updates to a private copy; copies are combined in order
-    PARTITION   (partition.pxd) other large scatters whose destinations are spread over more than the caches: propagation
-                blocking. Destinations are cut into tiles that fit L2. In rounds of a bounded number of updates:
+    PARTITION   (partition.pxd) other large scatters whose destinations are spread over more than the caches:
+                propagation blocking. Destinations are cut into tiles that fit L2. In rounds of a bounded number of
+                updates:
                     write_records  each thread resolves its chunk of the updates and writes them as records (position
                                    in the tile, update), in order, to a bucket for each tile
                     apply_records  the thread that owns a tile copies the tile of data and applies the tile's records
@@ -52,8 +53,8 @@ cimport numpy as cnp
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.caches cimport assume_bandwidth
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, AXIS, BOOL, COMPLEX128, ELEMENTS, INCONSISTENT, MIN, MUL, NONE, OK, TAKE, UINT64, UNSUITED, Kind,
-    Mode, ReductionCode, TypeCode,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, COMPLEX128, ELEMENTS, INCONSISTENT, MIN, MUL, NONE, OK, TAKE, UINT64, UNSUITED,
+    Kind, Mode, ReductionCode, TypeCode,
 )
 from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release, smallest_stride
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
@@ -245,34 +246,28 @@ cdef Py_ssize_t run_passed(Job* job, Descriptions* descriptions, Py_ssize_t n_so
     return bad
 
 
-cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,
-                             cnp.ndarray out, int axis, int batch_dims, Mode mode, bint wrap_negative,
-                             ReductionCode code, TypeCode type_code, TypeCode accumulate, bint include_self,
-                             bint checks_first, int n_threads, cnp.ndarray source, cnp.ndarray update_rows) noexcept:
-    """arrays: as in describe. source, update_rows: as in scatter."""
-    cdef Job job
-    cdef Wide wide
-    cdef Interrupts interrupts
-    cdef Descriptions descriptions
-    cdef Order order
-    cdef TileOrder tile_order
-    cdef cnp.ndarray memory = None, translation = None, tile_memory = None, copy  # the first three: of the orders
-    cdef int row_axis, updates_axis, d
-    cdef Py_ssize_t status, repeats = 1
-    cdef double work_ns  # a nanosecond each to resolve an index, to combine an item, and to move 8 bytes
-    cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
-    if of_rows is not None:
-        kind, indices, batch_dims = AXIS, of_rows, axis
-    status = describe(kind, out, indices, arrays, updates, axis, batch_dims, mode, wrap_negative, &job.tuples,
-                      &job.walk, &row_axis, &updates_axis)
-    if status != OK:
-        return status
-    updates = row_of_scalar(updates, updates_axis)
-    job.reduction = &reductions[<int>code]
+cdef inline object find_orders(Job* job, cnp.ndarray indices, cnp.ndarray update_rows, Order* order,
+                               TileOrder* tile_order):
+    """Set the orders of indices along axis 0, if they are prepared. Returns the owner of their memory."""
+    cdef cnp.ndarray memory = None, translation = None, tile_memory = None
+    if orders:
+        memory = find_order(orders, indices, job.n_rows, job.walk.n, order)
+    if tiled:
+        tile_memory = find_tiles(tiled, indices, job.n_rows, job.walk.n, tile_order)
+    if memory is not None and update_rows is not None:
+        translation = find_translation(translations, indices, update_rows, memory, order)
+    job.tile_order = tile_order if tile_memory is not None else NULL
+    job.order = order if memory is not None and (update_rows is None or translation is not None) else NULL
+    return (memory, translation, tile_memory) if job.tile_order != NULL or job.order != NULL else None
+
+
+cdef inline void describe_arrays(Job* job, cnp.ndarray data, cnp.ndarray updates, cnp.ndarray out,
+                                 cnp.ndarray update_rows) noexcept:
+    """updates: or the source of which they are rows."""
     job.out = cnp.PyArray_BYTES(out)
     job.out_bytes = cnp.PyArray_NBYTES(out)
-    job.updates = cnp.PyArray_BYTES(updates if source is None else source)
-    job.updates_bytes = cnp.PyArray_NBYTES(updates if source is None else source)
+    job.updates = cnp.PyArray_BYTES(updates)
+    job.updates_bytes = cnp.PyArray_NBYTES(updates)
     job.update_rows = <const int32_t*>cnp.PyArray_DATA(update_rows) if update_rows is not None else NULL
     job.is_contiguous = cnp.PyArray_IS_C_CONTIGUOUS(out)
     job.data = job.strided = NULL
@@ -281,6 +276,99 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         job.data = cnp.PyArray_BYTES(data)
     elif data is not None:
         job.strided = <PyObject*>data
+
+
+cdef inline void describe_job_rows(Job* job, cnp.ndarray data, cnp.ndarray out, int row_axis) noexcept:
+    """Describe the rows of the result: those from row_axis on."""
+    cdef int d
+    job.row_bytes = cnp.PyArray_ITEMSIZE(out)
+    for d in range(row_axis, cnp.PyArray_NDIM(out)):
+        job.row_bytes *= cnp.PyArray_DIM(out, d)
+    job.n_rows = job.out_bytes // job.row_bytes if job.row_bytes else 0
+    if not job.is_contiguous:
+        job.row_bytes = 0
+    job.data_step = job.row_bytes
+    if job.update_rows != NULL and job.strided != NULL and job.is_contiguous and repeats_row(data):
+        job.data = cnp.PyArray_BYTES(data)
+        job.strided = NULL
+        job.data_step = 0
+
+
+cdef inline void describe_step(Job* job, cnp.ndarray out, ReductionCode code, TypeCode type_code,
+                               bint include_self) noexcept:
+    """Describe what is done to a row, but for job.step.row."""
+    # Empty rows: only check the indices.
+    job.step.reduction = job.reduction.step if job.step.row.item_bytes else ASSIGN
+    job.step.type_code = type_code
+    job.step.swapped = number_bytes(out) if not is_move(code) and cnp.PyArray_ISBYTESWAPPED(out) else 0
+    finish_step(&job.step)
+    job.step.is_rare = job.walk.n >= RARE * (job.out_bytes // max(cnp.PyArray_ITEMSIZE(out), <Py_ssize_t>1))
+    job.include_self = include_self or job.step.reduction == ASSIGN
+    job.divides = job.reduction.divides and job.step.reduction != ASSIGN
+    describe_marks(&job.marks, not job.include_self, job.divides, job.walk.n, job.row_bytes)
+    job.accumulates = (job.marks.width and job.step.by_value and job.is_contiguous
+                       and (job.include_self or job.reduction.has_identity >> <int>type_code & 1))
+
+
+cdef inline void describe_work(Job* job) noexcept:
+    cdef double work_ns = <double>row_items(job)  # a nanosecond each to resolve an index, combine an item, move 8 bytes
+    work_ns = job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8
+    job.tuple_work = max(<Py_ssize_t>1, <Py_ssize_t>work_ns)
+    job.block = block_of(job.tuple_work, BLOCK)
+    work_ns *= job.walk.n
+    if job.data != NULL:
+        work_ns += <double>job.out_bytes / 8
+    job.n_threads = team_size(job.max_threads, job.forced_threads, work_ns)
+
+
+cdef Py_ssize_t choose_and_run(Job* job, Kind kind, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,
+                               cnp.ndarray out, int axis, int row_axis, int batch_dims, Mode mode, bint wrap_negative,
+                               TypeCode accumulate, Py_ssize_t n_source) noexcept:
+    """Choose how to run the job, and run it. Returns what `run` does, or UNSUITED."""
+    cdef Descriptions descriptions
+    cdef Wide wide
+    cdef Py_ssize_t status
+    if job.update_rows != NULL:
+        return run_passed(job, &descriptions, n_source)
+    describe_units(&descriptions.units, job, kind, out, indices, axis, batch_dims)
+    if accumulate != NONE and job.step.row.item_bytes:
+        describe_accumulators(job, accumulate, width_of(accumulate))
+        status = describe_wide(&wide, job, kind, indices, arrays, updates, out, axis, batch_dims, mode, wrap_negative,
+                               row_axis)
+        if status == OK:
+            status = run_wide(&wide, job, &descriptions)
+            release(&wide.tuples)
+        return status
+    descriptions.by_columns = describe_columns(&descriptions.columns, job, kind, out, indices, updates, axis, False)
+    descriptions.has_columns = descriptions.by_columns or (
+        forced_strategy == COLUMN_TILES
+        and describe_columns(&descriptions.columns, job, kind, out, indices, updates, axis, True))
+    return run(job, &descriptions, choose_strategy(job, forced_strategy, &descriptions))
+
+
+cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,
+                             cnp.ndarray out, int axis, int batch_dims, Mode mode, bint wrap_negative,
+                             ReductionCode code, TypeCode type_code, TypeCode accumulate, bint include_self,
+                             bint checks_first, int n_threads, cnp.ndarray source, cnp.ndarray update_rows) noexcept:
+    """arrays: as in describe. source, update_rows: as in scatter."""
+    cdef Job job
+    cdef Interrupts interrupts
+    cdef Order order
+    cdef TileOrder tile_order
+    cdef object _of_orders = None  # keeps their memory
+    cdef cnp.ndarray copy = None
+    cdef int row_axis, updates_axis
+    cdef Py_ssize_t status, repeats = 1
+    cdef cnp.ndarray of_rows = index_of_rows(out, indices, axis, &repeats) if kind == ELEMENTS else None
+    if of_rows is not None:
+        kind, indices, batch_dims = AXIS, of_rows, axis
+    status = describe(kind, out, indices, arrays, updates, axis, batch_dims, mode, wrap_negative, &job.tuples,
+                      &job.walk, &row_axis, &updates_axis)
+    if status != OK:
+        return status
+    updates = row_of_scalar(updates, updates_axis)
+    describe_arrays(&job, data, updates if source is None else source, out, update_rows)
+    job.reduction = &reductions[<int>code]
     job.checks_first = checks_first
     job.interrupts = &interrupts
     arm(&interrupts)
@@ -292,78 +380,29 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         if status == OK:
             copy_data(&job)
         release(&job.tuples)
-        return with_interrupts(&interrupts, position_of(status, repeats))
+        return with_interrupts(&interrupts, status)
     describe_row(&job.step.row, out, row_axis, updates, updates_axis,
                  PY_SSIZE_T_MAX if job.is_contiguous or accumulate != NONE else smallest_stride(&job.tuples),
                  not is_move(code))
-    # Empty rows: only check the indices.
-    job.step.reduction = job.reduction.step if job.step.row.item_bytes else ASSIGN
-    job.step.type_code = type_code
-    job.step.swapped = number_bytes(out) if not is_move(code) and cnp.PyArray_ISBYTESWAPPED(out) else 0
-    finish_step(&job.step)
-    job.step.is_rare = job.walk.n >= RARE * (job.out_bytes // max(cnp.PyArray_ITEMSIZE(out), <Py_ssize_t>1))
-    job.row_bytes = cnp.PyArray_ITEMSIZE(out)
-    for d in range(row_axis, cnp.PyArray_NDIM(out)):
-        job.row_bytes *= cnp.PyArray_DIM(out, d)
-    job.n_rows = job.out_bytes // job.row_bytes if job.row_bytes else 0
-    if not job.is_contiguous:
-        job.row_bytes = 0
-    job.data_step = job.row_bytes
-    if update_rows is not None and job.strided != NULL and job.is_contiguous and repeats_row(data):
-        job.data = cnp.PyArray_BYTES(data)
-        job.strided = NULL
-        job.data_step = 0
-    if orders and kind == AXIS and axis == 0:
-        memory = find_order(orders, indices, job.n_rows, job.walk.n, &order)
-    if tiled and kind == AXIS and axis == 0:
-        tile_memory = find_tiles(tiled, indices, job.n_rows, job.walk.n, &tile_order)
-    job.tile_order = &tile_order if tile_memory is not None else NULL
-    if memory is not None and update_rows is not None:
-        translation = find_translation(translations, indices, update_rows, memory, &order)
-    job.order = &order if memory is not None and (update_rows is None or translation is not None) else NULL
-    job.include_self = include_self or job.step.reduction == ASSIGN
-    job.divides = job.reduction.divides and job.step.reduction != ASSIGN
-    describe_marks(&job.marks, not job.include_self, job.divides, job.walk.n, job.row_bytes)
-    job.accumulates = (job.marks.width and job.step.by_value and job.is_contiguous
-                       and (job.include_self or job.reduction.has_identity >> <int>type_code & 1))
+    describe_job_rows(&job, data, out, row_axis)
+    describe_step(&job, out, code, type_code, include_self)
+    job.order = NULL
+    job.tile_order = NULL
+    if (orders or tiled) and kind == AXIS and axis == 0:
+        _of_orders = find_orders(&job, indices, update_rows, &order, &tile_order)
     job.updates_are_linear = is_linear(&job.walk, OTHER)
     job.repeats = repeats_of(&job.tuples, &job.walk)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
-    work_ns = <double>row_items(&job)
-    work_ns = job.tuples.k + work_ns + work_ns * job.step.row.item_bytes / 8
-    job.tuple_work = max(<Py_ssize_t>1, <Py_ssize_t>work_ns)
-    job.block = block_of(job.tuple_work, BLOCK)
-    work_ns *= job.walk.n
-    if job.data != NULL:
-        work_ns += <double>job.out_bytes / 8
-    job.n_threads = team_size(n_threads, forced_threads, work_ns)
     job.conversion.pair = 0
+    describe_work(&job)
     if code != TAKE and is_spread_out(updates) and (accumulate != NONE or not repeats_in_order(&job)):
         copy = contiguous_copy(updates, n_threads, forced_threads)
-        if copy is not None:
-            release(&job.tuples)
-            status = scatter_into(kind, data, indices, arrays, copy, out, axis, batch_dims, mode, wrap_negative, code,
-                                  type_code, accumulate, include_self, checks_first, n_threads, source, update_rows)
-            return position_of(status, repeats)
-    if update_rows is not None:
-        status = run_passed(&job, &descriptions, cnp.PyArray_DIM(source, 0))
-        release(&job.tuples)
-        return with_interrupts(&interrupts, position_of(status, repeats))
-    describe_units(&descriptions.units, &job, kind, out, indices, axis, batch_dims)
-    if accumulate != NONE and job.step.row.item_bytes:
-        describe_accumulators(&job, accumulate, width_of(accumulate))
-        status = describe_wide(&wide, &job, kind, indices, arrays, updates, out, axis, batch_dims, mode, wrap_negative,
-                               row_axis)
-        if status == OK:
-            status = run_wide(&wide, &job, &descriptions)
-            release(&wide.tuples)
-        release(&job.tuples)
-        return with_interrupts(&interrupts, position_of(status, repeats))
-    descriptions.by_columns = describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, False)
-    descriptions.has_columns = descriptions.by_columns or (
-        forced_strategy == COLUMN_TILES
-        and describe_columns(&descriptions.columns, &job, kind, out, indices, updates, axis, True))
-    status = run(&job, &descriptions, choose_strategy(&job, forced_strategy, &descriptions))
+    if copy is not None:
+        status = scatter_into(kind, data, indices, arrays, copy, out, axis, batch_dims, mode, wrap_negative, code,
+                              type_code, accumulate, include_self, checks_first, n_threads, source, update_rows)
+    else:
+        status = choose_and_run(&job, kind, indices, arrays, updates, out, axis, row_axis, batch_dims, mode,
+                                wrap_negative, accumulate, cnp.PyArray_DIM(source, 0) if source is not None else 0)
     release(&job.tuples)
     return with_interrupts(&interrupts, position_of(status, repeats))
 

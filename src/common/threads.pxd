@@ -1,8 +1,8 @@
 # A shim for OpenMP, which a serial build lacks, and the size of the thread team for an amount of work.
 #
 # A parallel region ends when its last thread does. On a busy machine that thread may wait milliseconds for a CPU, even
-# if there is little work. So a team uses only CPUs that other processes leave free (on Linux; OMP_DYNAMIC=false turns
-# this off).
+# if there is little work. So a team uses only CPUs that other processes leave free, and calls that run at once on several
+# Python threads share the CPUs (both on Linux; OMP_DYNAMIC=false turns them off).
 #
 # OpenMP ends the process if it cannot create a thread. So from time to time, threads are created and joined as a test,
 # and a team gets at most as many threads as could be created.
@@ -27,6 +27,7 @@ cdef extern from *:
       #include <stdlib.h>
       #include <string.h>
       #include <strings.h>
+      #include <sys/syscall.h>
       #include <time.h>
       #include <unistd.h>
       #define GS_LOAD(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -90,6 +91,14 @@ cdef extern from *:
           GS_STORE(read_at, now);
           return GS_LOAD(verdict);
       }
+      static int gs_is_dynamic(void) {
+          static int known = -1;
+          if (known < 0) {
+              const char *dynamic = getenv("OMP_DYNAMIC");
+              known = !(dynamic && (!strcasecmp(dynamic, "false") || !strcmp(dynamic, "0")));
+          }
+          return known;
+      }
       /* How many CPUs of a team of this size other processes leave to this one.
 
          Threads of this process are no load, such as OpenMP's that spin for some milliseconds after a region: those of
@@ -97,15 +106,11 @@ cdef extern from *:
       static int gs_free_cpus(int team) {
           enum { MAX_AGE_NS = 500000, SPIN_NS = 10000000, WINDOW_NS = 20000000 };
           static int64_t read_at = 0, window_start = 0, window_cpu_time = 0, team_at = 0;
-          static int others = 0, busy = 1, last_team = 1, n_cpus = 0, n_own = 0, is_off = -1;
+          static int others = 0, busy = 1, last_team = 1, n_cpus = 0, n_own = 0;
           int64_t now, elapsed;
           int runnable, own, reading, n_others, free_cpus;
-          if (is_off < 0) {
-              const char *dynamic = getenv("OMP_DYNAMIC");
-              n_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-              is_off = dynamic && (!strcasecmp(dynamic, "false") || !strcmp(dynamic, "0"));
-          }
-          if (is_off) return team;
+          if (!gs_is_dynamic()) return team;
+          if (!n_cpus) n_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
           now = gs_clock_ns(CLOCK_MONOTONIC);
           if (!GS_LOAD(read_at)) gs_others_were_busy(now);  /* the first window begins */
           n_others = GS_LOAD(others);
@@ -136,8 +141,43 @@ cdef extern from *:
           }
           return team;
       }
+      /* Calls that run at once on several Python threads, as of a thread pool, share the CPUs. OpenMP has a team for each
+         thread that calls it. While all teams together have more threads than there are CPUs, threads that wait for work
+         sleep instead of spinning, and every small call of the process takes the time to wake them.
+
+         So a thread remembers for some seconds how many calls ran at the same time as one of its own. Except for the main
+         thread, it begins without a team, until it is known whether it is one of a pool. */
+      static int gs_calls = 0;  /* that run now */
+      static __thread int gs_most_calls = 0;  /* that ran at once */
+      static __thread int64_t gs_most_at = 0;
+      static void gs_note_calls(int n, int64_t now) {
+          enum { VALID_S = 5 };
+          if (n >= gs_most_calls || now - gs_most_at > VALID_S * (int64_t)1000000000) {
+              gs_most_calls = n;
+              gs_most_at = now;
+          }
+      }
+      /* The limit of the threads of a call that begins now; 0: OpenMP's choice. */
+      static int gs_begin_call(int limit) {
+          enum { NEW_NS = 100000000 };
+          static __thread int64_t known_since = 0;
+          int64_t now = gs_clock_ns(CLOCK_MONOTONIC);
+          int most = limit > 0 ? limit : gs_max_threads();
+          gs_note_calls(__atomic_add_fetch(&gs_calls, 1, __ATOMIC_RELAXED), now);
+          if (!gs_is_dynamic()) return limit;
+          if (!known_since) known_since = syscall(SYS_gettid) == getpid() ? now - NEW_NS : now;
+          if (now - known_since < NEW_NS) return 1;
+          if (gs_most_calls == 1) return limit;
+          return gs_most_calls < most ? most / gs_most_calls : 1;
+      }
+      static void gs_end_call(void) {
+          int n = __atomic_fetch_sub(&gs_calls, 1, __ATOMIC_RELAXED);
+          if (n > 1) gs_note_calls(n, gs_clock_ns(CLOCK_MONOTONIC));
+      }
     #else
       static int gs_free_cpus(int team) { return team; }
+      static int gs_begin_call(int limit) { return limit; }
+      static void gs_end_call(void) {}
     #endif
 
     #if defined(_OPENMP) && !defined(_WIN32)
@@ -230,6 +270,8 @@ cdef extern from *:
         OPENMP_VERSION "GS_OPENMP"  # as yyyymm; 0 for a serial build
     int omp_max_threads "gs_max_threads" () nogil
     int free_cpus "gs_free_cpus" (int team) nogil
+    int begin_call "gs_begin_call" (int limit) nogil
+    void end_call "gs_end_call" () nogil
     int possible_threads "gs_possible_threads" (int team) nogil
     void remember_choice "gs_remember_choice" () nogil
     int lowered "gs_lowered" (int limit) nogil
@@ -264,6 +306,11 @@ cdef inline int team_size(int limit, int forced, double work_ns) noexcept nogil:
     if limit > 1:
         limit = free_cpus(limit)
     return possible_threads(limit) if limit > 1 else 1
+
+
+cdef inline bint may_have_team(int limit, int forced, double work_ns) noexcept nogil:
+    """Whether a call has enough work for a team: then its limit is that of begin_call, and end_call ends it."""
+    return limit != 1 and not forced and work_ns >= 2 * THREAD_NS
 
 
 cdef inline Py_ssize_t n_tasks_for(int n_threads) noexcept nogil:

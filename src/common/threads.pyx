@@ -1,6 +1,8 @@
 # cython: language_level=3, freethreading_compatible=True
 """The build: the version of OpenMP and the compiler."""
-from common.threads cimport OPENMP_VERSION, free_cpus, lowered, omp_max_threads, remember_choice
+from common.threads cimport (
+    OPENMP_VERSION, begin_call, end_call, free_cpus, lowered, omp_max_threads, remember_choice,
+)
 
 cdef extern from *:
     """
@@ -40,3 +42,13 @@ def max_threads_within(int limit):
 def cpus_for(int team):
     """For tests: how many threads of a team other processes leave CPUs for; the readings are this module's own."""
     return max(1, free_cpus(team))
+
+
+def limit_of_call(int limit):
+    """For tests: begin a call, and return the limit of its threads; the calls that are counted are this module's own."""
+    return begin_call(limit)
+
+
+def call_ends():
+    """For tests: end a call that this thread has begun."""
+    end_call()

@@ -39,13 +39,15 @@ from common.small_calls cimport (
 )
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, DATA_TILES, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport MAX_TASKS, chunk_start, first_error, remember_choice, team_size
+from common.threads cimport (
+    MAX_TASKS, begin_call, chunk_start, end_call, first_error, may_have_team, remember_choice, team_size,
+)
 from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport is_one_block, run_blocks
 from gather.columns cimport Columns, run_columns
 from gather.data_tiles cimport run_data_tiles
 from gather.few_rows cimport are_few_rows, gather_few_rows
-from gather.job cimport Job, describe_prefetches, describe_work, end_of_data
+from gather.job cimport Job, describe_prefetches, describe_work, end_of_data, work_ns
 from gather.masks cimport count_true, write_true
 from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
@@ -107,6 +109,7 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     cdef cnp.ndarray memory = None  # of the order
     cdef int d, row_axis, out_axis
     cdef Py_ssize_t extent = 0, status, repeats = 1
+    cdef bint shares  # the call shares the CPUs with others
     cdef cnp.ndarray of_rows = index_of_rows(data, indices, axis, &repeats) if kind == ELEMENTS else None
 
     if of_rows is not None:
@@ -139,6 +142,9 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     job.max_threads = n_threads
     job.forced_threads = forced_threads
     describe_work(&job)
+    shares = may_have_team(n_threads, forced_threads, work_ns(&job))
+    if shares:
+        job.max_threads = begin_call(n_threads)
     job.interrupts = &interrupts
     arm(&interrupts)
     strategy = choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns)
@@ -147,6 +153,8 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
         disarm(&interrupts)
     if status == OK:
         status = run(&job, &columns, strategy)
+    if shares:
+        end_call()
     release(&job.tuples)
     return with_interrupts(&interrupts, position_of(status, repeats))
 

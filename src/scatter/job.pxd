@@ -89,6 +89,7 @@ cdef struct Job:
     Py_ssize_t repeats          # so many successive tuples share an update: see direct.pxd
     bint streams                # the result is larger than the caches: non-temporal stores
     int max_threads             # 0: OpenMP's choice
+    bint shares                 # the call shares the CPUs with others: see begin_call
     int forced_threads          # 0: not forced
     int n_threads               # the team size for this job
 

@@ -71,7 +71,7 @@ from common.strategies cimport (
     WINDOWS, ScatterStrategy,
 )
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport remember_choice, team_size
+from common.threads cimport begin_call, end_call, may_have_team, remember_choice, team_size
 from common.walk cimport OTHER, is_linear
 from prepared.order cimport Order, find_order, find_translation
 from prepared.tile_order cimport TileOrder, find_tiles
@@ -318,6 +318,9 @@ cdef inline void describe_work(Job* job) noexcept:
     work_ns *= job.walk.n
     if job.data != NULL:
         work_ns += <double>job.out_bytes / 8
+    job.shares = may_have_team(job.max_threads, job.forced_threads, work_ns)
+    if job.shares:
+        job.max_threads = begin_call(job.max_threads)
     job.n_threads = team_size(job.max_threads, job.forced_threads, work_ns)
 
 
@@ -394,15 +397,20 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.repeats = repeats_of(&job.tuples, &job.walk)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     job.conversion.pair = 0
-    describe_work(&job)
+    describe_work(&job)  # begins the call
     if code != TAKE and is_spread_out(updates) and (accumulate != NONE or not repeats_in_order(&job)):
-        copy = contiguous_copy(updates, n_threads, forced_threads)
+        copy = contiguous_copy(updates, job.max_threads, forced_threads)
     if copy is not None:
+        if job.shares:
+            end_call()
+            job.shares = False
         status = scatter_into(kind, data, indices, arrays, copy, out, axis, batch_dims, mode, wrap_negative, code,
                               type_code, accumulate, include_self, checks_first, n_threads, source, update_rows)
     else:
         status = choose_and_run(&job, kind, indices, arrays, updates, out, axis, row_axis, batch_dims, mode,
                                 wrap_negative, accumulate, cnp.PyArray_DIM(source, 0) if source is not None else 0)
+    if job.shares:
+        end_call()
     release(&job.tuples)
     return with_interrupts(&interrupts, position_of(status, repeats))
 

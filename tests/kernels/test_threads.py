@@ -210,3 +210,94 @@ assert threads.cpus_for(1000) == 1
 def test_a_process_that_is_bound_to_a_cpu_after_the_import():
     environment = {name: value for name, value in os.environ.items() if name not in AFFINITY}
     subprocess.run([sys.executable, "-c", BOUND], check=True, env=environment, timeout=60)
+
+
+SHARED = """
+import threading, time
+from gatherscatter._kernels.threads import call_ends, limit_of_call
+
+def call(limit=8, seconds=0):
+    begun = limit_of_call(limit)
+    time.sleep(seconds)
+    call_ends()
+    return begun
+
+def on_another(function):
+    results = []
+    thread = threading.Thread(target=lambda: results.extend(function()))
+    thread.start()
+    thread.join()
+    return results
+
+def alone():
+    return call(), call(seconds=0.11), call(), call(limit=3)
+
+def beside_one():
+    call(seconds=0.11)
+    before = call()
+    begun, ended = threading.Event(), threading.Event()
+    other = threading.Thread(target=lambda: (limit_of_call(8), begun.set(), ended.wait(), call_ends()))
+    limit_of_call(8)
+    other.start()
+    begun.wait()
+    call_ends()
+    ended.set()
+    other.join()
+    return before, call(), call(limit=3), call(limit=1)
+
+print(call(), on_another(alone), on_another(beside_one), call())
+"""
+
+
+@needs(sys.platform == "linux" and kernel.openmp_version, "calls share the CPUs on Linux, with OpenMP")
+@pytest.mark.parametrize(
+    ("dynamic", "expected"),
+    [("true", "8 [1, 1, 8, 3] [8, 4, 1, 1] 8"), ("false", "8 [8, 8, 8, 3] [8, 8, 3, 1] 8")],
+)
+def test_calls_on_several_python_threads_share_the_cpus(dynamic, expected):
+    environment = {**os.environ, "OMP_DYNAMIC": dynamic}
+    run = subprocess.run(
+        [sys.executable, "-c", SHARED], capture_output=True, text=True, check=True, env=environment, timeout=60
+    )
+    assert run.stdout.strip() == expected
+
+
+POOL = """
+import os, threading
+import numpy as np
+import gatherscatter as gs
+
+gs.set_num_threads(2)
+data, indices, zeros = np.ones((1000, 8)), np.arange(200_000) % 1000, np.zeros((1000, 8))
+updates = data[indices]
+ready = threading.Barrier(2)
+
+def calls():
+    ready.wait()
+    for _ in range(50):
+        gs.gather(data, indices)
+        gs.scatter(zeros, indices, updates, reduction="add")
+    ready.wait()
+    counts.append(len(os.listdir("/proc/self/task")))
+    ready.wait()
+
+for function in (gs.gather, lambda x, i: gs.scatter(zeros, i, updates, reduction="add")):
+    function(data, indices)
+counts = [len(os.listdir("/proc/self/task"))]
+threads = [threading.Thread(target=calls) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(max(counts[1:]) - counts[0])
+"""
+
+
+@needs(sys.platform == "linux" and kernel.openmp_version, "calls share the CPUs on Linux, with OpenMP")
+@pytest.mark.parametrize(("dynamic", "more"), [("true", 2), ("false", 4)])
+def test_a_pool_of_python_threads_has_no_teams(dynamic, more):
+    environment = {**os.environ, "OMP_DYNAMIC": dynamic}
+    run = subprocess.run(
+        [sys.executable, "-c", POOL], capture_output=True, text=True, check=True, env=environment, timeout=120
+    )
+    assert int(run.stdout) == more

@@ -22,8 +22,8 @@ def set_num_threads(n: IntLike | None) -> None:
     """Set the maximum number of threads that a CPU kernel uses, for the whole process.
 
     Results are the same bit for bit at every thread count. A call with little work uses fewer threads or a single one.
-    On Linux, a call also uses fewer threads if other processes keep CPUs busy, or if calls run at once on several Python
-    threads (``OMP_DYNAMIC=false`` turns this off).
+    On Linux, a call also uses fewer threads if other processes keep CPUs busy, or if calls run at once on several
+    Python threads (``OMP_DYNAMIC=false`` turns this off).
 
     Parameters
     ----------

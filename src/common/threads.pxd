@@ -1,8 +1,8 @@
 # A shim for OpenMP, which a serial build lacks, and the size of the thread team for an amount of work.
 #
 # A parallel region ends when its last thread does. On a busy machine that thread may wait milliseconds for a CPU, even
-# if there is little work. So a team uses only CPUs that other processes leave free, and calls that run at once on several
-# Python threads share the CPUs (both on Linux; OMP_DYNAMIC=false turns them off).
+# if there is little work. So a team uses only CPUs that other processes leave free, and calls that run at once on
+# several Python threads share the CPUs (both on Linux; OMP_DYNAMIC=false turns them off).
 #
 # OpenMP ends the process if it cannot create a thread. So from time to time, threads are created and joined as a test,
 # and a team gets at most as many threads as could be created.
@@ -141,12 +141,12 @@ cdef extern from *:
           }
           return team;
       }
-      /* Calls that run at once on several Python threads, as of a thread pool, share the CPUs. OpenMP has a team for each
-         thread that calls it. While all teams together have more threads than there are CPUs, threads that wait for work
-         sleep instead of spinning, and every small call of the process takes the time to wake them.
+      /* Calls that run at once on several Python threads, as of a thread pool, share the CPUs. OpenMP has a team for
+         each thread that calls it. While all teams together have more threads than there are CPUs, threads that wait
+         for work sleep instead of spinning, and every small call of the process takes the time to wake them.
 
-         So a thread remembers for some seconds how many calls ran at the same time as one of its own. Except for the main
-         thread, it begins without a team, until it is known whether it is one of a pool. */
+         So a thread remembers for some seconds how many calls ran at the same time as one of its own. Except for the
+         main thread, it begins without a team, until it is known whether it is one of a pool. */
       static int gs_calls = 0;  /* that run now */
       static __thread int gs_most_calls = 0;  /* that ran at once */
       static __thread int64_t gs_most_at = 0;

@@ -45,7 +45,7 @@ def cpus_for(int team):
 
 
 def limit_of_call(int limit):
-    """For tests: begin a call, and return the limit of its threads; the calls that are counted are this module's own."""
+    """For tests: begin a call, and return the limit of its threads. This module counts only such calls."""
     return begin_call(limit)
 
 

@@ -153,51 +153,10 @@ static inline Record *next_segment(Record *end, Segment **unused)
     return full->next->records;
 }
 
-/* Whether records are collected in a cache line for each tile, and written by non-temporal stores. On AMD this is slower. */
-static int combines_writes(void)
-{
-#if defined(__AVX__)
-    return __builtin_cpu_is("intel");
-#else
-    return 0;
-#endif
-}
-
-static inline void stream_line(void *to, const void *line)
-{
-#if defined(__AVX__)
-    for (int i = 0; i < 8; i++) /* by words: a vector would wait for the last one */
-        _mm_stream_si64((long long *)to + i, ((const long long *)line)[i]);
-#else
-    memcpy(to, line, 64);
-#endif
-}
-
-/* Store n records. lines: a cache line for each tile. */
-static inline void combine(Buckets *buckets, Record (*lines)[8], const Record *records, const uint32_t *tiles, int64_t n,
-                           Segment **unused)
-{
-    for (int64_t j = 0; j < n; j++) {
-        Record *end = buckets->end[tiles[j]], *line = lines[tiles[j]];
-        line[(uintptr_t)end / sizeof(Record) & 7] = records[j];
-        end++;
-        if (((uintptr_t)end & (sizeof(Segment) - 1)) == sizeof(Record) * PER_SEGMENT) {
-            Segment *next = (*unused)++;
-            memcpy(&line[7], &next, sizeof next); /* the link is the last word of the line */
-            stream_line(end - 7, line);
-            end = next->records;
-        }
-        else if (((uintptr_t)end & 63) == 0)
-            stream_line(end - 8, line);
-        buckets->end[tiles[j]] = end;
-    }
-}
-
 static void fill(Buckets *buckets, const int64_t *at, const float *updates, int64_t n, int64_t n_tiles)
 {
     enum { BLOCK = 128 };
     Segment *unused = buckets->segments;
-    Record (*lines)[8] = combines_writes() ? aligned_alloc(64, n_tiles * 64) : NULL;
     for (int64_t tile = 0; tile < n_tiles; tile++) /* not all at the begin of a segment: they would share sets of L1 */
         buckets->first[tile] = buckets->end[tile] = unused++->records + tile * 5 % 16 * 8;
     for (int64_t i = 0; i < n; i += BLOCK) {
@@ -213,25 +172,15 @@ static void fill(Buckets *buckets, const int64_t *at, const float *updates, int6
             if (j % 128 == 0)
                 __builtin_prefetch((const char *)(updates + i) + 4096 + j / 2, 0, 2);
         }
-        if (lines)
-            combine(buckets, lines, records, tiles, m, &unused);
-        for (int64_t j = 0; j < m && !lines; j++) {
+        for (int64_t j = 0; j < m; j++) {
             Record *end = buckets->end[tiles[j]];
+            __builtin_prefetch((char *)end + 64, 1); /* a store that misses L1 delays all others */
             memcpy(end++, &records[j], sizeof(Record));
             if (((uintptr_t)end & (sizeof(Segment) - 1)) == sizeof(Record) * PER_SEGMENT)
                 end = next_segment(end, &unused);
             buckets->end[tiles[j]] = end;
         }
     }
-    for (int64_t tile = 0; tile < n_tiles && lines; tile++) {
-        Record *end = buckets->end[tile];
-        int64_t in_line = (uintptr_t)end / sizeof(Record) & 7;
-        memcpy(end - in_line, lines[tile], in_line * sizeof(Record));
-    }
-    free(lines);
-#if defined(__AVX__)
-    _mm_sfence();
-#endif
 }
 
 /* A tile that was built in the second cache level; `to` is aligned to lines if the result is. */
@@ -314,7 +263,7 @@ static Buckets *allocate_buckets(int64_t n_at, int64_t n_tiles, int threads)
         }                                                                                                                 \
     }
 
-PARTITIONED(scatter_none, *x = u)
+PARTITIONED(scatter_none, __builtin_prefetch(x, 1); *x = u)
 PARTITIONED(scatter_add, *x += u)
 /* Without a branch on the order, which the compiler would make. NaN propagates. */
 static inline float maximum(float a, float b)
@@ -334,8 +283,10 @@ void scatter_rows_none(const float *data, const int64_t *at, const float *update
     enum { AHEAD = 8 };
     int32_t *last = malloc((n + AHEAD) * sizeof(int32_t));
     memset(last, 0xff, (n + AHEAD) * sizeof(int32_t));
-    for (int64_t i = 0; i < n_at; i++)
+    for (int64_t i = 0; i < n_at; i++) {
+        __builtin_prefetch(&last[at[i]], 1);
         last[at[i]] = (int32_t)i;
+    }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
         if (last[i + AHEAD] >= 0)
@@ -355,8 +306,10 @@ void scatter_rows_add(const float *data, const int64_t *at, const float *updates
         end[at[i] + 1]++;
     for (int64_t i = 0; i < n; i++)
         end[i + 1] += end[i];
-    for (int64_t i = 0; i < n_at; i++)
+    for (int64_t i = 0; i < n_at; i++) {
+        __builtin_prefetch(&order[end[at[i]]], 1);
         order[end[at[i]]++] = (int32_t)i;
+    }
     memset(order + n_at, 0, AHEAD * sizeof(int32_t));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {

@@ -104,10 +104,6 @@ cdef extern from *:
       __attribute__((target("avx")))
       static void gs_stream_contiguous(char *out, const char *in, size_t n) { gs_stream_lines(out, in, n); }
       static void gs_stream_fence(void) { _mm_sfence(); }
-      /* By words: a vector would wait for the last word that was written to the line. */
-      static GS_ALWAYS_INLINE void gs_stream_aligned_line(char *out, const char *line) {
-          for (int i = 0; i < 8; i++) _mm_stream_si64((long long *)out + i, ((const long long *)line)[i]);
-      }
     #else
       static int gs_can_stream(void) { return 0; }
       static int gs_can_stream_units(void) { return 0; }
@@ -120,7 +116,6 @@ cdef extern from *:
       }
       static void gs_stream_contiguous(char *out, const char *in, size_t n) { memcpy(out, in, n); }
       static void gs_stream_fence(void) {}
-      static GS_ALWAYS_INLINE void gs_stream_aligned_line(char *out, const char *line) { memcpy(out, line, 64); }
     #endif
     """
     enum:
@@ -137,8 +132,6 @@ cdef extern from *:
                                        Py_ssize_t n, Py_ssize_t n_known, size_t size) noexcept nogil
     # Copy whole cache lines to an aligned address.
     void stream_contiguous "gs_stream_contiguous" (char* out, const char* source, size_t n) noexcept nogil
-    # Copy a cache line; both addresses are aligned to one.
-    void stream_line "gs_stream_aligned_line" (char* out, const char* line) noexcept nogil
     # Orders non-temporal stores before later stores. Call it once per task, after the last one.
     void stream_fence "gs_stream_fence" () noexcept nogil
 

@@ -11,7 +11,9 @@ cimport numpy as cnp
 
 from common.caches cimport cached_bytes
 from common.interrupts cimport Interrupts, is_interrupted
-from common.items cimport bytes3, bytes6, bytes12, bytes16, cloned_void, inline_void, prefetch_l2
+from common.items cimport (
+    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_l2, prefetch_write,
+)
 from common.threads cimport chunk_start
 
 cdef enum:
@@ -129,7 +131,10 @@ cdef inline inline_void find_tiles_of(const int32_t* slices, Py_ssize_t n, int s
 
 cdef inline inline_void deal_values(value_t* type, const TileOrder* order, char** ends, Py_ssize_t start,
                                     Py_ssize_t stop, const char* source, Py_ssize_t step) noexcept nogil:
-    """Append the values of indices start to stop, `step` bytes apart from `source` on, to those of their tiles."""
+    """Append the values of indices start to stop, `step` bytes apart from `source` on, to those of their tiles.
+
+    The next line of each tile is prefetched: a store that misses L1 delays all others.
+    """
     cdef uint32_t tiles[GROUP]
     cdef Py_ssize_t i, n
     cdef value_t value
@@ -142,6 +147,7 @@ cdef inline inline_void deal_values(value_t* type, const TileOrder* order, char*
         find_tiles_of(order.slices + start, n, order.shift, <uint32_t>order.n_tiles, tiles)
         for i in range(n):
             memcpy(&value, source + i * step, sizeof(value_t))
+            prefetch_write(ends[tiles[i]] + CACHE_LINE)
             memcpy(ends[tiles[i]], &value, sizeof(value_t))
             ends[tiles[i]] += sizeof(value_t)
         source += n * step
@@ -160,6 +166,7 @@ cdef inline inline_void collect_values(value_t* type, const TileOrder* order, ch
         n = min(<Py_ssize_t>GROUP, stop - start)
         find_tiles_of(order.slices + start, n, order.shift, <uint32_t>order.n_tiles, tiles)
         for i in range(n):
+            prefetch_l1(ends[tiles[i]] + CACHE_LINE)
             memcpy(&value, ends[tiles[i]], sizeof(value_t))
             memcpy(to + i * <Py_ssize_t>sizeof(value_t), &value, sizeof(value_t))
             ends[tiles[i]] += sizeof(value_t)

@@ -135,6 +135,7 @@ cdef inline inline_void assign_elements(word_t* type, char* out, const int64_t* 
     cdef word_t item
     for i in range(n):
         memcpy(&item, updates + i * update_step, sizeof(word_t))
+        prefetch_write(out + offsets[i])  # a store that misses L1 delays all others
         memcpy(out + offsets[i], &item, sizeof(word_t))
 
 
@@ -188,6 +189,7 @@ cdef inline void combine_swapped(const Step* step, char* out, const char* update
     native.type_code = step.type_code
     native.row_loop = 0
     native.is_rare = False
+    native.is_near = False
     native.row.n_inner = 1
     native.row.inner_data = 0
     native.row.inner_other = 0
@@ -275,6 +277,8 @@ cdef inline inline_void assign_rows_of(short_row_t* type, Py_ssize_t row_bytes, 
     for i in range(n):
         if offsets[i] != SKIPPED:
             update = updates + (update_offsets[i] if update_offsets != NULL else i * update_step)
+            if short_row_t is not char:
+                prefetch_write(out + offsets[i])
             memcpy(out + offsets[i], update, row_bytes if short_row_t is char else <Py_ssize_t>sizeof(short_row_t))
 
 

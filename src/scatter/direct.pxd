@@ -26,7 +26,7 @@ cdef extern from "scatter/loops/elements_in_order.h":
         const Pairs* pairs, char* out, const char* updates, Py_ssize_t step, Py_ssize_t n) noexcept nogil
     LoopInOrder reduction_in_order "gs_reduction_in_order" (int reduction, int type, int size,
                                                             bint is_rare) noexcept nogil
-    LoopInOrder assignment_in_order "gs_assignment_in_order" (Py_ssize_t bytes) noexcept nogil
+    LoopInOrder assignment_in_order "gs_assignment_in_order" (Py_ssize_t bytes, bint is_near) noexcept nogil
 
 cdef enum:
     DIRECT_RUN = 1 << 16    # updates between two questions for signals
@@ -38,7 +38,7 @@ cdef inline LoopInOrder loop_in_order(const Step* step) noexcept nogil:
     """The loop for elements or points; NULL: there is none, or it would be slower."""
     cdef Py_ssize_t n_items = step.row.n_inner
     if step.by_value:
-        return (assignment_in_order(step.row.item_bytes) if step.reduction == ASSIGN else
+        return (assignment_in_order(step.row.item_bytes, step.is_near) if step.reduction == ASSIGN else
                 reduction_in_order(step.reduction, step.type_code, 1, step.is_rare))
     if not step.row_loop or step.row.outer.n != 1 or n_items > MOST_ITEMS:
         return NULL

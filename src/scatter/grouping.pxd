@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from common.codes cimport ASSIGN, INTERRUPTED, OK, TAKE
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE
+from common.items cimport CACHE_LINE, prefetch_write
 from common.resolve cimport BLOCK, SKIPPED, Tuples, find_trivial, resolve_block
 from common.rows cimport Row
 from common.stream cimport STREAM_ROW, fill_lines
@@ -180,6 +180,7 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
             return
         for i in range(select_owned(rows, block, low, width, owned, owned_rows, &below)):
             if rows.job.step.reduction == ASSIGN:
+                prefetch_write(&end[owned_rows[i]])
                 end[owned_rows[i]] = number_of(rows, owned[i]) + 1  # the last writer wins
             else:
                 end[owned_rows[i]] += 1  # histogram
@@ -194,6 +195,7 @@ cdef inline void order_updates(const Rows* rows, Py_ssize_t owner) noexcept nogi
         if is_interrupted(rows.job.interrupts, OWNED):
             return
         for i in range(select_owned(rows, block, low, width, owned, owned_rows, &below)):
+            prefetch_write(&rows.order[end[owned_rows[i]]])
             rows.order[end[owned_rows[i]]] = number_of(rows, owned[i])
             end[owned_rows[i]] += 1
 
@@ -227,6 +229,7 @@ cdef inline void order_chunk(const Rows* rows, Py_ssize_t chunk) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(chunk_start(rows.n, rows.n_chunks, chunk), chunk_start(rows.n, rows.n_chunks, chunk + 1)):
         if rows.row[i] >= 0:
+            prefetch_write(&rows.order[place[rows.row[i]]])
             rows.order[place[rows.row[i]]] = number_of(rows, <uint32_t>i)
             place[rows.row[i]] += 1
 

@@ -281,7 +281,7 @@ cdef inline LoopInOrder counting_loop(const Job* job, const Marks* marks) noexce
         if job.walk.stride[d][DATA] % job.row_bytes:
             return NULL
     if marks.width == 1:
-        return assignment_in_order(1)
+        return assignment_in_order(1, job.step.is_near)
     return reduction_in_order(ADD, UINT32 if marks.width == 4 else UINT64, 1, False)
 
 

@@ -20,10 +20,10 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, prefetch_row_l2
+from common.items cimport CACHE_LINE, prefetch_row_l2
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
-from common.stream cimport can_stream_units, stream_bytes, stream_fence
+from common.stream cimport stream_bytes, stream_fence
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
 from scatter.apply cimport apply_elements, apply_rows
@@ -42,7 +42,6 @@ cdef enum:
     SUMS_BYTES = 1 << 22        # at most, of accumulators
     TILES_AT_A_TIME = 8         # at most
     MAX_AHEAD_BYTES = 1 << 14
-    COMBINED_BYTES = 1 << 24    # of records: fewer stay in the caches
     RECORDS_BYTES = 56 << 20    # at most, of all segments, and of wider accumulators
 
 cdef struct Tile:
@@ -64,10 +63,20 @@ cdef inline Py_ssize_t first_row_at(const Partition* partition, Py_ssize_t tile)
     return min(((tile << partition.shift) + row_bytes - 1) // row_bytes * row_bytes, partition.job.out_bytes)
 
 
+cdef inline bint reads_ahead(const Partition* partition) noexcept nogil:
+    """Whether tiles are prefetched: their data, or what the first round made of them if most lines have records again.
+    """
+    cdef const Job* job = partition.job
+    if partition.is_first:
+        return partition.element == NULL and (job.data != NULL or partition.streams)
+    return not partition.widening and (partition.stop - partition.start) * CACHE_LINE >= job.out_bytes
+
+
 cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thread, Tile* to) noexcept nogil:
     """Describe a tile for the thread that owns it. In the first round, copy its data or initialise its accumulators."""
     cdef const Job* job = partition.job
     cdef Py_ssize_t start = 0, end = 0
+    cdef const char* source
     cdef int slot = 0 if partition.is_single else thread
     to.n_rows = 0
     if job.row_bytes:
@@ -91,10 +100,14 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
             to.marks.table += start // job.row_bytes * to.marks.width
     to.sums = to.base + ((start - partition.low - (tile << partition.shift)) << partition.widening)
     to.ahead = to.ahead_stop = NULL
-    if partition.is_first and partition.element == NULL and (job.data != NULL or partition.streams) and (
-            tile - partition.first_tile + 1) % partition.tiles_at_a_time:
-        to.ahead = to.data + to.n_bytes
-        to.ahead_stop = min(to.ahead + to.n_bytes, elements_of_data(job) + job.out_bytes)
+    if reads_ahead(partition):
+        source = elements_of_data(job) if partition.is_first else job.out
+        to.ahead = source + end
+        to.ahead_stop = min(to.ahead + to.n_bytes, source + job.out_bytes)
+        if (tile - partition.first_tile) % partition.tiles_at_a_time == 0 and not partition.is_first:
+            prefetch_row_l2(to.out, to.n_bytes)
+        if (tile - partition.first_tile + 1) % partition.tiles_at_a_time == 0:
+            to.ahead_stop = to.ahead
     to.signals = partition.is_single
     if partition.widening:
         if partition.is_first:
@@ -262,12 +275,6 @@ cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per
     return bad
 
 
-cdef inline bint combines_writes(const Partition* partition, Py_ssize_t n) noexcept nogil:
-    """Whether a round's n records are written by way of write-combining buffers, where that is faster (stream.pxd)."""
-    return (can_stream_units() and partition.payload_bytes <= <Py_ssize_t>sizeof(uint32_t) and not partition.is_short
-            and n * partition.record_bytes >= COMBINED_BYTES)
-
-
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no scratch memory, and nothing was written."""
     cdef int n_threads = job.n_threads
@@ -317,12 +324,6 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     partition.sums = NULL
     if in_scratch:
         partition.sums = <char*>malloc(n_sums * partition.sums_bytes)
-    partition.lines = NULL
-    partition.line_memory = NULL
-    if combines_writes(partition, per_round):
-        partition.line_memory = <char*>malloc((n_buckets + 1) * CACHE_LINE)
-        if partition.line_memory != NULL:
-            partition.lines = at_line(partition.line_memory)
     partition.marks = job.marks
     partition.marks.assigns = not job.include_self and not partition.accumulates
     partition.tile_rows = 0
@@ -335,7 +336,6 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             or (job.marks.width and not allocate_marks(
                 &partition.marks, n_threads * partition.tile_rows if partition.tile_rows else job.n_rows))):
         free(partition.first)
-        free(partition.line_memory)
         free(partition.sums)
         return False
     if partition.element != NULL:
@@ -365,6 +365,5 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         width = partition.n_tiles
     free_marks(&partition.marks)
     free(partition.first)
-    free(partition.line_memory)
     free(partition.sums)
     return True

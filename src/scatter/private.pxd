@@ -79,6 +79,7 @@ cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noex
     step.reduction = job.step.reduction
     step.type_code = job.step.type_code
     step.is_rare = False
+    step.is_near = False
     step.swapped = 0
     empty_row(&step.row)
     step.row.n_inner = job.n_rows * row_items(job)

@@ -12,7 +12,6 @@ from common.items cimport (
     word_t,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
-from common.stream cimport stream_fence, stream_line
 from common.threads cimport chunk_start
 from common.walk cimport OTHER, Cursor, seek
 from scatter.bounds cimport skip_outside
@@ -60,13 +59,13 @@ cdef inline Py_ssize_t chunk_begin(const Partition* partition, Py_ssize_t chunk)
     return partition.start + chunk_start(partition.stop - partition.start, partition.n_chunks, chunk)
 
 
-cdef inline char* next_segment(const Partition* partition, uint32_t tile, char* end, char* link,
-                               Unused* unused) noexcept nogil:
-    """Return an unused segment for a bucket that ends at the end of a full one, and write its address to `link`.
+cdef inline char* link_segment(const Partition* partition, uint32_t tile, char* end, Unused* unused) noexcept nogil:
+    """Return an unused segment for a bucket whose records end at `end`, at the end of a full segment, and link to it.
 
     The bucket of skipped updates, which nobody reads, gets the same segment again. So does a bucket for which there is
     none left, since the chunk's records will be written anew.
     """
+    cdef char* link = end + (-<Py_ssize_t>end & (partition.segment_bytes - 1)) - sizeof(char*)
     cdef char* segment = <char*>(<uintptr_t>end & ~<uintptr_t>(partition.segment_bytes - 1))
     if tile != partition.n_tiles and unused.start < unused.stop:
         segment = unused.start
@@ -74,20 +73,14 @@ cdef inline char* next_segment(const Partition* partition, uint32_t tile, char* 
     elif tile != partition.n_tiles:
         unused.is_full = True
     memcpy(link, &segment, sizeof(char*))
-    return segment
-
-
-cdef inline char* link_segment(const Partition* partition, uint32_t tile, char* end, Unused* unused) noexcept nogil:
-    """next_segment, where records are stored one by one."""
-    cdef char* link = end + (-<Py_ssize_t>end & (partition.segment_bytes - 1)) - sizeof(char*)
-    cdef char* segment = next_segment(partition, tile, end, link, unused)
     prefetch_write(segment + SEGMENTS_AHEAD * partition.segment_bytes)
     return segment
 
 
 cdef inline inline_void store_words(const Partition* partition, Py_ssize_t chunk, const uint32_t* tiles,
                                     const uint64_t* words, Py_ssize_t n, Unused* unused) noexcept nogil:
-    """Store records of 8 bytes."""
+    """Store records of 8 bytes. The next line of each bucket is prefetched: a store that misses L1 delays all others.
+    """
     cdef uintptr_t in_segment = partition.segment_bytes - 1
     cdef uintptr_t full = partition.segment_bytes - 2 * sizeof(char*)
     cdef char** end = partition.end + chunk * (partition.n_tiles + 1)
@@ -95,48 +88,12 @@ cdef inline inline_void store_words(const Partition* partition, Py_ssize_t chunk
     cdef char* target
     for i in range(n):
         target = end[tiles[i]]
+        prefetch_write(target + CACHE_LINE)
         memcpy(target, &words[i], 8)
         target += 8
         if <uintptr_t>target & in_segment > full:
             target = link_segment(partition, tiles[i], target, unused)
         end[tiles[i]] = target
-
-
-cdef inline void combine_words(const Partition* partition, Py_ssize_t chunk, const uint32_t* tiles,
-                               const uint64_t* words, Py_ssize_t n, Unused* unused) noexcept nogil:
-    """store_words by way of write-combining buffers: a cache line for each bucket, written by a non-temporal store when
-    it is full. Otherwise each line is read first, from memory if the caches do not hold the segments of the last call.
-    """
-    cdef uintptr_t in_segment = partition.segment_bytes - 1
-    cdef uintptr_t full = partition.segment_bytes - 2 * sizeof(char*)
-    cdef char** end = partition.end + chunk * (partition.n_tiles + 1)
-    cdef char* lines = partition.lines + chunk * (partition.n_tiles + 1) * CACHE_LINE
-    cdef Py_ssize_t i
-    cdef char* target
-    cdef char* line
-    for i in range(n):
-        target = end[tiles[i]]
-        line = lines + tiles[i] * <Py_ssize_t>CACHE_LINE
-        memcpy(line + (<uintptr_t>target & (CACHE_LINE - 1)), &words[i], 8)
-        target += 8
-        if <uintptr_t>target & in_segment > full:  # the link is the last word of the line
-            end[tiles[i]] = next_segment(partition, tiles[i], target, line + CACHE_LINE - sizeof(char*), unused)
-            stream_line(target + sizeof(char*) - CACHE_LINE, line)
-            continue
-        end[tiles[i]] = target
-        if <uintptr_t>target & (CACHE_LINE - 1) == 0:
-            stream_line(target - CACHE_LINE, line)
-
-
-cdef inline void store_last_lines(const Partition* partition, Py_ssize_t chunk) noexcept nogil:
-    """Store the buffered lines that are not full."""
-    cdef Py_ssize_t bucket = chunk * (partition.n_tiles + 1)
-    cdef const char* lines = partition.lines + bucket * CACHE_LINE
-    cdef Py_ssize_t tile, n
-    for tile in range(partition.first_tile, partition.stop_tile):
-        n = <uintptr_t>partition.end[bucket + tile] & (CACHE_LINE - 1)
-        memcpy(partition.end[bucket + tile] - n, lines + tile * CACHE_LINE, n)
-    stream_fence()
 
 
 cdef inline inline_void write_block(word_t* type, const Partition* partition, Py_ssize_t chunk, const int64_t* offsets,
@@ -178,13 +135,11 @@ cdef inline inline_void write_block(word_t* type, const Partition* partition, Py
                 low_half = 0
                 memcpy(&low_half, updates + i * update_step, sizeof(word_t))
                 words[i] = pair(positions[i], low_half)
-        if partition.lines != NULL:
-            combine_words(partition, chunk, tiles, words, n, unused)
-        else:
-            store_words(partition, chunk, tiles, words, n, unused)
+        store_words(partition, chunk, tiles, words, n, unused)
     else:
         for i in range(n):
             target = end[tiles[i]]
+            prefetch_write(target + CACHE_LINE)
             memcpy(target, &positions[i], sizeof(uint32_t))
             if by_value:
                 memcpy(&payload, updates + i * update_step, sizeof(word_t))
@@ -275,6 +230,7 @@ cdef inline inline_void write_short(short_word_t* type, const Partition* partiti
         tiles[i] = n_tiles if offsets[i] == SKIPPED else item >> shift
     for i in range(n):
         target = end[tiles[i]]
+        prefetch_write(target + CACHE_LINE)
         # 8 bytes, more than the record: the next record, or the link, is written over the rest afterwards.
         memcpy(target, &words[i], 8)
         target += record_bytes
@@ -341,8 +297,6 @@ cdef inline cloned_void write_records(const Partition* partition, Py_ssize_t chu
             status[0] = FULL
             return
         start += n_resolved
-    if partition.lines != NULL:
-        store_last_lines(partition, chunk)
 
 
 cdef inline inline_void prefetch_segment(const Partition* partition, const char* record) noexcept nogil:

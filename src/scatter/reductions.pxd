@@ -22,6 +22,7 @@ cdef struct Step:
     bint by_value   # an update is one element that fits a register
     int row_loop    # for reduce_rows and reduce_each, if rows are contiguous; 0: other loops
     bint is_rare    # a destination has so many updates that one rarely changes its maximum or minimum
+    bint is_near    # the destinations are in L1, so that their lines need no prefetch
     Row row         # of the result, and of updates
 
 

@@ -56,6 +56,7 @@ cdef inline void run_piece(const RowPieces* pieces, Py_ssize_t piece, Py_ssize_t
     step.reduction = job.step.reduction
     step.type_code = job.step.type_code
     step.is_rare = False
+    step.is_near = False
     step.swapped = job.step.swapped
     cut_row(&job.step.row, start, min(start + pieces.piece_length, pieces.row_length), &step.row, &out_shift,
             &updates_shift)

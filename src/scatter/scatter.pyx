@@ -109,6 +109,7 @@ cnp.import_array()
 
 cdef enum:
     N_REDUCTIONS = 32  # codes that can be registered
+    NEAR_BYTES = 1 << 15  # of destinations that stay in L1
     RARE = 64          # updates per destination from which one rarely changes a maximum
     MANY_SWAPPED = 256  # indices: a reduction of as many in another byte order is left to a plan, which may copy them
 
@@ -162,6 +163,7 @@ cdef Py_ssize_t run(Job* job, Descriptions* descriptions, ScatterStrategy strate
     cdef Py_ssize_t status = OK
     cdef bint done = True
     if strategy == UNITS:
+        job.step.is_near = 0 < descriptions.units.unit_bytes <= NEAR_BYTES
         done = run_units(&descriptions.units, job, &status)
     elif strategy == COLUMN_TILES:
         done = run_columns(&descriptions.columns, job, &status)
@@ -303,6 +305,7 @@ cdef inline void describe_step(Job* job, cnp.ndarray out, ReductionCode code, Ty
     job.step.swapped = number_bytes(out) if not is_move(code) and cnp.PyArray_ISBYTESWAPPED(out) else 0
     finish_step(&job.step)
     job.step.is_rare = job.walk.n >= RARE * (job.out_bytes // max(cnp.PyArray_ITEMSIZE(out), <Py_ssize_t>1))
+    job.step.is_near = job.out_bytes <= NEAR_BYTES
     job.include_self = include_self or job.step.reduction == ASSIGN
     job.divides = job.reduction.divides and job.step.reduction != ASSIGN
     describe_marks(&job.marks, not job.include_self, job.divides, job.walk.n, job.row_bytes)

@@ -1,5 +1,5 @@
 # The choice of a strategy for a scatter.
-from common.caches cimport cached_bytes
+from common.caches cimport cached_bytes, cores_add_bandwidth
 from common.codes cimport ASSIGN, BFLOAT16, FLOAT16, RAISE
 from common.items cimport CACHE_LINE
 from common.strategies cimport (
@@ -21,14 +21,13 @@ from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.tiles cimport Partition, can_partition, can_partition_wide, describe_partition, is_scattered
 from scatter.units cimport Units
 from scatter.widen cimport wide_row_bytes
+from scatter.windows cimport WINDOWS_THREADS
 
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
     SMALLEST_ORDERED = 1 << 16  # bytes of a result
-    # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates. Each thread
-    # resolves all tuples.
+    # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates
     WINDOWS_BYTES = 1 << 22
-    WINDOWS_THREADS = 4
 
 cdef struct Descriptions:
     # One per strategy. Units and columns are described by the caller; the others are valid once their strategy was
@@ -123,24 +122,29 @@ cdef inline bint repeats_in_order(const Job* job) noexcept nogil:
 cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
     """The bytes of destinations from which PARTITION is faster.
 
-    It costs one more pass over the updates, shared by the threads; SERIAL costs one thread's cache misses.
+    It costs one more pass over the updates, shared by the threads; SERIAL costs one thread's cache misses, and with
+    marks twice as many. (docs/benchmarks/bounds.md has the times.)
     """
     cdef Py_ssize_t worth = cached_bytes()
+    if job.n_threads == 1:
+        return worth // 4 if job.marks.width else worth
     if job.n_threads == 2:
-        return worth // 8 * 5
-    return worth if job.n_threads < 2 else worth // 8
+        return worth // 6 if cores_add_bandwidth() else worth // 8 * 5
+    return worth // 8
 
 
 cdef inline Py_ssize_t wide_worth_of(const Job* job) noexcept nogil:
     """The same for bytes of wider accumulators, whose alternative has to convert a whole table on one thread."""
-    return worth_of(job) // 4 * 3 if job.n_threads == 2 else worth_of(job)
+    cdef Py_ssize_t worth = cached_bytes()
+    return worth // 32 * 15 if job.n_threads == 2 else worth if job.n_threads == 1 else worth // 8
 
 
 cdef inline bint prefers_wide_rows(const Job* job) noexcept nogil:
     """Whether ROWS is faster than the other strategies for wider accumulators, if the rows are long enough for it."""
     cdef Py_ssize_t table_bytes = job.n_rows * wide_row_bytes(job)
     if job.row_bytes <= CACHE_LINE and (job.n_threads == 1 or (
-            job.n_threads <= WINDOWS_THREADS and table_bytes <= WINDOWS_BYTES)):
+            job.n_threads <= WINDOWS_THREADS
+            and table_bytes <= (cached_bytes() // 2 if cores_add_bandwidth() else WINDOWS_BYTES))):
         return False  # WINDOWS
     return job.row_bytes > 2 * CACHE_LINE or job.walk.n > job.n_rows or table_bytes <= SCRATCH_BYTES  # else PARTITION
 

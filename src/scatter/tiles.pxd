@@ -51,8 +51,6 @@ cdef struct Partition:
     char** end                  # and the end of the last
     Py_ssize_t tiles_at_a_time  # that a thread takes
     Py_ssize_t ahead_bytes      # of the next tile's data that are prefetched for each segment of records
-    char* line_memory           # which `lines` is an aligned part of
-    char* lines                 # of each (chunk, tile): a write-combining buffer; NULL: records are stored one by one
     Marks marks                 # those of a tile for each thread; of the whole result if there are several rounds
     Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
     bint accumulates

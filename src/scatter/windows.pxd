@@ -16,6 +16,7 @@
 from libc.stdint cimport int32_t, int64_t
 cimport numpy as cnp
 
+from common.caches cimport cores_add_bandwidth
 from common.codes cimport NO_MEMORY, OK, Kind, Mode, TypeCode
 from common.describe cimport describe
 from common.items cimport CACHE_LINE
@@ -26,6 +27,7 @@ from common.walk cimport DATA, MAX_DIMS, OTHER, Walk, add_axis, finish_walk, is_
 from scatter.apply cimport finish_step
 from scatter.conversions cimport pair_of
 from scatter.job cimport SCRATCH_BYTES, Job, row_items
+from scatter.loops.table cimport F32_F64
 from scatter.marks cimport Marks, describe_marks
 from scatter.reductions cimport Step
 from scatter.units cimport Units
@@ -35,6 +37,8 @@ cdef enum:
     UNITS_BYTES = 1 << 17       # of a window of units: L2 holds it
     SPARSE = 8                  # rows per update from which the table has only the rows with updates
     ADDED_ROW = 2 * CACHE_LINE  # bytes of a row of sums, in add_window; updates have half, and are one stream
+    NEAR_BYTES = 1 << 20        # of a table for one thread
+    WINDOWS_THREADS = 4         # at most, each of which resolves all tuples
     SLOT_BYTES = 12             # of a hash table: a key, and the number of a table's row
 
 cdef struct Wide:
@@ -114,6 +118,7 @@ cdef inline void describe_accumulators(Job* job, TypeCode accumulate, Py_ssize_t
     job.wide_step.type_code = accumulate
     job.wide_step.swapped = 0
     job.wide_step.is_rare = False
+    job.wide_step.is_near = False
     empty_row(&job.wide_step.row)
     job.wide_step.row.item_bytes = width
     job.wide_step.row.n_inner = row_items(job)
@@ -205,8 +210,10 @@ cdef inline ScatterStrategy choose_cut(Wide* wide, const Units* units, int force
         cut_windows(wide, per_window * units.unit_rows)
         wide.window_tuples = per_window * unit_tuples
         return UNITS
-    # Each window resolves all tuples: more than one only if their rows take longer.
-    if forced == WINDOWS or forced == ROW_PIECES or wide.pitch >= CACHE_LINE:
+    # Each window resolves all tuples: more than one only if their rows take longer, or miss L2.
+    if (forced == WINDOWS or forced == ROW_PIECES or wide.pitch >= CACHE_LINE
+            or (cores_add_bandwidth() and n_threads <= WINDOWS_THREADS and wide.n_rows * wide.pitch > NEAR_BYTES
+                and (wide.n_items == 1 or wide.job.conversion.pair == F32_F64))):
         each = min(each, (wide.n_rows + n_threads - 1) // n_threads)
     else:
         each = min(wide.n_rows, SCRATCH_BYTES // wide.pitch // n_threads)

@@ -71,11 +71,15 @@ struct VectorAddition<Number, 3> {
 };
 #endif
 
-template <class Word>
+// prefetches: a store to a line that is not in L1 waits in the store buffer, which is soon full. A prefetch does not wait.
+template <class Word, bool prefetches>
 struct Assignment {
     typedef Word Element;
     static constexpr bool has_runs = false;
-    static GS_ALWAYS_INLINE void apply(char *to, Word b) { memcpy(to, &b, sizeof b); }
+    static GS_ALWAYS_INLINE void apply(char *to, Word b) {
+        if (prefetches) GS_PREFETCH_WRITE(to);
+        memcpy(to, &b, sizeof b);
+    }
 };
 
 // Where an update rarely changes its destination: a store that is not executed delays no later load. The first NaN
@@ -310,17 +314,22 @@ Loop *loop_of(int reduction, int type, int size, int is_rare) {
     }
 }
 
+template <bool prefetches>
+Loop *assignment_of(ptrdiff_t bytes) {
+    switch (bytes) {
+        case 1: return run_widths<Assignment<uint8_t, prefetches>>;
+        case 4: return run_widths<Assignment<uint32_t, prefetches>>;
+        case 8: return run_widths<Assignment<uint64_t, prefetches>>;
+        default: return nullptr;
+    }
+}
+
 }  // namespace
 
 gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is_rare) {
     return loop_of(reduction, type, size, is_rare);
 }
 
-gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes) {
-    switch (bytes) {
-        case 1: return run_widths<Assignment<uint8_t>>;
-        case 4: return run_widths<Assignment<uint32_t>>;
-        case 8: return run_widths<Assignment<uint64_t>>;
-        default: return nullptr;
-    }
+gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes, int is_near) {
+    return is_near ? assignment_of<false>(bytes) : assignment_of<true>(bytes);
 }

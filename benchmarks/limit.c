@@ -5,10 +5,14 @@
  * Rows that are named at random are prefetched, and written by non-temporal stores. Scatters into large results are
  * partitioned (Beamer, Asanović, Patterson, IPDPS 2017), as ours are.
  */
+#define _DEFAULT_SOURCE
 #include <omp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
@@ -207,6 +211,9 @@ static Buckets *allocate_buckets(int64_t n_at, int64_t n_tiles, int threads)
     buckets = malloc(threads * sizeof(Buckets));
     for (int t = 0; t < threads; t++) {
         buckets[t].segments = aligned_alloc(1 << 21, ((needed * sizeof(Segment) >> 21) + 1) << 21);
+#if defined(MADV_HUGEPAGE)
+        madvise(buckets[t].segments, needed * sizeof(Segment), MADV_HUGEPAGE);
+#endif
         buckets[t].first = malloc(2 * n_tiles * sizeof(Record *));
         buckets[t].end = buckets[t].first + n_tiles;
         memset(buckets[t].segments, 0, needed * sizeof(Segment));

@@ -282,8 +282,15 @@ def _draw_arrays(call, random):
 
     new("data", type, call.data, repeats=True)
     if call.is_at:
+        pairs = len(sizes)
+        if call.columns:
+            sizes[pairs] = 0
         for name, values in call.values.items():
-            new(name, call.types[name], values.shape, repeats=call.types[name] is not indexing.BOOL)
+            if name in call.columns:
+                views[name], size = indexing.column(pairs, values.shape, call.columns.index(name))
+                sizes[pairs] = max(sizes[pairs], size)
+            else:
+                new(name, call.types[name], values.shape, repeats=call.types[name] is not indexing.BOOL)
     else:
         new("indices", index_type, call.indices, repeats=True)
     if call.scatters:

@@ -8,8 +8,10 @@ from gatherscatter import reference
 from gatherscatter.reductions import REDUCTIONS
 
 from fuzz.elements import INDEX, Type
+from fuzz.memory import View
 
 METHODS = {"none": "set", "add": "add", "mul": "multiply", "max": "max", "min": "min", "mean": "mean"}
+INT64 = next(type for type in INDEX if type.dtype == np.int64)
 BOOL = Type("'?'", random=False)
 SIDES = (0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 7)
 COMMON = ((3,), (3,), (2, 3), (4,), (1,), (2, 1), (), (0,), (2, 2, 2))
@@ -48,7 +50,9 @@ def _draw_index(call, random):
             shape[random.randrange(len(shape))] = random.randrange(1, 300)
         kinds, weights = ("array", "int", "slice", "mask", "..."), (9, 1, 4, 2, 1)
     common = random.choice(COMMON)
-    if random.random() < 0.03:  # more than a block of positions
+    call.columns = ()
+    has_blocks = random.random() < 0.1  # more than a block of positions; most are drawn again, as they do not fit
+    if has_blocks:
         common = random.choice(((300,), (2, 150), (3, 130)))
     call.data, call.items, call.values, call.types = tuple(shape), [], {}, {}
     axis, n_outside = 0, 0
@@ -73,7 +77,8 @@ def _draw_index(call, random):
             call.items.append(...)
             axis += random.randrange(left + 1) - 1
         elif kind in ("array", "int"):
-            own = tuple(1 if random.random() < 0.25 else n for n in common[random.randrange(len(common) + 1) :])
+            ones = 0.05 if has_blocks else 0.25
+            own = tuple(1 if random.random() < ones else n for n in common[random.randrange(len(common) + 1) :])
             if size == 0 and call.mode in ("raise", "clip", "wrap", "promise_in_bounds") and random.random() < 0.9:
                 own = (0,)
             names = [name for name, type in call.types.items() if type is not BOOL]
@@ -89,6 +94,24 @@ def _draw_index(call, random):
         axis += 1
         if random.random() < 0.1 and ... not in call.items:
             break
+    if random.random() < (0.5 if has_blocks else 0.05):
+        _draw_columns(call, random)
+
+
+def _draw_columns(call, random):
+    """Let two of the index arrays be the columns of one array of pairs."""
+    names = [name for name, type in call.types.items() if type is not BOOL and np.can_cast(type.dtype, np.int64)]
+    if len(names) < 2:
+        return
+    call.columns = tuple(random.sample(names, 2))
+    for name in call.columns:
+        call.types[name], call.values[name] = INT64, call.values[name].astype(np.int64)
+
+
+def column(block, shape, number):
+    """A column of a block's contiguous array of pairs, and how many bytes of the block it needs."""
+    pairs = np.empty((*shape, 2), np.int64)
+    return View(block, INT64, shape, number * pairs.itemsize, pairs.strides[:-1]), max(pairs.nbytes, 2 * pairs.itemsize)
 
 
 def _add(call, values, type):

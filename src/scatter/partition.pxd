@@ -238,6 +238,10 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
         stream_fence()
     elif partition.is_last and partition.widening:
         store_tile(job, &to.marks, to.sums, to.n_rows, to.signals, to.out)
+    elif partition.is_last and partition.accumulates and partition.sums != NULL and job.streams:
+        finish_elements(job, &to.marks, to.base, to.data, to.base, to.n_rows)
+        stream_bytes(to.out, to.base, to.n_bytes, False)
+        stream_fence()
     elif partition.is_last and partition.accumulates:
         finish_elements(job, &to.marks, to.base, to.data, to.out, to.n_rows)
     elif partition.is_last and job.divides:

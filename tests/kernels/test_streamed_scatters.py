@@ -1,4 +1,4 @@
-"""Scatters of rows into results that are larger than the caches: into memory of each alignment."""
+"""Scatters into results that are larger than the caches: into memory of each alignment."""
 
 import gatherscatter as gs
 import numpy as np
@@ -49,6 +49,30 @@ def test_rows(dtype, n_items, place, reduction, include_self):
     data = rng.integers(0, 50, (n_rows, n_items)).astype(dtype)
     updates = rng.integers(0, 50, (len(indices), n_items)).astype(dtype)
     assert_as_one_by_one(data, indices, updates, place, reduction=reduction, include_self=include_self)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["add", "max", "mean"])
+@pytest.mark.parametrize("place", [0, 16, 8])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+def test_elements(dtype, place, reduction, include_self):
+    """PARTITION gives the bits of SERIAL, into other memory and in place."""
+    rng = np.random.default_rng(0)
+    n = RESULT_BYTES // np.dtype(dtype).itemsize
+    indices = rng.integers(-n, n, 300_000)
+    data, updates = (rng.integers(0, 50, size).astype(dtype) for size in (n, len(indices)))
+    words = {"reduction": reduction, "include_self": include_self}
+    with kernels.forced(1, scatter="serial"):
+        expected = gs.scatter(data, indices, updates, **words)
+    for n_threads in (1, 3):
+        with kernels.forced(n_threads, scatter="partition"):
+            out, guards = between_guards(data.shape, data.dtype, place)
+            gs.scatter(data, indices, updates, out=out, **words)
+            assert ScatterStrategy(scatter.last_strategy()) == ScatterStrategy.PARTITION
+            assert_same_bits(out, expected)
+            out[:] = data
+            assert_same_bits(gs.scatter(out, indices, updates, out=out, **words), expected)
+            assert all((guard == 171).all() for guard in guards)
 
 
 @pytest.mark.parametrize("include_self", [True, False])

@@ -11,6 +11,8 @@ cdef extern from "common/compiler.h":
     ctypedef void cloned_v3_void "GS_CLONED_V3_VOID"
     void prefetch_l2 "GS_PREFETCH_L2" (const void* p) nogil
     void prefetch_l1 "GS_PREFETCH_L1" (const void* p) nogil
+    # Also just before a store in random order: stores leave the store buffer in order, so that one that misses L1
+    # delays all others, while prefetches overlap.
     void prefetch_write "GS_PREFETCH_WRITE" (const void* p) nogil
     void prefetch_row "gs_prefetch_row" (const char* row, Py_ssize_t size) nogil
     void prefetch_row_l2 "gs_prefetch_row_l2" (const char* row, Py_ssize_t size) nogil

@@ -136,7 +136,9 @@ cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
 cdef inline Py_ssize_t wide_worth_of(const Job* job) noexcept nogil:
     """The same for bytes of wider accumulators, whose alternative has to convert a whole table on one thread."""
     cdef Py_ssize_t worth = cached_bytes()
-    return worth // 32 * 15 if job.n_threads == 2 else worth if job.n_threads == 1 else worth // 8
+    if job.n_threads == 1:
+        return worth
+    return worth // 32 * 15 if job.n_threads == 2 else worth // 8
 
 
 cdef inline bint prefers_wide_rows(const Job* job) noexcept nogil:

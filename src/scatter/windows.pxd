@@ -37,7 +37,7 @@ cdef enum:
     UNITS_BYTES = 1 << 17       # of a window of units: L2 holds it
     SPARSE = 8                  # rows per update from which the table has only the rows with updates
     ADDED_ROW = 2 * CACHE_LINE  # bytes of a row of sums, in add_window; updates have half, and are one stream
-    NEAR_BYTES = 1 << 20        # of a table for one thread
+    ONE_TABLE_BYTES = 1 << 20   # of a table of elements that one thread adds to: L2 holds it
     WINDOWS_THREADS = 4         # at most, each of which resolves all tuples
     SLOT_BYTES = 12             # of a hash table: a key, and the number of a table's row
 
@@ -212,7 +212,7 @@ cdef inline ScatterStrategy choose_cut(Wide* wide, const Units* units, int force
         return UNITS
     # Each window resolves all tuples: more than one only if their rows take longer, or miss L2.
     if (forced == WINDOWS or forced == ROW_PIECES or wide.pitch >= CACHE_LINE
-            or (cores_add_bandwidth() and n_threads <= WINDOWS_THREADS and wide.n_rows * wide.pitch > NEAR_BYTES
+            or (cores_add_bandwidth() and n_threads <= WINDOWS_THREADS and wide.n_rows * wide.pitch > ONE_TABLE_BYTES
                 and (wide.n_items == 1 or wide.job.conversion.pair == F32_F64))):
         each = min(each, (wide.n_rows + n_threads - 1) // n_threads)
     else:

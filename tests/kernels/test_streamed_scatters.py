@@ -18,18 +18,20 @@ def scattered(rng, n_rows, skewed):
     return np.concatenate([indices, np.full(17_000, n_rows // 2)]) if skewed else indices
 
 
-def assert_as_one_by_one(data, indices, updates, place, **words):
-    """ROWS gives the bits of SERIAL, which applies the updates one by one."""
+def assert_as_one_by_one(strategy, data, indices, updates, place, **words):
+    """The strategy gives the bits of SERIAL, which applies the updates one by one: into other memory, and in place."""
     with kernels.forced(1, scatter="serial"):
         expected = gs.scatter(data, indices, updates, **words)
     for n_threads in (1, 3):
-        with kernels.forced(n_threads, scatter="rows"):
+        with kernels.forced(n_threads, scatter=strategy.name.lower()):
             out, guards = between_guards(data.shape, data.dtype, place)
             gs.scatter(data, indices, updates, out=out, **words)
-            assert ScatterStrategy(scatter.last_strategy()) == ScatterStrategy.ROWS
+            assert ScatterStrategy(scatter.last_strategy()) == strategy
             assert_same_bits(out, expected)
-            assert all((guard == 171).all() for guard in guards)
             assert_same_bits(gs.scatter(data, indices, updates, **words), expected)
+            out[...] = data
+            assert_same_bits(gs.scatter(out, indices, updates, out=out, **words), expected)
+            assert all((guard == 171).all() for guard in guards)
 
 
 @pytest.mark.parametrize("include_self", [True, False])
@@ -48,7 +50,9 @@ def test_rows(dtype, n_items, place, reduction, include_self):
     indices = scattered(rng, n_rows, skewed=False)
     data = rng.integers(0, 50, (n_rows, n_items)).astype(dtype)
     updates = rng.integers(0, 50, (len(indices), n_items)).astype(dtype)
-    assert_as_one_by_one(data, indices, updates, place, reduction=reduction, include_self=include_self)
+    assert_as_one_by_one(
+        ScatterStrategy.ROWS, data, indices, updates, place, reduction=reduction, include_self=include_self
+    )
 
 
 @pytest.mark.parametrize("include_self", [True, False])
@@ -56,23 +60,12 @@ def test_rows(dtype, n_items, place, reduction, include_self):
 @pytest.mark.parametrize("place", [0, 16, 8])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
 def test_elements(dtype, place, reduction, include_self):
-    """PARTITION gives the bits of SERIAL, into other memory and in place."""
     rng = np.random.default_rng(0)
     n = RESULT_BYTES // np.dtype(dtype).itemsize
     indices = rng.integers(-n, n, 300_000)
     data, updates = (rng.integers(0, 50, size).astype(dtype) for size in (n, len(indices)))
     words = {"reduction": reduction, "include_self": include_self}
-    with kernels.forced(1, scatter="serial"):
-        expected = gs.scatter(data, indices, updates, **words)
-    for n_threads in (1, 3):
-        with kernels.forced(n_threads, scatter="partition"):
-            out, guards = between_guards(data.shape, data.dtype, place)
-            gs.scatter(data, indices, updates, out=out, **words)
-            assert ScatterStrategy(scatter.last_strategy()) == ScatterStrategy.PARTITION
-            assert_same_bits(out, expected)
-            out[:] = data
-            assert_same_bits(gs.scatter(out, indices, updates, out=out, **words), expected)
-            assert all((guard == 171).all() for guard in guards)
+    assert_as_one_by_one(ScatterStrategy.PARTITION, data, indices, updates, place, **words)
 
 
 @pytest.mark.parametrize("include_self", [True, False])
@@ -83,7 +76,9 @@ def test_a_row_with_many_updates(place, include_self):
     indices = scattered(rng, n_rows, skewed=True)
     data = rng.standard_normal((n_rows, 64), np.float32)
     updates = rng.standard_normal((len(indices), 64), np.float32)
-    assert_as_one_by_one(data, indices, updates, place, reduction="add", include_self=include_self)
+    assert_as_one_by_one(
+        ScatterStrategy.ROWS, data, indices, updates, place, reduction="add", include_self=include_self
+    )
 
 
 def test_data_that_are_one_row():

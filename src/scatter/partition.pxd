@@ -7,18 +7,22 @@
 #
 # A bucket is a linked list of segments, so there is no need to count its records first, and each index is read once.
 #
-# Accumulators of a wider dtype (accumulate_dtype) are those of one tile for each thread, so a tile has all its records
-# at once. If there is no memory for all records, the tiles are taken in groups, and each group resolves all tuples.
+# Accumulators of a wider dtype (accumulate_dtype), and those with counts, are those of one tile for each thread, so a
+# tile has all its records at once. If there is no memory for all records, the tiles are taken in groups, and each group
+# resolves all tuples.
 #
 #     bucket ──> │ record │ record │ … │ link │ ──> │ record │ … │ link │
 #                 <────── segment_bytes ──────>
-from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+from cpython.mem cimport (  # so that tracemalloc sees it
+    PyMem_RawCalloc as calloc, PyMem_RawFree as free, PyMem_RawMalloc as malloc,
+)
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport ADD, OK
+from common.caches cimport prefetches_buckets
+from common.codes cimport OK
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, prefetch_row_l2
 from common.resolve cimport BLOCK
@@ -29,17 +33,18 @@ from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch
 from scatter.apply cimport apply_elements, apply_rows
 from scatter.fill cimport fill_elements
 from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, repeated_element, take_element
-from scatter.loops.table cimport F32_F64
+from scatter.loops.records cimport BITS, CELLS, FIRST_BITS, UNMARKED
 from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
 from scatter.means cimport divide_rows
-from scatter.records cimport (
-    FULL, add_short_floats, prefetch_segment, read_records, read_short_records, write_records,
+from scatter.record_loops cimport (
+    WORD_BITS, choose_first_bits, choose_loop, finish_marked, has_bits, start_marked, words_for,
 )
+from scatter.records cimport FULL, prefetch_segment, read_records, read_short_records, write_records
 from scatter.tiles cimport WIDE_SUMS_BYTES, Partition, Sample, end_of_group, plan_rounds, take_sample
 from scatter.widen cimport apply_wide_block, load_tile, store_tile
 
 cdef enum:
-    SUMS_BYTES = 1 << 22        # at most, of accumulators
+    SUMS_BYTES = 1 << 22        # at most, of tiles of all threads in scratch memory
     TILES_AT_A_TIME = 8         # at most
     MAX_AHEAD_BYTES = 1 << 14
     RECORDS_BYTES = 56 << 20    # at most, of all segments, and of wider accumulators
@@ -51,9 +56,10 @@ cdef struct Tile:
     const char* data
     Py_ssize_t n_rows
     Py_ssize_t n_bytes
-    const char* ahead       # what is still to be prefetched of the next tile's data
+    const char* ahead       # what is still to be prefetched
     const char* ahead_stop
     bint signals        # data may have a signalling NaN
+    uint32_t* bits
     Marks marks
 
 
@@ -63,13 +69,23 @@ cdef inline Py_ssize_t first_row_at(const Partition* partition, Py_ssize_t tile)
     return min(((tile << partition.shift) + row_bytes - 1) // row_bytes * row_bytes, partition.job.out_bytes)
 
 
+cdef inline bint needs_whole_tiles(const Partition* partition) noexcept nogil:
+    """Whether accumulators are only those of tiles."""
+    return partition.widening or partition.marking == CELLS
+
+
+cdef inline bint is_marked(const Partition* partition) noexcept nogil:
+    """Whether accumulators with bits or counts are in scratch memory."""
+    return partition.marking == BITS or partition.marking == CELLS
+
+
 cdef inline bint reads_ahead(const Partition* partition) noexcept nogil:
     """Whether tiles are prefetched: their data, or what the first round made of them if most lines have records again.
     """
     cdef const Job* job = partition.job
     if partition.is_first:
-        return partition.element == NULL and (job.data != NULL or partition.streams)
-    return not partition.widening and (partition.stop - partition.start) * CACHE_LINE >= job.out_bytes
+        return partition.element == NULL and (job.data != NULL or partition.sums != NULL)
+    return not needs_whole_tiles(partition) and (partition.stop - partition.start) * CACHE_LINE >= job.out_bytes
 
 
 cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thread, Tile* to) noexcept nogil:
@@ -77,6 +93,7 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
     cdef const Job* job = partition.job
     cdef Py_ssize_t start = 0, end = 0
     cdef const char* source
+    cdef bint is_late
     cdef int slot = 0 if partition.is_single else thread
     to.n_rows = 0
     if job.row_bytes:
@@ -98,20 +115,28 @@ cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thr
                 memset(to.marks.table, 0, to.n_rows * to.marks.width)
         else:
             to.marks.table += start // job.row_bytes * to.marks.width
+    to.bits = NULL
+    if has_bits(partition):
+        to.bits = partition.bits + (slot * partition.tile_words if partition.tile_words
+                                    else start // job.row_bytes // WORD_BITS)
     to.sums = to.base + ((start - partition.low - (tile << partition.shift)) << partition.widening)
     to.ahead = to.ahead_stop = NULL
     if reads_ahead(partition):
         source = elements_of_data(job) if partition.is_first else job.out
-        to.ahead = source + end
+        # Of this tile, if its data are read at the end only, else of the thread's next one.
+        is_late = is_marked(partition) and not job.include_self
+        to.ahead = source + (start if is_late else end)
         to.ahead_stop = min(to.ahead + to.n_bytes, source + job.out_bytes)
         if (tile - partition.first_tile) % partition.tiles_at_a_time == 0 and not partition.is_first:
             prefetch_row_l2(to.out, to.n_bytes)
-        if (tile - partition.first_tile + 1) % partition.tiles_at_a_time == 0:
+        if (tile - partition.first_tile + 1) % partition.tiles_at_a_time == 0 and not is_late:
             to.ahead_stop = to.ahead
     to.signals = partition.is_single
     if partition.widening:
         if partition.is_first:
             load_tile(job, to.data, to.n_rows, to.sums, &to.signals)
+    elif partition.is_first and is_marked(partition):
+        start_marked(partition, to.base, to.bits, to.data, to.n_rows)
     elif partition.is_first and partition.accumulates:
         start_elements(job, to.base, to.data, to.n_rows)
     elif partition.element != NULL:
@@ -159,7 +184,7 @@ cdef inline void apply_block(const Partition* partition, Tile* to, const char* r
 
 
 cdef inline void prefetch_next(const Partition* partition, Tile* to) noexcept nogil:
-    """Prefetch a part of the next tile's data, into L2."""
+    """Prefetch a part of what will be read after these records, into L2."""
     cdef Py_ssize_t n = min(partition.ahead_bytes, to.ahead_stop - to.ahead)
     if n > 0:
         prefetch_row_l2(to.ahead, n)
@@ -175,8 +200,6 @@ cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* 
     cdef const char* link
     cdef Py_ssize_t n, n_left
     cdef bint is_last
-    cdef bint adds = (partition.is_short and partition.job.conversion.pair == F32_F64 and not to.marks.width
-                      and partition.job.step.reduction == ADD)
     while True:
         is_last = (<uintptr_t>record ^ <uintptr_t>end) <= in_segment  # same segment
         if is_last:
@@ -189,8 +212,8 @@ cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* 
         if is_interrupted(partition.job.interrupts, n_left * partition.job.tuple_work):
             return
         prefetch_next(partition, to)
-        if adds:
-            add_short_floats(<double*>to.base, record, n_left)
+        if partition.loop != NULL:
+            partition.loop(to.base, to.bits, record, n_left)
             n_left = 0
         while n_left > 0:
             n = min(<Py_ssize_t>BLOCK, n_left)
@@ -218,7 +241,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     cdef Tile to
     cdef Py_ssize_t chunk, bucket
     cdef char sinks[SINK_BYTES]
-    if tile >= partition.n_tiles or (partition.widening and partition.is_first and partition.is_last
+    if tile >= partition.n_tiles or (needs_whole_tiles(partition) and partition.is_first and partition.is_last
                                      and is_empty(partition, tile)):
         if job.data != NULL or partition.element != NULL:
             copy_tile(partition, tile)
@@ -238,6 +261,8 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
         stream_fence()
     elif partition.is_last and partition.widening:
         store_tile(job, &to.marks, to.sums, to.n_rows, to.signals, to.out)
+    elif partition.is_last and is_marked(partition):
+        finish_marked(partition, to.base, to.bits, to.data, to.out, to.n_rows)
     elif partition.is_last and partition.accumulates and partition.sums != NULL and job.streams:
         finish_elements(job, &to.marks, to.base, to.data, to.base, to.n_rows)
         stream_bytes(to.out, to.base, to.n_bytes, False)
@@ -254,8 +279,8 @@ cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per
     cdef int n_threads = job.n_threads, n_appliers = job.n_threads
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t chunk, tile, stop_tile, bad = OK
-    if partition.widening:
-        n_appliers = <int>min(<Py_ssize_t>n_threads, WIDE_SUMS_BYTES // partition.sums_bytes)
+    if needs_whole_tiles(partition):
+        n_appliers = partition.n_sums
     partition.start = 0
     while partition.start < n_tuples and bad == OK:
         partition.stop = min(partition.start + per_round, n_tuples)
@@ -279,13 +304,75 @@ cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per
     return bad
 
 
+cdef inline bint describe_tiles(Partition* partition, bint has_one_round) noexcept:
+    """Choose where tiles are accumulated, and how. Returns whether it is in scratch memory."""
+    cdef const Job* job = partition.job
+    cdef Py_ssize_t tile_bytes = <Py_ssize_t>1 << partition.shift
+    # Accumulators in scratch memory: one write of the result less. Several rounds need them in the result.
+    cdef bint has_scratch = has_one_round and tile_bytes * job.n_threads <= SUMS_BYTES
+    partition.marks = job.marks
+    if partition.marking == BITS and not has_scratch:
+        choose_first_bits(partition)
+    if partition.marking != UNMARKED:
+        partition.marks.width = 0
+    partition.accumulates = (job.accumulates and not needs_whole_tiles(partition) and partition.marking != FIRST_BITS
+                             and (has_scratch or not needs_scratch(job)))
+    partition.marks.assigns = not job.include_self and not partition.accumulates
+    # In place, too: copies of whole tiles are read and written sequentially.
+    partition.element = repeated_element(job)
+    partition.streams = (job.streams and job.is_contiguous
+                         and (job.data != NULL or partition.element != NULL
+                              or job.walk.n >= job.out_bytes // (2 * CACHE_LINE))
+                         and has_scratch and job.step.by_value and partition.low == 0
+                         and not needs_whole_tiles(partition) and not job.marks.width)
+    if not partition.streams:
+        partition.element = NULL
+    return needs_whole_tiles(partition) or partition.streams or (partition.accumulates and has_scratch)
+
+
+cdef inline bint allocate_tiles(Partition* partition, bint in_scratch, bint of_tiles) noexcept:
+    """Allocate accumulators, and bits or marks. of_tiles: those of a tile for each thread. False: there is no memory.
+    """
+    cdef const Job* job = partition.job
+    cdef Py_ssize_t tile_bytes = <Py_ssize_t>1 << partition.shift
+    cdef Py_ssize_t n
+    partition.sums = NULL
+    partition.bits = NULL
+    partition.tile_words = 0
+    partition.tile_rows = 0
+    if in_scratch:
+        partition.sums = <char*>malloc(partition.n_sums * partition.sums_bytes)
+        if partition.sums == NULL:
+            return False
+    if has_bits(partition):
+        of_tiles = partition.marking == BITS
+        n = words_for(partition, tile_bytes if of_tiles else job.out_bytes)
+        if of_tiles:  # those of two threads have no cache line in common
+            partition.tile_words = n + CACHE_LINE // <Py_ssize_t>sizeof(uint32_t)
+            n = partition.tile_words * job.n_threads
+        partition.bits = <uint32_t*>calloc(n, sizeof(uint32_t))
+        return partition.bits != NULL
+    if not partition.marks.width:
+        return True
+    if of_tiles:
+        partition.tile_rows = tile_bytes // job.row_bytes + 1
+        if job.n_threads * partition.tile_rows > job.n_rows:
+            partition.tile_rows = 0
+    return allocate_marks(&partition.marks, job.n_threads * partition.tile_rows if partition.tile_rows else job.n_rows)
+
+
+cdef inline void free_tiles(Partition* partition) noexcept:
+    free_marks(&partition.marks)
+    free(partition.bits)
+    free(partition.sums)
+
+
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no scratch memory, and nothing was written."""
     cdef int n_threads = job.n_threads
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
-    cdef Py_ssize_t tile_bytes = <Py_ssize_t>1 << partition.shift
-    cdef Py_ssize_t per_round, n_sums = n_threads, most = RECORDS_BYTES, width = partition.n_tiles
+    cdef Py_ssize_t per_round, marks_bytes = 0, most = RECORDS_BYTES, width = partition.n_tiles
     cdef bint in_scratch, in_groups
     cdef Sample sample
     cdef cnp.ndarray records
@@ -294,53 +381,32 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     partition.tiles_at_a_time = max(
         min(partition.n_tiles // n_tasks_for(n_threads), <Py_ssize_t>TILES_AT_A_TIME), <Py_ssize_t>1)
     partition.is_single = False
-    if partition.widening:
-        n_sums = min(n_sums, WIDE_SUMS_BYTES // partition.sums_bytes)
-        most -= n_sums * partition.sums_bytes
-    per_round = plan_rounds(partition, most, 0 if partition.widening else job.n_rows * job.marks.width)
+    partition.prefetches = prefetches_buckets()
+    choose_loop(partition)
+    partition.n_sums = n_threads
+    if partition.marking == CELLS:
+        partition.sums_bytes = <Py_ssize_t>2 << partition.shift
+    elif not partition.widening:
+        partition.sums_bytes = <Py_ssize_t>1 << partition.shift
+    if needs_whole_tiles(partition):
+        partition.n_sums = min(n_threads, <int>(WIDE_SUMS_BYTES // partition.sums_bytes))
+        most -= partition.n_sums * partition.sums_bytes
+    elif partition.marking == UNMARKED:
+        marks_bytes = job.n_rows * job.marks.width
+    per_round = plan_rounds(partition, most, marks_bytes)
     partition.ahead_bytes = job.out_bytes // max(per_round * partition.record_bytes // partition.segment_bytes, 1)
     partition.ahead_bytes = min(partition.ahead_bytes, <Py_ssize_t>MAX_AHEAD_BYTES)
-    in_groups = partition.widening and per_round < n_tuples
+    in_groups = needs_whole_tiles(partition) and per_round < n_tuples
     if in_groups:
         partition.chunk_bytes = max(partition.chunk_bytes, most // n_threads & -partition.segment_bytes)
         take_sample(partition, &sample)
     records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes)
     partition.first = <char**>malloc(2 * n_buckets * sizeof(char*))
-    # Accumulators in scratch memory: one write of the result less. Several rounds need them in the result.
-    in_scratch = job.accumulates and per_round == n_tuples and tile_bytes * n_threads <= SUMS_BYTES
-    partition.accumulates = in_scratch or (job.accumulates and not needs_scratch(job))
-    if partition.widening:
-        in_scratch = True
-        partition.accumulates = False
-    else:
-        partition.sums_bytes = tile_bytes
-    # In place, too: copies of whole tiles are read and written sequentially.
-    partition.element = repeated_element(job)
-    partition.streams = (job.streams and job.is_contiguous
-                         and (job.data != NULL or partition.element != NULL
-                              or n_tuples >= job.out_bytes // (2 * CACHE_LINE))
-                         and per_round == n_tuples and job.step.by_value
-                         and not partition.widening and not job.marks.width and partition.low == 0
-                         and tile_bytes * n_threads <= SUMS_BYTES)
-    in_scratch = in_scratch or partition.streams
-    if not partition.streams:
-        partition.element = NULL
-    partition.sums = NULL
-    if in_scratch:
-        partition.sums = <char*>malloc(n_sums * partition.sums_bytes)
-    partition.marks = job.marks
-    partition.marks.assigns = not job.include_self and not partition.accumulates
-    partition.tile_rows = 0
-    if (per_round == n_tuples or in_groups) and job.marks.width:
-        partition.tile_rows = tile_bytes // job.row_bytes + 1
-        if n_threads * partition.tile_rows > job.n_rows:
-            partition.tile_rows = 0
-    if (records is None or partition.first == NULL
-            or (in_scratch and partition.sums == NULL)
-            or (job.marks.width and not allocate_marks(
-                &partition.marks, n_threads * partition.tile_rows if partition.tile_rows else job.n_rows))):
+    in_scratch = describe_tiles(partition, per_round == n_tuples)
+    if (not allocate_tiles(partition, in_scratch, per_round == n_tuples or in_groups)
+            or records is None or partition.first == NULL):
+        free_tiles(partition)
         free(partition.first)
-        free(partition.sums)
         return False
     if partition.element != NULL:
         partition.element_bytes = take_element(job)
@@ -367,7 +433,6 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
                 partition.is_single = False
         partition.first_tile = partition.stop_tile
         width = partition.n_tiles
-    free_marks(&partition.marks)
+    free_tiles(partition)
     free(partition.first)
-    free(partition.sums)
     return True

@@ -79,16 +79,20 @@ cdef inline char* link_segment(const Partition* partition, uint32_t tile, char* 
 
 cdef inline inline_void store_words(const Partition* partition, Py_ssize_t chunk, const uint32_t* tiles,
                                     const uint64_t* words, Py_ssize_t n, Unused* unused) noexcept nogil:
-    """Store records of 8 bytes. The next line of each bucket is prefetched: a store that misses L1 delays all others.
+    """Store records of 8 bytes.
+
+    If the next line of each bucket is prefetched, it is because a store that misses L1 delays all others.
     """
     cdef uintptr_t in_segment = partition.segment_bytes - 1
     cdef uintptr_t full = partition.segment_bytes - 2 * sizeof(char*)
     cdef char** end = partition.end + chunk * (partition.n_tiles + 1)
+    cdef bint prefetches = partition.prefetches
     cdef Py_ssize_t i
     cdef char* target
     for i in range(n):
         target = end[tiles[i]]
-        prefetch_write(target + CACHE_LINE)
+        if prefetches:
+            prefetch_write(target + CACHE_LINE)
         memcpy(target, &words[i], 8)
         target += 8
         if <uintptr_t>target & in_segment > full:
@@ -109,6 +113,7 @@ cdef inline inline_void write_block(word_t* type, const Partition* partition, Py
     # A segment is full when the next record would reach the link.
     cdef uintptr_t full = partition.segment_bytes - sizeof(char*) - partition.record_bytes
     cdef char** end = partition.end + chunk * (partition.n_tiles + 1)
+    cdef bint prefetches = partition.prefetches
     cdef uint32_t tiles[BLOCK]
     cdef uint32_t positions[BLOCK]
     cdef uint64_t words[BLOCK]
@@ -139,7 +144,8 @@ cdef inline inline_void write_block(word_t* type, const Partition* partition, Py
     else:
         for i in range(n):
             target = end[tiles[i]]
-            prefetch_write(target + CACHE_LINE)
+            if prefetches:
+                prefetch_write(target + CACHE_LINE)
             memcpy(target, &positions[i], sizeof(uint32_t))
             if by_value:
                 memcpy(&payload, updates + i * update_step, sizeof(word_t))
@@ -217,6 +223,7 @@ cdef inline inline_void write_short(short_word_t* type, const Partition* partiti
     cdef Py_ssize_t record_bytes = 2 + <Py_ssize_t>sizeof(short_word_t)
     cdef uintptr_t full = partition.segment_bytes - sizeof(char*) - record_bytes
     cdef char** end = partition.end + chunk * (partition.n_tiles + 1)
+    cdef bint prefetches = partition.prefetches
     cdef uint32_t tiles[BLOCK]
     cdef uint64_t words[BLOCK]
     cdef Py_ssize_t i
@@ -230,7 +237,8 @@ cdef inline inline_void write_short(short_word_t* type, const Partition* partiti
         tiles[i] = n_tiles if offsets[i] == SKIPPED else item >> shift
     for i in range(n):
         target = end[tiles[i]]
-        prefetch_write(target + CACHE_LINE)
+        if prefetches:
+            prefetch_write(target + CACHE_LINE)
         # 8 bytes, more than the record: the next record, or the link, is written over the rest afterwards.
         memcpy(target, &words[i], 8)
         target += record_bytes
@@ -348,14 +356,3 @@ cdef inline cloned_void read_short_records(const char* records, Py_ssize_t recor
         read_short_positions(records, 6, wide_shift, n, offsets)
     else:
         read_short_positions(records, 4, wide_shift, n, offsets)
-
-
-cdef inline cloned_void add_short_floats(double* sums, const char* records, Py_ssize_t n) noexcept nogil:
-    """Add the updates of n records of float32 to their accumulators, in one loop."""
-    cdef Py_ssize_t i
-    cdef uint16_t item
-    cdef float update
-    for i in range(n):
-        memcpy(&item, records + 6 * i, sizeof(uint16_t))
-        memcpy(&update, records + 6 * i + 2, sizeof(float))
-        sums[item] += update

@@ -7,6 +7,7 @@ from common.items cimport CACHE_LINE
 from common.resolve cimport SKIPPED, resolve_block
 from common.walk cimport DATA, Cursor, seek
 from scatter.job cimport Job, row_items
+from scatter.loops.records cimport RecordLoop
 from scatter.marks cimport Marks
 from scatter.widen cimport BUFFER_BYTES, wide_row_bytes
 
@@ -45,13 +46,18 @@ cdef struct Partition:
     Py_ssize_t payload_bytes    # of the update or its offset
     Py_ssize_t record_bytes     # position in the tile (uint32_t), then the update by value, or its offset (uint64_t)
     Py_ssize_t segment_bytes    # a power of 2, and segments are aligned to it
+    bint prefetches             # the next line of each bucket
     char* segments
     Py_ssize_t chunk_bytes      # of segments, for each chunk
     char** first                # of each (chunk, tile): the first record of the bucket
     char** end                  # and the end of the last
     Py_ssize_t tiles_at_a_time  # that a thread takes
-    Py_ssize_t ahead_bytes      # of the next tile's data that are prefetched for each segment of records
-    Marks marks                 # those of a tile for each thread; of the whole result if there are several rounds
+    Py_ssize_t ahead_bytes      # of data that are prefetched for each segment of records
+    RecordLoop loop             # that applies records; NULL: they are applied by blocks
+    int marking                 # the marks that the loop keeps: UNMARKED, BITS or CELLS (loops/records.h)
+    uint32_t* bits              # those of a tile for each thread; of the whole result if there are several rounds
+    Py_ssize_t tile_words       # of bits; 0: they are of the whole result
+    Marks marks                 # those of a table, if the loop keeps none; of tiles or of the whole result, as bits
     Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
     bint accumulates
     bint streams                # a tile is written in scratch memory, then to the result by non-temporal stores
@@ -60,10 +66,11 @@ cdef struct Partition:
     char* sums                  # accumulators of a tile for each thread; NULL: in the result itself
     int widening                # log2 of how many times wider an accumulator is than an element
     Py_ssize_t sums_bytes       # of a tile's accumulators
+    int n_sums                  # tiles whose accumulators there is memory for
     int wide_shift              # log2 of its bytes
     bint is_short               # records have 2 bytes for the number of an element in the tile
-    # Wider accumulators can't be in the result, so they are of whole tiles. If there is no memory for all records, the
-    # tiles are taken in groups, for each of which all tuples are resolved, in one round.
+    # Wider accumulators and cells can't be in the result, so they are of whole tiles. If there is no memory for all
+    # records, the tiles are taken in groups, for each of which all tuples are resolved, in one round.
     Py_ssize_t first_tile       # of the group
     Py_ssize_t stop_tile
     bint is_single              # a group of one tile whose records need several rounds

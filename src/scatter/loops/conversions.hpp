@@ -313,19 +313,4 @@ void combine_run(char *sums, const char *rows, ptrdiff_t step, const uint32_t *o
     else combine_run_of<false>(sums, rows, step, order, n, last, n_items, ahead);
 }
 
-// Means.
-template <class Number>
-void divide(char *out, const int32_t *counts, const char *data, ptrdiff_t n, int32_t more) {
-    GS_INDEPENDENT
-    for (ptrdiff_t i = 0; i < n; i++) {
-        Number sum, start;
-        int32_t terms = counts[i] + more;
-        memcpy(&sum, out + i * (ptrdiff_t)sizeof sum, sizeof sum);
-        memcpy(&start, data + i * (ptrdiff_t)sizeof start, sizeof start);
-        Number mean = sum / (Number)(terms > 0 ? terms : 1);
-        sum = counts[i] ? mean : start;
-        memcpy(out + i * (ptrdiff_t)sizeof sum, &sum, sizeof sum);
-    }
-}
-
 }  // namespace

@@ -2,6 +2,7 @@
 #include "scatter/loops/table.h"
 
 #include "scatter/loops/conversions.hpp"
+#include "scatter/loops/means.hpp"
 #if GS_HAS_VECTORS
   #include "scatter/loops/reduce_rows.hpp"
 #else
@@ -18,7 +19,7 @@
 #define GS_TABLE \
     { \
         HAS_FLOAT16_SUMS, reduce_rows, reduce_each, widen_numbers, narrow_numbers, widen_rows, has_signals, add_rows, \
-        combine_run, divide<float>, divide<double> \
+        combine_run, divide<float>, divide<double>, start_cells, divide_cells<float>, divide_cells<double> \
     }
 
 extern "C" {

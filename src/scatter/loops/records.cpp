@@ -1,0 +1,146 @@
+// A record is read, applied, and noted in one iteration, which the CPU overlaps with the next ones.
+//
+// Compiled for any CPU: one number at a time needs no vectors.
+#include "scatter/loops/records.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "common/compiler.h"
+#include "scatter/loops/table.h"
+
+namespace {
+
+// As in reductions.pxd: a if it is greater or NaN, else b, which may be NaN.
+template <class Number, bool greatest>
+struct Extreme {
+    typedef Number Element;
+    static GS_ALWAYS_INLINE Number reduce(Number a, Number b) {
+        if (b == b) return (greatest ? b > a : b < a) ? b : a;
+        return a == a ? b : a;
+    }
+    static GS_ALWAYS_INLINE Number identity(Number b) { return b; }
+};
+template <class Number>
+using Greatest = Extreme<Number, true>;
+template <class Number>
+using Least = Extreme<Number, false>;
+
+template <class Number>
+struct Sum {
+    typedef Number Element;
+    static GS_ALWAYS_INLINE Number reduce(Number a, Number b) { return a + b; }
+    static GS_ALWAYS_INLINE Number identity(Number) { return (Number)-0.0; }
+};
+
+template <class Word>
+struct Last {
+    typedef Word Element;
+    static GS_ALWAYS_INLINE Word reduce(Word, Word b) { return b; }
+    static GS_ALWAYS_INLINE Word identity(Word b) { return b; }
+};
+
+template <class Number>
+using WordOf = typename std::conditional<sizeof(Number) == 4, uint32_t, uint64_t>::type;
+
+// Without a branch, which would be mispredicted.
+template <class Number>
+GS_ALWAYS_INLINE Number choose(bool chooses_a, Number a, Number b) {
+    WordOf<Number> chosen, other;
+    memcpy(&chosen, &a, sizeof a);
+    memcpy(&other, &b, sizeof b);
+    chosen = other ^ ((chosen ^ other) & -(WordOf<Number>)chooses_a);
+    memcpy(&a, &chosen, sizeof a);
+    return a;
+}
+
+template <class Operation, int marks>
+void apply(char *tile, uint32_t *bits, const char *records, ptrdiff_t n) {
+    typedef typename Operation::Element Element;
+    constexpr uint32_t size = sizeof(Element);
+    for (; n > 0; n--, records += sizeof(uint32_t) + size) {
+        uint32_t position;
+        Element a, b;
+        memcpy(&position, records, sizeof position);
+        memcpy(&b, records + sizeof position, sizeof b);
+        char *to = tile + (marks == GS_CELLS ? 2 * (size_t)position : position);
+        memcpy(&a, to, sizeof a);
+        if (marks == GS_BITS || marks == GS_FIRST_BITS) {
+            uint32_t &word = bits[position / (32 * size)];
+            const uint32_t bit = (uint32_t)1 << position / size % 32;
+            if (marks == GS_FIRST_BITS) a = choose((word & bit) == 0, Operation::identity(b), a);
+            word |= bit;
+        }
+        a = Operation::reduce(a, b);
+        memcpy(to, &a, sizeof a);
+        if (marks == GS_CELLS) {
+            WordOf<Element> count;
+            memcpy(&count, to + size, sizeof count);
+            count++;
+            memcpy(to + size, &count, sizeof count);
+        }
+    }
+}
+
+void add_short(char *tile, uint32_t *, const char *records, ptrdiff_t n) {
+    for (; n > 0; n--, records += sizeof(uint16_t) + sizeof(float)) {
+        uint16_t item;
+        float update;
+        double sum;
+        memcpy(&item, records, sizeof item);
+        memcpy(&update, records + sizeof item, sizeof update);
+        memcpy(&sum, tile + item * sizeof sum, sizeof sum);
+        sum += update;
+        memcpy(tile + item * sizeof sum, &sum, sizeof sum);
+    }
+}
+
+template <template <class> class Operation, int marks>
+gs_record_loop loop_of_type(int type) {
+    switch (type) {
+        case GS_INT32: return apply<Operation<int32_t>, marks>;
+        case GS_INT64: return apply<Operation<int64_t>, marks>;
+        case GS_UINT32: return apply<Operation<uint32_t>, marks>;
+        case GS_UINT64: return apply<Operation<uint64_t>, marks>;
+        case GS_FLOAT32: return apply<Operation<float>, marks>;
+        case GS_FLOAT64: return apply<Operation<double>, marks>;
+        default: return nullptr;
+    }
+}
+
+// Sums of integers wrap around (-fwrapv).
+template <int marks>
+gs_record_loop loop_of(int reduction, int type) {
+    switch (reduction) {
+        case GS_ADD: return loop_of_type<Sum, marks>(type);
+        case GS_MAX: return loop_of_type<Greatest, marks>(type);
+        case GS_MIN: return loop_of_type<Least, marks>(type);
+        default: return nullptr;
+    }
+}
+
+gs_record_loop counting_loop_of(int reduction, int type) {
+    if (reduction != GS_ADD) return nullptr;
+    if (type == GS_FLOAT32) return apply<Sum<float>, GS_CELLS>;
+    if (type == GS_FLOAT64) return apply<Sum<double>, GS_CELLS>;
+    return nullptr;
+}
+
+}  // namespace
+
+gs_record_loop gs_reduction_of_records(int reduction, int type, int marks) {
+    switch (marks) {
+        case GS_UNMARKED: return loop_of<GS_UNMARKED>(reduction, type);
+        case GS_BITS: return loop_of<GS_BITS>(reduction, type);
+        case GS_FIRST_BITS: return loop_of<GS_FIRST_BITS>(reduction, type);
+        default: return counting_loop_of(reduction, type);
+    }
+}
+
+gs_record_loop gs_assignment_of_records(ptrdiff_t bytes) {
+    if (bytes == 4) return apply<Last<uint32_t>, GS_UNMARKED>;
+    if (bytes == 8) return apply<Last<uint64_t>, GS_UNMARKED>;
+    return nullptr;
+}
+
+gs_record_loop gs_short_sums(void) { return add_short; }

@@ -7,10 +7,12 @@
   #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
   #define GS_INLINE_VOID __attribute__((always_inline)) void
   #define GS_NOINLINE __attribute__((noinline))
+  #define GS_UNLIKELY(condition) __builtin_expect((condition), 0)
 #else
   #define GS_ALWAYS_INLINE inline
   #define GS_INLINE_VOID void
   #define GS_NOINLINE
+  #define GS_UNLIKELY(condition) (condition)
 #endif
 
 /* Function multiversioning: the loader selects the version for the CPU. GCC before 12 lacks the x86-64 levels.

@@ -123,14 +123,20 @@ cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
     """The bytes of destinations from which PARTITION is faster.
 
     It costs one more pass over the updates, shared by the threads; SERIAL costs one thread's cache misses, and with
-    marks twice as many. (docs/benchmarks/bounds.md has the times.)
+    marks up to twice as many. (docs/benchmarks/bounds.md has the times.)
     """
-    cdef Py_ssize_t worth = cached_bytes()
-    if job.n_threads == 1:
-        return worth // 4 if job.marks.width else worth
-    if job.n_threads == 2:
-        return worth // 6 if cores_add_bandwidth() else worth // 8 * 5
-    return worth // 8
+    cdef Py_ssize_t eighth = cached_bytes() // 8
+    if job.n_threads > 2:
+        return eighth
+    if cores_add_bandwidth():
+        if job.n_threads == 2:
+            return cached_bytes() // 6
+        return 2 * eighth if job.marks.width else 8 * eighth
+    if job.divides:
+        return 7 * (eighth // 2)
+    if job.n_threads == 1 and not job.marks.width:
+        return 8 * eighth if job.step.reduction == ASSIGN else 6 * eighth
+    return 5 * eighth
 
 
 cdef inline Py_ssize_t wide_worth_of(const Job* job) noexcept nogil:

@@ -1,6 +1,6 @@
 // Updates are applied in groups of four. Between groups, later indices and updates are prefetched. From an index that is
-// negative or out of bounds, a second loop applies a few. Where most groups have one destination, sums of a group are made
-// in registers.
+// negative or out of bounds, a second loop applies a few. Where most groups have one destination, a group is reduced in
+// registers.
 //
 // Compiled for any CPU: one number at a time needs no vectors.
 #include "scatter/loops/elements_in_order.h"
@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "common/compiler.h"
+#include "scatter/loops/steps.hpp"
 #include "scatter/loops/table.h"
 
 #if GS_HAS_VECTORS
@@ -23,27 +24,32 @@
 
 namespace {
 
-template <class Number>
-struct Addition {
-    typedef Number Element;
+template <class Step>
+struct Reduction {
+    typedef typename Step::Element Element;
     static constexpr bool has_runs = true;
-    static GS_ALWAYS_INLINE void apply(char *to, Number b) {
-        Number a;
+    static GS_ALWAYS_INLINE void apply(char *to, Element b) {
+        Element a;
         memcpy(&a, to, sizeof a);
-        a = a + b;
+        a = Step::reduce(a, b);
         memcpy(to, &a, sizeof a);
     }
-    // Of n updates for the same destination: a sum in a register does not wait for a store each time.
+    // Of n updates for the same destination: in a register, a step does not wait for a store each time.
     static GS_ALWAYS_INLINE void apply_run(char *to, const char *updates, ptrdiff_t step, int n) {
-        Number a, b;
+        Element a, b;
         memcpy(&a, to, sizeof a);
         for (int j = 0; j < n; j++) {
             memcpy(&b, updates + j * step, sizeof b);
-            a = a + b;
+            a = Step::reduce(a, b);
         }
         memcpy(to, &a, sizeof a);
     }
 };
+
+template <class Number>
+using Addition = Reduction<Sum<Number>>;
+template <class Number, bool greatest>
+using Change = Reduction<Extreme<Number, greatest>>;
 
 #if GS_HAS_VECTORS
 // Of points of two, three or four numbers.
@@ -294,22 +300,28 @@ Loop *sum_of(int type, int size) {
     }
 }
 
-template <bool greatest>
-Loop *rare_change_of(int type) {
+template <template <class, bool> class Operation, bool greatest>
+Loop *change_of(int type) {
     switch (type) {
-        case GS_INT32: return run_widths<RareChange<int32_t, greatest>>;
-        case GS_INT64: return run_widths<RareChange<int64_t, greatest>>;
-        case GS_FLOAT32: return run_widths<RareChange<float, greatest>>;
-        case GS_FLOAT64: return run_widths<RareChange<double, greatest>>;
+        case GS_INT32: return run_widths<Operation<int32_t, greatest>>;
+        case GS_INT64: return run_widths<Operation<int64_t, greatest>>;
+        case GS_FLOAT32: return run_widths<Operation<float, greatest>>;
+        case GS_FLOAT64: return run_widths<Operation<double, greatest>>;
         default: return nullptr;
     }
+}
+
+template <bool greatest>
+Loop *extreme_of(int type, int size, int is_rare) {
+    if (size != 1) return nullptr;
+    return is_rare ? change_of<RareChange, greatest>(type) : change_of<Change, greatest>(type);
 }
 
 Loop *loop_of(int reduction, int type, int size, int is_rare) {
     switch (reduction) {
         case GS_ADD: return sum_of(type, size);
-        case GS_MAX: return size == 1 && is_rare ? rare_change_of<true>(type) : nullptr;
-        case GS_MIN: return size == 1 && is_rare ? rare_change_of<false>(type) : nullptr;
+        case GS_MAX: return extreme_of<true>(type, size, is_rare);
+        case GS_MIN: return extreme_of<false>(type, size, is_rare);
         default: return nullptr;
     }
 }

@@ -7,31 +7,15 @@
 #include <type_traits>
 
 #include "common/compiler.h"
+#include "scatter/loops/steps.hpp"
 #include "scatter/loops/table.h"
 
 namespace {
 
-// As in reductions.pxd: a if it is greater or NaN, else b, which may be NaN.
-template <class Number, bool greatest>
-struct Extreme {
-    typedef Number Element;
-    static GS_ALWAYS_INLINE Number reduce(Number a, Number b) {
-        if (b == b) return (greatest ? b > a : b < a) ? b : a;
-        return a == a ? b : a;
-    }
-    static GS_ALWAYS_INLINE Number identity(Number b) { return b; }
-};
 template <class Number>
 using Greatest = Extreme<Number, true>;
 template <class Number>
 using Least = Extreme<Number, false>;
-
-template <class Number>
-struct Sum {
-    typedef Number Element;
-    static GS_ALWAYS_INLINE Number reduce(Number a, Number b) { return a + b; }
-    static GS_ALWAYS_INLINE Number identity(Number) { return (Number)-0.0; }
-};
 
 template <class Word>
 struct Last {

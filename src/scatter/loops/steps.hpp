@@ -1,0 +1,36 @@
+// The steps of reductions.pxd on two numbers, for loops over elements.
+#pragma once
+#include "common/compiler.h"
+#include "scatter/numbers.h"
+
+namespace {
+
+// A barrier for the optimiser: one instruction chooses the greater of two floats, where a branch would be mispredicted.
+template <class Number>
+GS_ALWAYS_INLINE Number in_register(Number x) { return x; }
+template <>
+GS_ALWAYS_INLINE float in_register(float x) { return gs_rounded_float(x); }
+template <>
+GS_ALWAYS_INLINE double in_register(double x) { return gs_rounded_double(x); }
+
+template <class Number>
+struct Sum {
+    typedef Number Element;
+    static GS_ALWAYS_INLINE Number reduce(Number a, Number b) { return a + b; }
+    static GS_ALWAYS_INLINE Number identity(Number) { return (Number)-0.0; }
+};
+
+// a if it is greater or NaN, else b, which may be NaN.
+template <class Number, bool greatest>
+struct Extreme {
+    typedef Number Element;
+    static GS_ALWAYS_INLINE Number reduce(Number a, Number b) {
+        if (GS_UNLIKELY(b != b)) return with_nan(a, b);
+        return in_register((greatest ? b > a : b < a) ? b : a);
+    }
+    // Not inlined: else floats would be moved between two kinds of registers.
+    static GS_NOINLINE Number with_nan(Number a, Number b) { return a == a ? b : a; }
+    static GS_ALWAYS_INLINE Number identity(Number b) { return b; }
+};
+
+}  // namespace

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import gatherscatter as gs
 import ml_dtypes
 import numpy as np
 import pytest
-from assertions import assert_same_bits
+from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter import reference
 from gatherscatter._kernels import scatter as kernel
 from gatherscatter._kernels.codes import ScatterStrategy
@@ -72,6 +73,78 @@ def test_tiles_of_a_large_result_are_streamed(dtype, n_threads):
         partitioned(n_threads, data, indices, updates, reduction=reduction, out=target[1:-1])
         assert_same_bits(target[1:-1], expected)
         assert target[0] == target[-1] == 0
+
+
+def special_operands(dtype):
+    """Elements of which a third have no update, and numbers that show how a step treats NaN, zeros and overflow."""
+    rng = np.random.default_rng(0)
+    if dtype.kind == "f":
+        special = np.array([np.nan, -np.nan, -0.0, 0.0, np.inf, -np.inf, 1e-40], dtype)
+    else:
+        special = np.array([0, 1, np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    data, updates = ((rng.standard_normal(n) * 50).astype(dtype) for n in (3001, 5000))
+    for array in (data, updates):
+        places = rng.integers(0, len(array), len(array) // 20)
+        array[places] = rng.choice(special, len(places))
+    return data, rng.integers(0, 2000, 5000), updates
+
+
+@pytest.mark.parametrize("n_threads", [1, 3, 192])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min", "mean"])
+@pytest.mark.parametrize("dtype", ["i4", "i8", "u4", "u8", "f4", "f8"])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of casts to integers
+def test_loops_of_records(dtype, reduction, include_self, n_threads):
+    """Each keeps the marks of its tiles: bits, counts, or none."""
+    data, indices, updates = special_operands(np.dtype(dtype))
+    words = {"reduction": reduction, "include_self": include_self}
+    with np.errstate(all="ignore"):
+        expected = reference.scatter(data, indices, updates, **words)
+    assert_same_numbers(partitioned(n_threads, data, indices, updates, **words), expected)
+    indices[::7] = 10**6
+    with np.errstate(all="ignore"):
+        expected = reference.scatter(data, indices, updates, mode="drop", **words)
+    partitioned(n_threads, data, indices, updates, mode="drop", out=data, **words)
+    assert_same_numbers(data, expected)
+
+
+@pytest.mark.parametrize("reduction", ["add", "max", "mean"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+def test_marks_of_teams_without_scratch_memory_for_tiles(dtype, reduction):
+    """192 tiles of 64 KiB exceed it: the first update replaces an element in the result."""
+    data, indices, updates = operands((1 << 24) // np.dtype(dtype).itemsize + 9, 60_000, np.dtype(dtype))
+    updates[::9] *= -0.0 if dtype[0] == "f" else 1  # -0.0 and 0.0
+    for words in ({"reduction": reduction, "include_self": False}, {"reduction": reduction}):
+        with kernels.forced(1, scatter="serial"):
+            expected = gs.scatter(data, indices, updates, **words)
+        assert_same_bits(partitioned(192, data, indices, updates, **words), expected)
+        out = data.copy()
+        partitioned(192, out, indices, updates, out=out, **words)
+        assert_same_bits(out, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reduction", ["add", "max", "mean"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_marks_of_more_updates_than_records(reduction, include_self):
+    """Bits go on in later rounds; tiles with counts are taken in groups. All of it needs less than 64 MiB."""
+    data, indices, updates = operands(9_000_000, 13_000_000, np.dtype("f4"))
+    indices[: 6 << 20] %= 4096  # one tile has more than there is memory for
+    for at in (indices, indices % 8_000_000):
+        words = {"reduction": reduction, "include_self": include_self}
+        with kernels.forced(1, scatter="serial"):
+            expected = gs.scatter(data, at, updates, **words)
+        for n_threads in (1, 3):
+            out = data.copy()
+            tracemalloc.start()
+            try:
+                partitioned(n_threads, out, at, updates, out=out, **words)
+                most = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert_same_bits(out, expected)
+            assert most < 1 << 26
+            assert_same_bits(partitioned(n_threads, data, at, updates, **words), expected)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f8", "D"])

@@ -266,7 +266,7 @@ ptrdiff_t run_widths(const gs_pairs_t *pairs, char *out, const char *updates, pt
 
 typedef ptrdiff_t Loop(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n);
 
-// Sums of integers are those of unsigned ones, which wrap around.
+// Sums and products of integers are those of unsigned ones, which wrap around.
 Loop *sum_of(int type, int size) {
     switch (type) {
         case GS_INT32:
@@ -311,6 +311,19 @@ Loop *change_of(int type) {
     }
 }
 
+Loop *product_of(int type, int size) {
+    if (size != 1) return nullptr;
+    switch (type) {
+        case GS_INT32:
+        case GS_UINT32: return run_widths<Reduction<Product<uint32_t>>>;
+        case GS_INT64:
+        case GS_UINT64: return run_widths<Reduction<Product<uint64_t>>>;
+        case GS_FLOAT32: return run_widths<Reduction<Product<float>>>;
+        case GS_FLOAT64: return run_widths<Reduction<Product<double>>>;
+        default: return nullptr;
+    }
+}
+
 template <bool greatest>
 Loop *extreme_of(int type, int size, int is_rare) {
     if (size != 1) return nullptr;
@@ -320,6 +333,7 @@ Loop *extreme_of(int type, int size, int is_rare) {
 Loop *loop_of(int reduction, int type, int size, int is_rare) {
     switch (reduction) {
         case GS_ADD: return sum_of(type, size);
+        case GS_MUL: return product_of(type, size);
         case GS_MAX: return extreme_of<true>(type, size, is_rare);
         case GS_MIN: return extreme_of<false>(type, size, is_rare);
         default: return nullptr;

@@ -92,11 +92,12 @@ gs_record_loop loop_of_type(int type) {
     }
 }
 
-// Sums of integers wrap around (-fwrapv).
+// Sums and products of integers wrap around (-fwrapv).
 template <int marks>
 gs_record_loop loop_of(int reduction, int type) {
     switch (reduction) {
         case GS_ADD: return loop_of_type<Sum, marks>(type);
+        case GS_MUL: return loop_of_type<Product, marks>(type);
         case GS_MAX: return loop_of_type<Greatest, marks>(type);
         case GS_MIN: return loop_of_type<Least, marks>(type);
         default: return nullptr;

@@ -20,6 +20,13 @@ struct Sum {
     static GS_ALWAYS_INLINE Number identity(Number) { return (Number)-0.0; }
 };
 
+template <class Number>
+struct Product {
+    typedef Number Element;
+    static GS_ALWAYS_INLINE Number reduce(Number a, Number b) { return a * b; }
+    static GS_ALWAYS_INLINE Number identity(Number) { return 1; }
+};
+
 // a if it is greater or NaN, else b, which may be NaN.
 template <class Number, bool greatest>
 struct Extreme {

@@ -48,6 +48,8 @@ void apply(char *tile, uint32_t *bits, const char *records, ptrdiff_t n) {
         memcpy(&position, records, sizeof position);
         memcpy(&b, records + sizeof position, sizeof b);
         char *to = tile + (marks == GS_CELLS ? 2 * (size_t)position : position);
+        // A store that misses L1 waits in the store buffer, which is soon full. A load, or a prefetch, does not wait.
+        if (std::is_same<Operation, Last<Element>>::value) GS_PREFETCH_WRITE(to);
         memcpy(&a, to, sizeof a);
         if (marks == GS_BITS || marks == GS_FIRST_BITS) {
             uint32_t &word = bits[position / (32 * size)];

@@ -35,6 +35,7 @@ cdef enum:
     # Scratch memory of a strategy. glibc maps and unmaps allocations of 32 MiB or more in every call, and their page
     # faults take as long as the scatter.
     SCRATCH_BYTES = 31 << 20
+    COUNTED_RUN = 1 << 14   # tuples that are counted after they were applied: their indices are still in L2
     # Prefetches of rows of the result.
     PREFETCHED_BYTES = 1 << 19      # of a result: less fits L2
     LONGEST_PREFETCHED = 1 << 10    # bytes of a row
@@ -336,14 +337,19 @@ cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t sta
 
 cdef inline void apply_and_count(const Job* job, const Marks* marks, char* out, Py_ssize_t start, Py_ssize_t stop,
                                  Py_ssize_t* status) noexcept nogil:
-    """apply_tuples with marks that only count; in two passes if each has a fast loop."""
+    """apply_tuples with marks that only count. If each has a fast loop, they take turns, so that indices come from L2."""
+    cdef Py_ssize_t n
     if marks.width == 0 or marks.assigns or counting_loop(job, marks) == NULL or direct_loop(
             &job.tuples, &job.walk, &job.step, job.out_bytes) == NULL:
         apply_tuples(job, &job.step, marks, out, job.updates, start, stop, status)
         return
-    apply_tuples(job, &job.step, NULL, out, job.updates, start, stop, status)
-    if status[0] == OK:
-        count_tuples(job, marks, start, stop)
+    status[0] = OK
+    while start < stop and status[0] == OK:
+        n = min(stop - start, <Py_ssize_t>COUNTED_RUN)
+        apply_tuples(job, &job.step, NULL, out, job.updates, start, start + n, status)
+        if status[0] == OK:
+            count_tuples(job, marks, start, start + n)
+        start += n
 
 
 cdef inline void copy_bytes(const Job* job, char* out, const char* data, Py_ssize_t n_bytes) noexcept nogil:

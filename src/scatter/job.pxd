@@ -337,7 +337,7 @@ cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t sta
 
 cdef inline void apply_and_count(const Job* job, const Marks* marks, char* out, Py_ssize_t start, Py_ssize_t stop,
                                  Py_ssize_t* status) noexcept nogil:
-    """apply_tuples with marks that only count. If each has a fast loop, they take turns, so that indices come from L2."""
+    """apply_tuples with marks that only count. If each has a fast loop, they take turns, and indices come from L2."""
     cdef Py_ssize_t n
     if marks.width == 0 or marks.assigns or counting_loop(job, marks) == NULL or direct_loop(
             &job.tuples, &job.walk, &job.step, job.out_bytes) == NULL:

@@ -347,8 +347,8 @@ cdef inline bint allocate_tiles(Partition* partition, bint in_scratch, bint of_t
     if has_bits(partition):
         of_tiles = partition.marking == BITS
         n = words_for(partition, tile_bytes if of_tiles else job.out_bytes)
-        if of_tiles:  # those of two threads have no cache line in common
-            partition.tile_words = n + CACHE_LINE // <Py_ssize_t>sizeof(uint32_t)
+        if of_tiles:  # those of two threads have no pair of cache lines in common
+            partition.tile_words = n + 2 * CACHE_LINE // <Py_ssize_t>sizeof(uint32_t)
             n = partition.tile_words * job.n_threads
         partition.bits = <uint32_t*>calloc(n, sizeof(uint32_t))
         return partition.bits != NULL

@@ -49,17 +49,18 @@ void apply(char *tile, uint32_t *bits, const char *records, ptrdiff_t n) {
         memcpy(&b, records + sizeof position, sizeof b);
         char *to = tile + (marks == GS_CELLS ? 2 * (size_t)position : position);
         // A store that misses L1 waits in the store buffer, which is soon full. A load, or a prefetch, does not wait.
-        if (std::is_same<Operation, Last<Element>>::value) GS_PREFETCH_WRITE(to);
+        if constexpr (std::is_same<Operation, Last<Element>>::value) GS_PREFETCH_WRITE(to);
         memcpy(&a, to, sizeof a);
-        if (marks == GS_BITS || marks == GS_FIRST_BITS) {
-            uint32_t &word = bits[position / (32 * size)];
-            const uint32_t bit = (uint32_t)1 << position / size % 32;
-            if (marks == GS_FIRST_BITS) a = choose((word & bit) == 0, Operation::identity(b), a);
-            word |= bit;
+        if constexpr (marks == GS_FIRST_BITS) {
+            const bool is_first = !(bits[position / (32 * size)] >> position / size % 32 & 1);
+            a = choose(is_first, Operation::identity(b), a);
         }
         a = Operation::reduce(a, b);
         memcpy(to, &a, sizeof a);
-        if (marks == GS_CELLS) {
+        if constexpr (marks == GS_BITS || marks == GS_FIRST_BITS) {
+            bits[position / (32 * size)] |= (uint32_t)1 << position / size % 32;
+        }
+        if constexpr (marks == GS_CELLS) {
             WordOf<Element> count;
             memcpy(&count, to + size, sizeof count);
             count++;

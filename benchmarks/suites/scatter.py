@@ -26,17 +26,23 @@ class Scatter:
 
 @timed
 class Crowded:
-    """A histogram: updates that meet in few destinations."""
+    """A histogram, and maxima: updates that meet in few destinations, up to as many as fit L2."""
 
-    params = ([1, 1000], THREADS)
+    params = ([1, 1000, 200_000], THREADS)
     param_names = ("bins", "threads")
 
     def setup(self, bins, threads):
         use_threads(threads, LARGE)
-        self.arrays = numbers((1000,), "float32"), places(bins, (LARGE,)), numbers((LARGE,), "float32")
+        self.arrays = numbers((max(bins, 1000),), "float32"), places(bins, (LARGE,)), numbers((LARGE,), "float32")
 
     def time_add(self, *_):
         gs.scatter(*self.arrays, reduction="add")
+
+    def time_max(self, *_):
+        gs.scatter(*self.arrays, reduction="max")
+
+    def time_max_without_data(self, *_):
+        gs.scatter(*self.arrays, reduction="max", include_self=False)
 
 
 @timed

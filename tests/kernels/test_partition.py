@@ -108,7 +108,7 @@ def test_loops_of_records(dtype, reduction, include_self, n_threads):
     assert_same_numbers(data, expected)
 
 
-@pytest.mark.parametrize("reduction", ["add", "max", "mean"])
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "mean"])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
 def test_marks_of_teams_without_scratch_memory_for_tiles(dtype, reduction):
     """192 tiles of 64 KiB exceed it: the first update replaces an element in the result."""

@@ -81,7 +81,7 @@ cdef inline inline_void store_words(const Partition* partition, Py_ssize_t chunk
                                     const uint64_t* words, Py_ssize_t n, Unused* unused) noexcept nogil:
     """Store records of 8 bytes.
 
-    If the next line of each bucket is prefetched, it is because a store that misses L1 delays all others.
+    Where that pays, the next line of each bucket is prefetched: a store that misses L1 delays all others.
     """
     cdef uintptr_t in_segment = partition.segment_bytes - 1
     cdef uintptr_t full = partition.segment_bytes - 2 * sizeof(char*)

@@ -54,10 +54,11 @@ cdef struct Partition:
     Py_ssize_t tiles_at_a_time  # that a thread takes
     Py_ssize_t ahead_bytes      # of data that are prefetched for each segment of records
     RecordLoop loop             # that applies records; NULL: they are applied by blocks
-    int marking                 # the marks that the loop keeps: UNMARKED, BITS or CELLS (loops/records.h)
-    uint32_t* bits              # those of a tile for each thread; of the whole result if there are several rounds
+    int marking                 # the marks that the loop keeps: UNMARKED, BITS, FIRST_BITS or CELLS (loops/records.h)
+    uint32_t* bits              # BITS: those of a tile for each thread; FIRST_BITS: of the whole result
     Py_ssize_t tile_words       # of bits; 0: they are of the whole result
-    Marks marks                 # those of a table, if the loop keeps none; of tiles or of the whole result, as bits
+    # A table, if the loop keeps no marks: of a tile for each thread; of the whole result if there are several rounds
+    Marks marks
     Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
     bint accumulates
     bint streams                # a tile is written in scratch memory, then to the result by non-temporal stores
@@ -66,8 +67,8 @@ cdef struct Partition:
     char* sums                  # accumulators of a tile for each thread; NULL: in the result itself
     int widening                # log2 of how many times wider an accumulator is than an element
     Py_ssize_t sums_bytes       # of a tile's accumulators
+    int wide_shift              # log2 of the bytes of a wider accumulator
     int n_sums                  # tiles whose accumulators there is memory for
-    int wide_shift              # log2 of its bytes
     bint is_short               # records have 2 bytes for the number of an element in the tile
     # Wider accumulators and cells can't be in the result, so they are of whole tiles. If there is no memory for all
     # records, the tiles are taken in groups, for each of which all tuples are resolved, in one round.

@@ -16,19 +16,25 @@ from scatter.means cimport divide_any, divide_rows
 cdef enum:
     STEP_ELEMENTS = 1 << 20  # of a pass over the result, between two questions for signals
 
+cdef inline inline_void choose_element(word_t* type, int mark, const char* sums, const char* data, char* out,
+                                       Py_ssize_t i) noexcept nogil:
+    """out[i] = sums[i] if mark else data[i]. The mark is 0 or 1."""
+    cdef word_t a, b
+    memcpy(&a, sums + i * sizeof(word_t), sizeof(word_t))
+    memcpy(&b, data + i * sizeof(word_t), sizeof(word_t))
+    if word_t is bytes16:
+        if not mark:
+            a = b
+    else:
+        a = b ^ ((a ^ b) & <word_t>-mark)
+    memcpy(out + i * sizeof(word_t), &a, sizeof(word_t))
+
+
 cdef inline inline_void choose_typed(word_t* type, const uint8_t* marks, const char* sums, const char* data, char* out,
                                      Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
-    cdef word_t a, b
     for i in range(n):
-        memcpy(&a, sums + i * sizeof(word_t), sizeof(word_t))
-        memcpy(&b, data + i * sizeof(word_t), sizeof(word_t))
-        if word_t is bytes16:
-            if not marks[i]:
-                a = b
-        else:
-            a = b ^ ((a ^ b) & <word_t>-<int>marks[i])
-        memcpy(out + i * sizeof(word_t), &a, sizeof(word_t))
+        choose_element(type, marks[i], sums, data, out, i)
 
 
 cdef inline cloned_void choose_elements(Py_ssize_t width, const uint8_t* marks, const char* sums, const char* data,

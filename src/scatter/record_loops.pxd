@@ -3,12 +3,12 @@
 # Bits, for include_self=False, and counts next to their elements, for means, cause fewer cache misses than a table of
 # marks, and need no pass of their own.
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from common.codes cimport ADD, ASSIGN, FLOAT32, MAX, MIN
 from common.items cimport cloned_void, inline_void
 from common.stream cimport stream_bytes, stream_fence
-from scatter.accumulate cimport start_elements
+from scatter.accumulate cimport choose_element, start_elements
 from scatter.job cimport Job
 from scatter.loops.records cimport (
     BITS, CELLS, FIRST_BITS, UNMARKED, assignment_of_records, reduction_of_records, short_sums,
@@ -84,12 +84,8 @@ cdef inline void start_marked(const Partition* partition, char* sums, uint32_t* 
 cdef inline inline_void choose_of_word(marked_t* type, uint32_t word, const char* sums, const char* data, char* out,
                                        Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
-    cdef marked_t a, b
     for i in range(n):
-        memcpy(&a, sums + i * sizeof(marked_t), sizeof(marked_t))
-        memcpy(&b, data + i * sizeof(marked_t), sizeof(marked_t))
-        a = b ^ ((a ^ b) & -<marked_t>(word >> i & 1))
-        memcpy(out + i * sizeof(marked_t), &a, sizeof(marked_t))
+        choose_element(type, word >> i & 1, sums, data, out, i)
 
 
 cdef inline inline_void choose_typed(marked_t* type, const uint32_t* bits, const char* sums, const char* data,

@@ -6,19 +6,23 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.interrupts cimport is_interrupted
-from common.items cimport bytes3, bytes6, bytes12, bytes16, cloned_void, inline_void, prefetch_row_l2
+from common.items cimport (
+    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, cloned_void, inline_void, prefetch_row, prefetch_row_l2,
+    prefetch_write,
+)
 from common.scratch cimport allocate_scratch
 from common.threads cimport chunk_start, n_tasks_for, team_size
 from common.walk cimport OTHER
 from gather.blocks cimport repeat
 from gather.job cimport Job, work_ns
 from prepared.tile_order cimport (
-    PER_GATHERED, TileOrder, begin_of, is_value, move_chunk, slices_in, tiles_pay, value_t,
+    TileOrder, begin_of_run, is_value, slices_in, take_chunks, tiles_pay_gathers, value_t,
 )
 
 
 cdef enum:
-    PIECES = 32  # of a tile's values
+    PIECES = 32     # of a tile
+    RUNS_AHEAD = 4
 
 
 cdef inline bint can_use_tiles(const Job* job, bint forced) noexcept nogil:
@@ -27,62 +31,78 @@ cdef inline bint can_use_tiles(const Job* job, bint forced) noexcept nogil:
     cdef Py_ssize_t bytes = job.row.item_bytes
     return (order != NULL and job.row.outer.n == 1 and job.row.n_inner == 1 and job.out_is_linear
             and job.walk.stride[job.walk.n_dims - 1][OTHER] == bytes and is_value(bytes, order.n)
-            and (forced or tiles_pay(order.n_slices, bytes, order.n, PER_GATHERED)))
+            and (forced or tiles_pay_gathers(order.n_slices, bytes, order.n)))
 
 
-cdef inline inline_void pick_values(value_t* type, const uint16_t* positions, Py_ssize_t n, const char* tile,
-                                    char* values) noexcept nogil:
-    cdef Py_ssize_t i
+cdef inline inline_void pick_values(value_t* type, const TileOrder* order, Py_ssize_t tile, const char* data,
+                                    bint has_next, char* values) noexcept nogil:
+    """Pick the values of a tile's runs. The next tile is prefetched meanwhile."""
+    cdef Py_ssize_t chunk, begin, n, i, piece = 0, n_bytes = slices_in(order, tile + 1) * sizeof(value_t)
+    cdef const char* following = data + (<Py_ssize_t>sizeof(value_t) << order.shift)
+    cdef const uint16_t* positions
+    cdef char* to
     cdef value_t value
-    for i in range(n):
-        memcpy(&value, tile + positions[i] * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        memcpy(values + i * <Py_ssize_t>sizeof(value_t), &value, sizeof(value_t))
+    for chunk in range(order.n_chunks):
+        if chunk + RUNS_AHEAD < order.n_chunks:
+            begin = begin_of_run(order, tile, chunk + RUNS_AHEAD)
+            n = begin_of_run(order, tile + 1, chunk + RUNS_AHEAD) - begin
+            if n:
+                prefetch_row(<const char*>(order.positions + begin), n * <Py_ssize_t>sizeof(uint16_t))
+                for i in range(n * <Py_ssize_t>sizeof(value_t) // CACHE_LINE + 1):
+                    prefetch_write(values + begin * <Py_ssize_t>sizeof(value_t) + i * CACHE_LINE)
+        while has_next and piece * order.n_chunks < PIECES * (chunk + 1):
+            prefetch_row_l2(following + chunk_start(n_bytes, PIECES, piece), n_bytes // PIECES)
+            piece += 1
+        begin = begin_of_run(order, tile, chunk)
+        n = begin_of_run(order, tile + 1, chunk) - begin
+        positions = order.positions + begin
+        to = values + begin * <Py_ssize_t>sizeof(value_t)
+        for i in range(n):
+            memcpy(&value, data + positions[i] * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+            memcpy(to + i * <Py_ssize_t>sizeof(value_t), &value, sizeof(value_t))
 
 
-cdef inline cloned_void pick(const uint16_t* positions, Py_ssize_t n, const char* tile, char* values,
+cdef inline cloned_void pick(const TileOrder* order, Py_ssize_t tile, const char* data, bint has_next, char* values,
                              Py_ssize_t value_bytes) noexcept nogil:
     if value_bytes == 4:
-        pick_values(<uint32_t*>NULL, positions, n, tile, values)
+        pick_values(<uint32_t*>NULL, order, tile, data, has_next, values)
     elif value_bytes == 8:
-        pick_values(<uint64_t*>NULL, positions, n, tile, values)
+        pick_values(<uint64_t*>NULL, order, tile, data, has_next, values)
     elif value_bytes == 1:
-        pick_values(<uint8_t*>NULL, positions, n, tile, values)
+        pick_values(<uint8_t*>NULL, order, tile, data, has_next, values)
     elif value_bytes == 2:
-        pick_values(<uint16_t*>NULL, positions, n, tile, values)
+        pick_values(<uint16_t*>NULL, order, tile, data, has_next, values)
     elif value_bytes == 3:
-        pick_values(<bytes3*>NULL, positions, n, tile, values)
+        pick_values(<bytes3*>NULL, order, tile, data, has_next, values)
     elif value_bytes == 6:
-        pick_values(<bytes6*>NULL, positions, n, tile, values)
+        pick_values(<bytes6*>NULL, order, tile, data, has_next, values)
     elif value_bytes == 12:
-        pick_values(<bytes12*>NULL, positions, n, tile, values)
+        pick_values(<bytes12*>NULL, order, tile, data, has_next, values)
     else:
-        pick_values(<bytes16*>NULL, positions, n, tile, values)
+        pick_values(<bytes16*>NULL, order, tile, data, has_next, values)
 
 
 cdef inline void pick_tiles(const Job* job, Py_ssize_t start, Py_ssize_t stop, char* values) noexcept nogil:
-    """Pick the values of some tiles. The next tile is prefetched meanwhile."""
     cdef const TileOrder* order = job.tile_order
-    cdef Py_ssize_t bytes = job.row.item_bytes, tile_bytes = bytes << order.shift, tile, piece, begin, n, first, next
-    cdef const char* data
+    cdef Py_ssize_t bytes = job.row.item_bytes, tile
     for tile in range(start, stop):
-        begin = begin_of(order, tile)
-        n = begin_of(order, tile + 1) - begin
-        data = job.data + tile * tile_bytes
-        next = slices_in(order, tile + 1) * bytes if tile + 1 < stop else 0
-        if is_interrupted(job.interrupts, n + slices_in(order, tile)):
+        if is_interrupted(job.interrupts, order.n // order.n_tiles + slices_in(order, tile)):
             return
-        for piece in range(PIECES):
-            if next:
-                prefetch_row_l2(data + tile_bytes + chunk_start(next, PIECES, piece), next // PIECES)
-            first = begin + chunk_start(n, PIECES, piece)
-            pick(order.positions + first, begin + chunk_start(n, PIECES, piece + 1) - first, data,
-                 values + first * bytes, bytes)
+        pick(order, tile, job.data + (tile << order.shift) * bytes, tile + 1 < stop, values, bytes)
+
+
+cdef inline void fill_skipped(const Job* job, char* values) noexcept nogil:
+    cdef const TileOrder* order = job.tile_order
+    cdef Py_ssize_t bytes = job.row.item_bytes, chunk, i
+    for chunk in range(order.n_chunks):
+        for i in range(begin_of_run(order, order.n_tiles, chunk), begin_of_run(order, order.n_tiles + 1, chunk)):
+            repeat(job.fill, job.itemsize, bytes, values + i * bytes)
 
 
 cdef inline bint run_data_tiles(const Job* job) noexcept:
     """False: there is no memory."""
     cdef const TileOrder* order = job.tile_order
-    cdef Py_ssize_t bytes = job.row.item_bytes, n_tasks, task, chunk, i
+    cdef Py_ssize_t bytes = job.row.item_bytes, n_tasks, task
     cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))
     cdef cnp.ndarray memory = allocate_scratch(order.n * bytes)
     cdef char* values
@@ -93,8 +113,10 @@ cdef inline bint run_data_tiles(const Job* job) noexcept:
     for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
         pick_tiles(job, chunk_start(order.n_tiles, n_tasks, task), chunk_start(order.n_tiles, n_tasks, task + 1),
                    values)
-    for i in range(begin_of(order, order.n_tiles), order.n if job.fill != NULL else 0):
-        repeat(job.fill, job.itemsize, bytes, values + i * bytes)
-    for chunk in prange(order.n_chunks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
-        move_chunk(order, chunk, bytes, values, NULL, 0, job.out, job.interrupts)
+    if job.fill != NULL:
+        fill_skipped(job, values)
+    n_tasks = min(order.n_chunks, n_tasks_for(n_threads))
+    for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+        take_chunks(order, order.places, chunk_start(order.n_chunks, n_tasks, task),
+                    chunk_start(order.n_chunks, n_tasks, task + 1), bytes, values, bytes, job.out, job.interrupts)
     return True

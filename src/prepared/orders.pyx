@@ -19,7 +19,8 @@ from common.interrupts cimport (
 )
 from common.threads cimport MAX_TASKS, chunk_start, remember_choice, team_size
 from prepared.tile_order cimport (
-    MAX_TILES, PER_GATHERED, PER_SCATTERED_IN_PLACE, STEP, TileOrder, can_tile, describe_tiles, tile_of, tiles_pay,
+    CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, set_memory, tile_of, tiles_pay_gathers,
+    tiles_pay_scatters, words_of,
 )
 from scatter.grouping cimport Rows, order_updates
 from scatter.job cimport Job
@@ -36,7 +37,7 @@ cdef int forced_threads = 0
 # row pointers, then the sorted updates (see order.pxd).
 known = {}
 # By the address of the indices: (weak reference to them, memory, number of slices, number of indices). The memory has
-# the begins of tiles, then the positions (see tile_order.pxd).
+# a TileOrder's arrays (see tile_order.pxd).
 tiled = {}
 # Orders for gather_scatter, whose updates are rows of a source: by the address of the indices, (weak reference to the
 # numbers of those rows, the order's memory, memory, one more than the greatest row). Each order has one at most.
@@ -155,7 +156,8 @@ def translation_bytes(cnp.ndarray indices not None):
 
 def pays(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n, bint scatters):
     """Whether calls with a tile order are faster: see tile_order.pxd."""
-    return tiles_pay(n_slices, slice_bytes, n, PER_SCATTERED_IN_PLACE if scatters else PER_GATHERED)
+    return (tiles_pay_scatters(n_slices, slice_bytes, n, True) if scatters else
+            tiles_pay_gathers(n_slices, slice_bytes, n))
 
 
 def is_scattered(cnp.ndarray indices not None):
@@ -170,39 +172,28 @@ def is_scattered(cnp.ndarray indices not None):
     return 2 * n_near < SAMPLE
 
 
-cdef inline void count_tiles(const TileOrder* order, Py_ssize_t chunk, uint32_t* counts,
-                             Interrupts* interrupts) noexcept nogil:
-    """Count a chunk's indices of each tile."""
-    cdef const int32_t* slices = order.slices
-    cdef uint32_t n_tiles = <uint32_t>order.n_tiles
-    cdef int shift = order.shift
-    cdef Py_ssize_t i, start = chunk_start(order.n, order.n_chunks, chunk)
-    cdef Py_ssize_t stop = chunk_start(order.n, order.n_chunks, chunk + 1)
-    counts += chunk * (order.n_tiles + 1)
-    memset(counts, 0, (order.n_tiles + 1) * sizeof(uint32_t))
-    while start < stop and not is_interrupted(interrupts, STEP):
-        for i in range(start, min(start + STEP, stop)):
-            counts[tile_of(slices[i], shift, n_tiles)] += 1
-        start += STEP
-
-
-cdef inline void write_positions(const TileOrder* order, Py_ssize_t chunk, uint16_t* positions,
-                                 Interrupts* interrupts) noexcept nogil:
-    """Write the positions of a chunk's indices."""
-    cdef const int32_t* slices = order.slices
+cdef inline void sort_chunk(const TileOrder* order, const int32_t* slices, Py_ssize_t chunk, uint32_t* begins,
+                            uint16_t* positions, uint16_t* sources, uint16_t* places) noexcept nogil:
     cdef uint32_t ends[MAX_TILES + 1]
     cdef int shift = order.shift
-    cdef uint32_t n_tiles = <uint32_t>order.n_tiles, mask = (<uint32_t>1 << shift) - 1, tile
-    cdef Py_ssize_t i, start = chunk_start(order.n, order.n_chunks, chunk)
-    cdef Py_ssize_t stop = chunk_start(order.n, order.n_chunks, chunk + 1)
-    for i in range(order.n_tiles + 1):
-        ends[i] = order.begins[chunk * (order.n_tiles + 1) + i]
-    while start < stop and not is_interrupted(interrupts, STEP):
-        for i in range(start, min(start + STEP, stop)):
-            tile = tile_of(slices[i], shift, n_tiles)
-            positions[ends[tile]] = <uint16_t>(<uint32_t>slices[i] & mask)
-            ends[tile] += 1
-        start += STEP
+    cdef uint32_t n_tiles = <uint32_t>order.n_tiles, mask = (<uint32_t>1 << shift) - 1, tile, place, count
+    cdef Py_ssize_t i, start = begin_of_chunk(order, chunk), stop = begin_of_chunk(order, chunk + 1)
+    memset(ends, 0, (n_tiles + 1) * sizeof(uint32_t))
+    for i in range(start, stop):
+        ends[tile_of(slices[i], shift, n_tiles)] += 1
+    place = <uint32_t>start
+    for tile in range(n_tiles + 1):
+        count = ends[tile]
+        begins[tile * order.n_chunks + chunk] = ends[tile] = place
+        place += count
+    begins[(n_tiles + 1) * order.n_chunks + chunk] = place
+    for i in range(start, stop):
+        tile = tile_of(slices[i], shift, n_tiles)
+        place = ends[tile]
+        ends[tile] += 1
+        positions[place] = <uint16_t>(<uint32_t>slices[i] & mask)
+        sources[place] = <uint16_t>(i - start)
+        places[i] = <uint16_t>(place - start)
 
 
 def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n_threads):
@@ -214,10 +205,7 @@ def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n
     cdef TileOrder order
     cdef Interrupts interrupts
     cdef cnp.ndarray memory
-    cdef uint32_t* begins
-    cdef uint32_t count, total = 0
-    cdef uint16_t* positions
-    cdef Py_ssize_t chunk, tile, n_begins, n = cnp.PyArray_SIZE(indices)
+    cdef Py_ssize_t chunk, n = cnp.PyArray_SIZE(indices)
     cdef int team = team_size(n_threads, forced_threads, <double>n)
     address = <size_t>cnp.PyArray_DATA(indices)
     if (cnp.PyArray_TYPE(indices) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(indices)
@@ -227,23 +215,13 @@ def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n
     if entry is not None and entry[0]() is indices and entry[2] == n_slices:
         return entry[1].nbytes
     describe_tiles(&order, n_slices, n)
-    n_begins = order.n_chunks * (order.n_tiles + 1)
-    memory = empty((n_begins + (n + 1) // 2,), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
-    begins = <uint32_t*>cnp.PyArray_DATA(memory)
-    positions = <uint16_t*>(begins + n_begins)
-    order.slices = <const int32_t*>cnp.PyArray_DATA(indices)
-    order.begins = begins
+    memory = empty((words_of(&order),), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
+    set_memory(&order, cnp.PyArray_BYTES(memory))
     arm(&interrupts)
     for chunk in prange(order.n_chunks, num_threads=team, schedule="dynamic", chunksize=1, nogil=True):
-        count_tiles(&order, chunk, begins, &interrupts)
-    for tile in range(order.n_tiles + 1):
-        for chunk in range(order.n_chunks):
-            count = begins[chunk * (order.n_tiles + 1) + tile]
-            begins[chunk * (order.n_tiles + 1) + tile] = total
-            total += count
-    if not interrupts.stopped:
-        for chunk in prange(order.n_chunks, num_threads=team, schedule="dynamic", chunksize=1, nogil=True):
-            write_positions(&order, chunk, positions, &interrupts)
+        if not is_interrupted(&interrupts, 1 << CHUNK_SHIFT):
+            sort_chunk(&order, <const int32_t*>cnp.PyArray_DATA(indices), chunk, <uint32_t*>order.begins,
+                       <uint16_t*>order.positions, <uint16_t*>order.sources, <uint16_t*>order.places)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
     tiled[address] = ref(indices, partial(_forget, tiled, address)), memory, n_slices, n
     return cnp.PyArray_NBYTES(memory)

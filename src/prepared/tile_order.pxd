@@ -1,37 +1,42 @@
-# The order of prepared indices of elements and points: their positions, sorted by tile. orders.pyx makes it.
+# The order of prepared indices of elements and points. orders.pyx makes it.
 #
-# The slices are cut into tiles of 1 << shift, which fit L2, and the indices into chunks. A chunk's indices of one tile
-# are adjacent in `positions`, in their order. So threads can share first the chunks, then the tiles:
+# The slices are cut into tiles of 1 << shift, which fit L2, and the indices into chunks, whose values fit L2 too. A
+# chunk is sorted by tile. Its indices of one tile are a run, in their order:
 #
-#     tile 0                      tile 1                      …   skipped
-#     │ chunk 0 │ chunk 1 │ … │   │ chunk 0 │ chunk 1 │ … │       │ chunk 0 │ …
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+#     chunk 0                               chunk 1
+#     │ tile 0 │ tile 1 │ … │ skipped │     │ tile 0 │ tile 1 │ … │ skipped │     …
+#
+# Values are moved between the order of the indices and this one by chunk. A thread that owns a tile takes its runs
+# of all chunks.
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.caches cimport cached_bytes
 from common.interrupts cimport Interrupts, is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_l2, prefetch_write,
+    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_row_l2,
 )
-from common.threads cimport chunk_start
+from common.stream cimport STREAM_BYTES, can_stream, stream_contiguous, stream_fence
 
 cdef enum:
     MIN_TILED = 1 << 17         # indices
-    MAX_TILES = 512             # as many write streams as L1 sustains
+    MAX_TILES = 512             # so that a chunk has 64 indices of a tile, if they are spread evenly
     SMALL_SHIFT = 15            # log2 of a tile's slices
     LARGE_SHIFT = 16            # their positions in the tile have 16 bits
     MAX_VALUES = 1 << 26        # bytes of all values in the order, which are in scratch memory
-    MAX_ORDER_CHUNKS = 64
-    MIN_CHUNK = 1 << 16         # indices
-    # All data are read, which takes as long as to gather one element from so many bytes of them, or to update it.
-    PER_GATHERED = 48
-    PER_SCATTERED = 64
-    PER_SCATTERED_IN_PLACE = 128
-    MAX_GATHERED = 4            # bytes of a slice
-    STEP = 1 << 14              # indices between two questions for signals
-    GROUP = 16                  # indices between prefetches
-    AHEAD = 1 << 12             # bytes
+    CHUNK_SHIFT = 15            # log2 of a chunk's indices: their places in the chunk have 16 bits
+    # All data are read. This pays for so many bytes of data for each index, at most (docs/benchmarks/bounds.md):
+    PER_SCATTERED = 192
+    PER_SCATTERED_IN_PLACE = 384
+    # In a gather for so many, divided by the bytes of a slice, if the data exceed the caches or about fit them.
+    PER_GATHERED = 128
+    PER_GATHERED_CACHED = 32
+    MAX_GATHERED = 8            # bytes of a slice
+    SHORT_SCATTERED = 4         # bytes of a slice: these pay in half as many bytes of data
+    MAX_VALUE_BYTES = 16
+    GROUP = 64                  # values between prefetches, which fill cache lines
+    AHEAD = 1 << 11             # bytes
 
 # A slice: elements and points of at most 16 bytes, so that a small tile has half a MiB at most.
 ctypedef fused value_t:
@@ -45,9 +50,10 @@ ctypedef fused value_t:
     bytes16
 
 cdef struct TileOrder:
-    const int32_t* slices       # the indices; -1: none
-    const uint16_t* positions   # of their slices in the tile
-    const uint32_t* begins      # of each chunk and tile, in positions; the tile n_tiles is that of skipped indices
+    const uint16_t* positions   # in the order: of the slice in the tile
+    const uint16_t* sources     # in the order: of the index in the chunk
+    const uint16_t* places      # of the indices: where they are in the order of the chunk
+    const uint32_t* begins      # of the runs of each tile; the tile n_tiles is that of skipped indices
     Py_ssize_t n
     Py_ssize_t n_slices
     Py_ssize_t n_tiles
@@ -71,20 +77,36 @@ cdef inline void describe_tiles(TileOrder* order, Py_ssize_t n_slices, Py_ssize_
     order.n_slices = n_slices
     order.shift = SMALL_SHIFT if n_slices <= <Py_ssize_t>MAX_TILES << SMALL_SHIFT else LARGE_SHIFT
     order.n_tiles = ((n_slices - 1) >> order.shift) + 1
-    order.n_chunks = min(max(n // MIN_CHUNK, <Py_ssize_t>1), <Py_ssize_t>MAX_ORDER_CHUNKS)
+    order.n_chunks = ((n - 1) >> CHUNK_SHIFT) + 1
 
 
-cdef inline bint tiles_pay(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n,
-                           Py_ssize_t bytes_per_index) noexcept nogil:
-    """Whether calls with this order are faster, if successive indices select slices that are far from each other.
+cdef inline Py_ssize_t words_of(const TileOrder* order) noexcept nogil:
+    """The size of its memory, in uint32_t."""
+    return (order.n_tiles + 2) * order.n_chunks + (3 * order.n + 1) // 2
 
-    bytes_per_index: the constant above for the call.
-    """
+
+cdef inline void set_memory(TileOrder* order, const char* memory) noexcept nogil:
+    order.begins = <const uint32_t*>memory
+    order.positions = <const uint16_t*>(order.begins + (order.n_tiles + 2) * order.n_chunks)
+    order.sources = order.positions + order.n
+    order.places = order.sources + order.n
+
+
+cdef inline bint tiles_pay_gathers(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n) noexcept nogil:
+    """Whether gathers with this order are faster, if successive indices select slices that are far from each other."""
     cdef Py_ssize_t data_bytes = n_slices * slice_bytes
-    if bytes_per_index == PER_GATHERED and (slice_bytes > MAX_GATHERED or data_bytes < 2 * cached_bytes()):
-        return False
+    return (slice_bytes <= MAX_GATHERED and can_tile(n_slices, n) and is_value(slice_bytes, n) and n >= MIN_TILED
+            and data_bytes >= cached_bytes() and data_bytes * slice_bytes <= n * (
+                PER_GATHERED if data_bytes >= 2 * cached_bytes() else PER_GATHERED_CACHED))
+
+
+cdef inline bint tiles_pay_scatters(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n,
+                                    bint in_place) noexcept nogil:
+    """The same for scatters."""
+    cdef Py_ssize_t data_bytes = n_slices * slice_bytes
     return (can_tile(n_slices, n) and is_value(slice_bytes, n) and n >= MIN_TILED
-            and cached_bytes() <= data_bytes <= n * bytes_per_index)
+            and data_bytes >= (cached_bytes() // 2 if slice_bytes <= SHORT_SCATTERED else cached_bytes())
+            and data_bytes <= n * (PER_SCATTERED_IN_PLACE if in_place else PER_SCATTERED))
 
 
 cdef inline uint32_t tile_of(int32_t slice, int shift, uint32_t n_tiles) noexcept nogil:
@@ -92,9 +114,13 @@ cdef inline uint32_t tile_of(int32_t slice, int shift, uint32_t n_tiles) noexcep
     return min(<uint32_t>slice >> shift, n_tiles)
 
 
-cdef inline Py_ssize_t begin_of(const TileOrder* order, Py_ssize_t tile) noexcept nogil:
-    """Where the tile begins in positions. (The tile after that of skipped indices begins at their end.)"""
-    return order.begins[tile] if tile <= order.n_tiles else order.n
+cdef inline Py_ssize_t begin_of_chunk(const TileOrder* order, Py_ssize_t chunk) noexcept nogil:
+    return min(chunk << CHUNK_SHIFT, order.n)
+
+
+cdef inline Py_ssize_t begin_of_run(const TileOrder* order, Py_ssize_t tile, Py_ssize_t chunk) noexcept nogil:
+    """Where a chunk's run of a tile begins in the order. It ends where that of the next tile begins."""
+    return order.begins[tile * order.n_chunks + chunk]
 
 
 cdef inline Py_ssize_t slices_in(const TileOrder* order, Py_ssize_t tile) noexcept nogil:
@@ -116,102 +142,86 @@ cdef inline cnp.ndarray find_tiles(object known, cnp.ndarray indices, Py_ssize_t
     except MemoryError:
         return None
     describe_tiles(order, n_slices, n)
-    order.slices = <const int32_t*>cnp.PyArray_DATA(indices)
-    order.begins = <const uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>memory)
-    order.positions = <const uint16_t*>(order.begins + order.n_chunks * (order.n_tiles + 1))
+    set_memory(order, <char*>cnp.PyArray_DATA(<cnp.ndarray>memory))
     return memory
 
 
-cdef inline inline_void find_tiles_of(const int32_t* slices, Py_ssize_t n, int shift, uint32_t n_tiles,
-                                      uint32_t* tiles) noexcept nogil:
+cdef inline inline_void take_group(value_t* type, const uint16_t* numbers, Py_ssize_t n, const char* source,
+                                   Py_ssize_t step, char* to) noexcept nogil:
     cdef Py_ssize_t i
+    cdef value_t value
     for i in range(n):
-        tiles[i] = tile_of(slices[i], shift, n_tiles)
+        memcpy(&value, source + numbers[i] * step, sizeof(value_t))
+        memcpy(to + i * <Py_ssize_t>sizeof(value_t), &value, sizeof(value_t))
 
 
-cdef inline inline_void deal_values(value_t* type, const TileOrder* order, char** ends, Py_ssize_t start,
-                                    Py_ssize_t stop, const char* source, Py_ssize_t step) noexcept nogil:
-    """Append the values of indices start to stop, `step` bytes apart from `source` on, to those of their tiles.
+cdef inline inline_void take_values(value_t* type, const uint16_t* numbers, Py_ssize_t n, const char* source,
+                                    Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
+    """to[i] = source[numbers[i]], where adjacent values of source are `step` bytes apart.
 
-    The next line of each tile is prefetched: a store that misses L1 delays all others.
+    following: bytes from source to that of the next chunk, which is prefetched meanwhile; 0: there is none.
     """
-    cdef uint32_t tiles[GROUP]
-    cdef Py_ssize_t i, n
-    cdef value_t value
-    source += start * step
-    while start < stop:
-        # More than one prefetch for each cache line, since a part of them is dropped.
-        prefetch_l2(<const char*>(order.slices + start) + AHEAD)
-        prefetch_l2(source + AHEAD)
-        n = min(<Py_ssize_t>GROUP, stop - start)
-        find_tiles_of(order.slices + start, n, order.shift, <uint32_t>order.n_tiles, tiles)
-        for i in range(n):
-            memcpy(&value, source + i * step, sizeof(value_t))
-            prefetch_write(ends[tiles[i]] + CACHE_LINE)
-            memcpy(ends[tiles[i]], &value, sizeof(value_t))
-            ends[tiles[i]] += sizeof(value_t)
-        source += n * step
-        start += n
-
-
-cdef inline inline_void collect_values(value_t* type, const TileOrder* order, char** ends, Py_ssize_t start,
-                                       Py_ssize_t stop, char* to) noexcept nogil:
-    """The inverse, to adjacent values."""
-    cdef uint32_t tiles[GROUP]
-    cdef Py_ssize_t i, n
-    cdef value_t value
-    to += start * <Py_ssize_t>sizeof(value_t)
-    while start < stop:
-        prefetch_l2(<const char*>(order.slices + start) + AHEAD)
-        n = min(<Py_ssize_t>GROUP, stop - start)
-        find_tiles_of(order.slices + start, n, order.shift, <uint32_t>order.n_tiles, tiles)
-        for i in range(n):
-            prefetch_l1(ends[tiles[i]] + CACHE_LINE)
-            memcpy(&value, ends[tiles[i]], sizeof(value_t))
-            memcpy(to + i * <Py_ssize_t>sizeof(value_t), &value, sizeof(value_t))
-            ends[tiles[i]] += sizeof(value_t)
-        to += n * <Py_ssize_t>sizeof(value_t)
-        start += n
-
-
-cdef inline inline_void move_values(value_t* type, const TileOrder* order, char** ends, Py_ssize_t start,
-                                    Py_ssize_t stop, const char* source, Py_ssize_t step, char* to) noexcept nogil:
-    if to != NULL:
-        collect_values(type, order, ends, start, stop, to)
-    elif step == sizeof(value_t):  # a constant stride saves instructions
-        deal_values(type, order, ends, start, stop, source, sizeof(value_t))
-    else:
-        deal_values(type, order, ends, start, stop, source, step)
-
-
-cdef inline cloned_void move_chunk(const TileOrder* order, Py_ssize_t chunk, Py_ssize_t value_bytes, char* values,
-                                   const char* source, Py_ssize_t step, char* to,
-                                   Interrupts* interrupts) noexcept nogil:
-    """Move the values of a chunk's indices from `source` to their places in the order; or, with `to`, from there to it.
-
-    values: one for each index, in the order.
-    """
-    cdef char* ends[MAX_TILES + 1]
-    cdef Py_ssize_t tile, start = chunk_start(order.n, order.n_chunks, chunk), n
-    cdef Py_ssize_t stop = chunk_start(order.n, order.n_chunks, chunk + 1)
-    for tile in range(order.n_tiles + 1):
-        ends[tile] = values + order.begins[chunk * (order.n_tiles + 1) + tile] * value_bytes
-    while start < stop and not is_interrupted(interrupts, STEP):
-        n = min(start + STEP, stop)
-        if value_bytes == 4:
-            move_values(<uint32_t*>NULL, order, ends, start, n, source, step, to)
-        elif value_bytes == 8:
-            move_values(<uint64_t*>NULL, order, ends, start, n, source, step, to)
-        elif value_bytes == 1:
-            move_values(<uint8_t*>NULL, order, ends, start, n, source, step, to)
-        elif value_bytes == 2:
-            move_values(<uint16_t*>NULL, order, ends, start, n, source, step, to)
-        elif value_bytes == 3:
-            move_values(<bytes3*>NULL, order, ends, start, n, source, step, to)
-        elif value_bytes == 6:
-            move_values(<bytes6*>NULL, order, ends, start, n, source, step, to)
-        elif value_bytes == 12:
-            move_values(<bytes12*>NULL, order, ends, start, n, source, step, to)
+    cdef char group[GROUP * MAX_VALUE_BYTES]
+    cdef Py_ssize_t i = 0, j, bytes = GROUP * sizeof(value_t)
+    while i + GROUP <= n:
+        prefetch_row_l2(<const char*>(numbers + i) + AHEAD, GROUP * sizeof(uint16_t))
+        if following and step == sizeof(value_t):
+            prefetch_row_l2(source + following + i * step, bytes)
+        elif step != 0 and step != sizeof(value_t) and i + 2 * GROUP <= n:
+            for j in range(i + GROUP, i + 2 * GROUP):
+                prefetch_l1(source + numbers[j] * step)
+        if streams:
+            take_group(type, numbers + i, GROUP, source, step, group)
+            stream_contiguous(to, group, bytes)
         else:
-            move_values(<bytes16*>NULL, order, ends, start, n, source, step, to)
-        start = n
+            take_group(type, numbers + i, GROUP, source, step, to)
+        to += bytes
+        i += GROUP
+    take_group(type, numbers + i, n - i, source, step, to)
+
+
+cdef inline inline_void take_steps(value_t* type, const uint16_t* numbers, Py_ssize_t n, const char* source,
+                                   Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
+    if step == sizeof(value_t):  # a constant stride saves instructions
+        take_values(type, numbers, n, source, sizeof(value_t), to, streams, following)
+    else:
+        take_values(type, numbers, n, source, step, to, streams, following)
+
+
+cdef inline cloned_void take_any(Py_ssize_t value_bytes, const uint16_t* numbers, Py_ssize_t n, const char* source,
+                                 Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
+    if value_bytes == 4:
+        take_steps(<uint32_t*>NULL, numbers, n, source, step, to, streams, following)
+    elif value_bytes == 8:
+        take_steps(<uint64_t*>NULL, numbers, n, source, step, to, streams, following)
+    elif value_bytes == 1:
+        take_steps(<uint8_t*>NULL, numbers, n, source, step, to, streams, following)
+    elif value_bytes == 2:
+        take_steps(<uint16_t*>NULL, numbers, n, source, step, to, streams, following)
+    elif value_bytes == 3:
+        take_steps(<bytes3*>NULL, numbers, n, source, step, to, streams, following)
+    elif value_bytes == 6:
+        take_steps(<bytes6*>NULL, numbers, n, source, step, to, streams, following)
+    elif value_bytes == 12:
+        take_steps(<bytes12*>NULL, numbers, n, source, step, to, streams, following)
+    else:
+        take_steps(<bytes16*>NULL, numbers, n, source, step, to, streams, following)
+
+
+cdef inline void take_chunks(const TileOrder* order, const uint16_t* numbers, Py_ssize_t start, Py_ssize_t stop,
+                             Py_ssize_t value_bytes, const char* source, Py_ssize_t step, char* to,
+                             Interrupts* interrupts) noexcept nogil:
+    """Move the values of some chunks into the order (numbers: its sources) or out of it (its places)."""
+    cdef Py_ssize_t chunk, begin, n
+    cdef bint streams = (order.n * value_bytes >= STREAM_BYTES and can_stream()
+                         and (<uintptr_t>to & (CACHE_LINE - 1)) == 0)
+    for chunk in range(start, stop):
+        begin = begin_of_chunk(order, chunk)
+        n = begin_of_chunk(order, chunk + 1) - begin
+        if is_interrupted(interrupts, n):
+            return
+        # The last chunk may have fewer values.
+        take_any(value_bytes, numbers + begin, n, source + begin * step, step, to + begin * value_bytes, streams,
+                 n * step if chunk + 2 < min(stop + 1, order.n_chunks) else 0)
+    if streams:
+        stream_fence()

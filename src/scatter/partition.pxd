@@ -21,7 +21,7 @@ from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.caches cimport prefetches_buckets
+from common.caches cimport l2_bytes, prefetches_buckets
 from common.codes cimport OK
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, prefetch_row_l2
@@ -40,13 +40,15 @@ from scatter.record_loops cimport (
     WORD_BITS, choose_first_bits, choose_loop, finish_marked, has_bits, start_marked, words_for,
 )
 from scatter.records cimport FULL, prefetch_segment, read_records, read_short_records, write_records
-from scatter.tiles cimport WIDE_SUMS_BYTES, Partition, Sample, end_of_group, plan_rounds, take_sample
+from scatter.tiles cimport WIDE_SUMS_BYTES, Partition, Sample, Unwritten, end_of_group, plan_rounds, take_sample
 from scatter.widen cimport apply_wide_block, load_tile, store_tile
 
 cdef enum:
     SUMS_BYTES = 1 << 22        # at most, of tiles of all threads in scratch memory
     TILES_AT_A_TIME = 8         # at most
     MAX_AHEAD_BYTES = 1 << 14
+    RECORDS_AT_A_TIME = 64
+    PART_BYTES = 1 << 10        # of a tile that is written while records are applied
     RECORDS_BYTES = 56 << 20    # at most, of all segments, and of wider accumulators
 
 cdef struct Tile:
@@ -88,13 +90,15 @@ cdef inline bint reads_ahead(const Partition* partition) noexcept nogil:
     return not needs_whole_tiles(partition) and (partition.stop - partition.start) * CACHE_LINE >= job.out_bytes
 
 
-cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, int thread, Tile* to) noexcept nogil:
-    """Describe a tile for the thread that owns it. In the first round, copy its data or initialise its accumulators."""
+cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, Py_ssize_t slot, Tile* to) noexcept nogil:
+    """Describe a tile for the thread that owns it. In the first round, copy its data or initialise its accumulators.
+
+    slot: of the memory for accumulators and marks of a tile.
+    """
     cdef const Job* job = partition.job
     cdef Py_ssize_t start = 0, end = 0
     cdef const char* source
     cdef bint is_late
-    cdef int slot = 0 if partition.is_single else thread
     to.n_rows = 0
     if job.row_bytes:
         start = first_row_at(partition, tile)
@@ -191,8 +195,34 @@ cdef inline void prefetch_next(const Partition* partition, Tile* to) noexcept no
         to.ahead += n
 
 
-cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* record, const char* end,
-                              char* sinks) noexcept nogil:
+cdef inline void write_part(const Partition* partition, Unwritten* left, Py_ssize_t n_bytes) noexcept nogil:
+    """Write some of what is left of a tile."""
+    n_bytes = min(n_bytes, left.n_bytes)
+    if partition.streams:
+        stream_bytes(left.out, left.sums, n_bytes, True)
+        left.sums += n_bytes
+    else:
+        left.sums += finish_marked(partition, left.sums, left.bits, left.data, left.out, n_bytes)
+        left.bits += n_bytes // partition.job.row_bytes // WORD_BITS
+        left.data += n_bytes
+    left.out += n_bytes
+    left.n_bytes -= n_bytes
+
+
+cdef inline void write_next(const Partition* partition, Unwritten* left) noexcept nogil:
+    """Write what is due of the tile before, in whole parts."""
+    cdef Py_ssize_t n_bytes
+    left.due += partition.ahead_bytes
+    if left.due >= PART_BYTES and left.n_bytes > 0:
+        n_bytes = left.due & -<Py_ssize_t>PART_BYTES
+        left.due -= n_bytes
+        if partition.streams:  # parts end with cache lines
+            n_bytes -= <uintptr_t>left.out & (CACHE_LINE - 1)
+        write_part(partition, left, n_bytes)
+
+
+cdef inline void apply_bucket(const Partition* partition, Tile* to, Unwritten* left, const char* record,
+                              const char* end, char* sinks) noexcept nogil:
     cdef uintptr_t in_segment = partition.segment_bytes - 1
     cdef Py_ssize_t per_segment = partition.segment_bytes - <Py_ssize_t>sizeof(char*)
     cdef Py_ssize_t record_bytes = partition.record_bytes
@@ -211,13 +241,15 @@ cdef inline void apply_bucket(const Partition* partition, Tile* to, const char* 
             prefetch_segment(partition, following)
         if is_interrupted(partition.job.interrupts, n_left * partition.job.tuple_work):
             return
-        prefetch_next(partition, to)
-        if partition.loop != NULL:
-            partition.loop(to.base, to.bits, record, n_left)
-            n_left = 0
         while n_left > 0:
-            n = min(<Py_ssize_t>BLOCK, n_left)
-            apply_block(partition, to, record, n, sinks)
+            n = min(<Py_ssize_t>RECORDS_AT_A_TIME, n_left)
+            prefetch_next(partition, to)
+            if partition.writes_late:
+                write_next(partition, left)
+            if partition.loop != NULL:
+                partition.loop(to.base, to.bits, record, n)
+            else:
+                apply_block(partition, to, record, n, sinks)
             record += n * record_bytes
             n_left -= n
         if is_last:
@@ -239,7 +271,8 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     """Apply the records of a tile, in order."""
     cdef const Job* job = partition.job
     cdef Tile to
-    cdef Py_ssize_t chunk, bucket
+    cdef Unwritten* left = &partition.unwritten[thread] if partition.writes_late else NULL
+    cdef Py_ssize_t chunk, bucket, slot = 0 if partition.is_single else thread
     cdef char sinks[SINK_BYTES]
     if tile >= partition.n_tiles or (needs_whole_tiles(partition) and partition.is_first and partition.is_last
                                      and is_empty(partition, tile)):
@@ -248,21 +281,34 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
         return
     if is_interrupted(job.interrupts, <Py_ssize_t>1 << partition.shift >> 3):
         return
-    start_tile(partition, tile, thread, &to)
+    if partition.writes_late:
+        slot = 2 * slot + left.is_second
+    start_tile(partition, tile, slot, &to)
     if to.marks.width:
         start_sinks(sinks, BLOCK)
     for chunk in range(partition.n_chunks):
         bucket = chunk * (partition.n_tiles + 1) + tile
         if chunk + 1 < partition.n_chunks:
             prefetch_segment(partition, partition.first[bucket + partition.n_tiles + 1])
-        apply_bucket(partition, &to, partition.first[bucket], partition.end[bucket], sinks)
-    if partition.streams:
+        apply_bucket(partition, &to, left, partition.first[bucket], partition.end[bucket], sinks)
+    if partition.writes_late:
+        write_part(partition, left, left.n_bytes)
+        stream_fence()
+        left.sums = to.base
+        left.bits = to.bits
+        left.data = to.data
+        left.out = to.out
+        left.n_bytes = to.n_bytes
+        left.due = 0
+        left.is_second = not left.is_second
+    elif partition.streams:
         stream_bytes(to.out, to.base, to.n_bytes, False)
         stream_fence()
     elif partition.is_last and partition.widening:
         store_tile(job, &to.marks, to.sums, to.n_rows, to.signals, to.out)
     elif partition.is_last and is_marked(partition):
-        finish_marked(partition, to.base, to.bits, to.data, to.out, to.n_rows)
+        finish_marked(partition, to.base, to.bits, to.data, to.out, to.n_bytes)
+        stream_fence()
     elif partition.is_last and partition.accumulates and partition.sums != NULL and job.streams:
         finish_elements(job, &to.marks, to.base, to.data, to.base, to.n_rows)
         stream_bytes(to.out, to.base, to.n_bytes, False)
@@ -300,6 +346,10 @@ cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per
         for tile in prange(partition.first_tile, stop_tile, num_threads=n_appliers, schedule="dynamic",
                            chunksize=partition.tiles_at_a_time, nogil=True):
             apply_records(partition, tile, threadid())
+        if partition.writes_late:
+            for chunk in prange(n_appliers, num_threads=n_appliers, schedule="static", nogil=True):
+                write_part(partition, &partition.unwritten[chunk], partition.unwritten[chunk].n_bytes)
+                stream_fence()
         partition.start = partition.stop if not job.interrupts.stopped else n_tuples
     return bad
 
@@ -327,29 +377,25 @@ cdef inline bint describe_tiles(Partition* partition, bint has_one_round) noexce
                          and not needs_whole_tiles(partition) and not job.marks.width)
     if not partition.streams:
         partition.element = NULL
+    partition.writes_late = (partition.streams or (is_marked(partition) and job.streams)) and (
+        2 * partition.sums_bytes + tile_bytes <= l2_bytes())
     return needs_whole_tiles(partition) or partition.streams or (partition.accumulates and has_scratch)
 
 
-cdef inline bint allocate_tiles(Partition* partition, bint in_scratch, bint of_tiles) noexcept:
-    """Allocate accumulators, and bits or marks. of_tiles: those of a tile for each thread. False: there is no memory.
-    """
+cdef inline bint allocate_marks_of_tiles(Partition* partition, bint of_tiles) noexcept:
+    """Allocate bits or marks. of_tiles: those of a tile for each thread. False: there is no memory."""
     cdef const Job* job = partition.job
     cdef Py_ssize_t tile_bytes = <Py_ssize_t>1 << partition.shift
     cdef Py_ssize_t n
-    partition.sums = NULL
     partition.bits = NULL
     partition.tile_words = 0
     partition.tile_rows = 0
-    if in_scratch:
-        partition.sums = <char*>malloc(partition.n_sums * partition.sums_bytes)
-        if partition.sums == NULL:
-            return False
     if has_bits(partition):
         of_tiles = partition.marking == BITS
         n = words_for(partition, tile_bytes if of_tiles else job.out_bytes)
         if of_tiles:  # those of two threads have no pair of cache lines in common
             partition.tile_words = n + 2 * CACHE_LINE // <Py_ssize_t>sizeof(uint32_t)
-            n = partition.tile_words * job.n_threads
+            n = partition.tile_words * (job.n_threads << partition.writes_late)
         partition.bits = <uint32_t*>calloc(n, sizeof(uint32_t))
         return partition.bits != NULL
     if not partition.marks.width:
@@ -361,10 +407,16 @@ cdef inline bint allocate_tiles(Partition* partition, bint in_scratch, bint of_t
     return allocate_marks(&partition.marks, job.n_threads * partition.tile_rows if partition.tile_rows else job.n_rows)
 
 
+cdef inline bint allocate_tiles(Partition* partition, bint of_tiles) noexcept:
+    """Allocate what belongs to tiles, but for their accumulators. False: there is no memory."""
+    partition.unwritten = <Unwritten*>calloc(partition.n_sums, sizeof(Unwritten))
+    return allocate_marks_of_tiles(partition, of_tiles) and partition.unwritten != NULL
+
+
 cdef inline void free_tiles(Partition* partition) noexcept:
     free_marks(&partition.marks)
     free(partition.bits)
-    free(partition.sums)
+    free(partition.unwritten)
 
 
 cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
@@ -372,8 +424,8 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     cdef int n_threads = job.n_threads
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
-    cdef Py_ssize_t per_round, marks_bytes = 0, most = RECORDS_BYTES, width = partition.n_tiles
-    cdef bint in_scratch, in_groups
+    cdef Py_ssize_t per_round, marks_bytes = 0, most = RECORDS_BYTES, width = partition.n_tiles, sums_bytes = 0
+    cdef bint in_groups, writes_late
     cdef Sample sample
     cdef cnp.ndarray records
 
@@ -394,16 +446,19 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     elif partition.marking == UNMARKED:
         marks_bytes = job.n_rows * job.marks.width
     per_round = plan_rounds(partition, most, marks_bytes)
-    partition.ahead_bytes = job.out_bytes // max(per_round * partition.record_bytes // partition.segment_bytes, 1)
+    partition.ahead_bytes = job.out_bytes // max(per_round // RECORDS_AT_A_TIME, <Py_ssize_t>1)
     partition.ahead_bytes = min(partition.ahead_bytes, <Py_ssize_t>MAX_AHEAD_BYTES)
     in_groups = needs_whole_tiles(partition) and per_round < n_tuples
     if in_groups:
         partition.chunk_bytes = max(partition.chunk_bytes, most // n_threads & -partition.segment_bytes)
         take_sample(partition, &sample)
-    records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes)
+    if describe_tiles(partition, per_round == n_tuples):
+        sums_bytes = (partition.n_sums << partition.writes_late) * partition.sums_bytes
+    writes_late = partition.writes_late
+    # One block, which has huge pages.
+    records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes + sums_bytes)
     partition.first = <char**>malloc(2 * n_buckets * sizeof(char*))
-    in_scratch = describe_tiles(partition, per_round == n_tuples)
-    if (not allocate_tiles(partition, in_scratch, per_round == n_tuples or in_groups)
+    if (not allocate_tiles(partition, per_round == n_tuples or in_groups)
             or records is None or partition.first == NULL):
         free_tiles(partition)
         free(partition.first)
@@ -413,6 +468,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     partition.end = partition.first + n_buckets
     partition.segments = cnp.PyArray_BYTES(records)
     partition.segments += -<Py_ssize_t>partition.segments & (partition.segment_bytes - 1)
+    partition.sums = partition.segments + n_threads * partition.chunk_bytes if sums_bytes else NULL
     if job.checks_first and per_round < n_tuples and not in_groups:  # else the first pass checks all tuples
         bad[0] = check_tuples(job)
     partition.first_tile = 0
@@ -429,8 +485,10 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             bad[0] = check_tuples(job) if job.checks_first and partition.first_tile == 0 else OK
             if bad[0] == OK:
                 partition.is_single = True
+                partition.writes_late = False
                 bad[0] = run_rounds(partition, job, per_round)
                 partition.is_single = False
+                partition.writes_late = writes_late
         partition.first_tile = partition.stop_tile
         width = partition.n_tiles
     free_tiles(partition)

@@ -7,7 +7,7 @@ from libc.string cimport memset
 
 from common.codes cimport ADD, ASSIGN, FLOAT32, MAX, MIN
 from common.items cimport cloned_void, inline_void
-from common.stream cimport stream_bytes, stream_fence
+from common.stream cimport stream_bytes
 from scatter.accumulate cimport choose_element, start_elements
 from scatter.job cimport Job
 from scatter.loops.records cimport (
@@ -123,16 +123,19 @@ cdef inline void finish_piece(const Partition* partition, const char* sums, cons
         loops.divide_double_cells(sums, data, out, n, job.include_self)
 
 
-cdef inline void finish_marked(const Partition* partition, const char* sums, const uint32_t* bits, const char* data,
-                               char* out, Py_ssize_t n) noexcept nogil:
-    """Write n elements of the result, each from its accumulator, or from data if it had no update."""
+cdef inline Py_ssize_t finish_marked(const Partition* partition, const char* sums, const uint32_t* bits,
+                                     const char* data, char* out, Py_ssize_t n_bytes) noexcept nogil:
+    """Write elements of the result, each from its accumulator, or from data if it had no update.
+
+    Returns the bytes of their accumulators.
+    """
     cdef const Job* job = partition.job
     cdef char piece[PIECE_BYTES]
-    cdef Py_ssize_t bytes = job.row_bytes, m = PIECE_BYTES // job.row_bytes
+    cdef Py_ssize_t bytes = job.row_bytes, n = n_bytes // bytes, m = PIECE_BYTES // bytes
     cdef Py_ssize_t sum_bytes = 2 * bytes if partition.marking == CELLS else bytes
     if not job.streams:
         finish_piece(partition, sums, bits, data, out, n)
-        return
+        return n * sum_bytes
     while n > 0:
         m = min(m, n)
         finish_piece(partition, sums, bits, data, piece, m)
@@ -142,4 +145,4 @@ cdef inline void finish_marked(const Partition* partition, const char* sums, con
         data += m * bytes
         out += m * bytes
         n -= m
-    stream_fence()
+    return n_bytes // bytes * sum_bytes

@@ -51,7 +51,7 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
-from common.caches cimport assume_bandwidth
+from common.caches cimport assume_bandwidth, assume_l2
 from common.codes cimport (
     ADD, ARRAYS, ASSIGN, AXIS, BOOL, COMPLEX128, ELEMENTS, INCONSISTENT, MIN, MUL, NONE, OK, TAKE, UINT64, UNSUITED,
     Kind, Mode, ReductionCode, TypeCode,
@@ -534,12 +534,13 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
     return result if status == OK else None
 
 
-def force(int strategy, int n_threads, int adds_bandwidth=-1):
-    """For tests: see kernels.forced. 0: not forced; adds_bandwidth -1: what cores_add_bandwidth finds."""
+def force(int strategy, int n_threads, int adds_bandwidth=-1, Py_ssize_t l2_bytes=-1):
+    """For tests: see kernels.forced. 0: not forced; adds_bandwidth, l2_bytes -1: what caches.pxd finds."""
     global forced_strategy, forced_threads
     forced_strategy = strategy
     forced_threads = n_threads
     assume_bandwidth(adds_bandwidth)
+    assume_l2(l2_bytes)
 
 
 def main_thread_is(size_t ident):

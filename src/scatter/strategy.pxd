@@ -26,6 +26,7 @@ from scatter.windows cimport WINDOWS_THREADS
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
     SMALLEST_ORDERED = 1 << 16  # bytes of a result
+    BYTES_PER_UPDATE = 64       # of a result in place: a line, more or less, for each update
     # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates
     WINDOWS_BYTES = 1 << 22
 
@@ -139,6 +140,12 @@ cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
     return 5 * eighth
 
 
+cdef inline bint is_sparse_in_place(const Job* job) noexcept nogil:
+    """Whether a result in place has so few updates that their cache misses cost less than a pass over all of it."""
+    return (job.data == NULL and not job.marks.width and job.n_threads <= 2
+            and job.walk.n < job.out_bytes // BYTES_PER_UPDATE and job.out_bytes <= 4 * cached_bytes())
+
+
 cdef inline Py_ssize_t wide_worth_of(const Job* job) noexcept nogil:
     """The same for bytes of wider accumulators, whose alternative has to convert a whole table on one thread."""
     cdef Py_ssize_t worth = cached_bytes()
@@ -201,8 +208,8 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
     if job.n_threads == 1 and n_tuples < MIN_PARTITION:
         return SERIAL
     describe_partition(partition, job)
-    if (n_tuples >= MIN_PARTITION and partition.reach >= worth_of(job) and can_partition(partition)
-            and is_scattered(partition)):
+    if (n_tuples >= MIN_PARTITION and partition.reach >= worth_of(job) and not is_sparse_in_place(job)
+            and can_partition(partition) and is_scattered(partition)):
         return PARTITION
     return SERIAL
 

@@ -34,6 +34,17 @@ cdef struct Sample:
     double tuples               # for which one stands
     uint32_t count[MAX_TILES + 1]
 
+# What is still to be written of the tile that a thread worked on before.
+cdef struct Unwritten:
+    const char* sums
+    const uint32_t* bits
+    const char* data
+    char* out
+    Py_ssize_t n_bytes
+    Py_ssize_t due              # bytes to write before more records are applied
+    Py_ssize_t is_second        # whether the next tile takes the second place in scratch memory
+    char padding[2 * CACHE_LINE]
+
 cdef struct Partition:
     const Job* job
     int64_t low                 # the lowest offset that a tuple can have
@@ -62,9 +73,13 @@ cdef struct Partition:
     Py_ssize_t tile_rows        # the most rows that start in a tile; 0: marks are of the whole result
     bint accumulates
     bint streams                # a tile is written in scratch memory, then to the result by non-temporal stores
+    # While a thread works on a tile in scratch memory, it writes the one before to the result: the non-temporal stores
+    # overlap with the cache misses of the records. So a thread has two tiles there.
+    bint writes_late
+    Unwritten* unwritten        # of each thread
     const char* element         # which stands for all of data; only if a tile is streamed, else NULL
     Py_ssize_t element_bytes    # an item of the step may be several elements
-    char* sums                  # accumulators of a tile for each thread; NULL: in the result itself
+    char* sums                  # accumulators of a tile or two for each thread; NULL: in the result itself
     int widening                # log2 of how many times wider an accumulator is than an element
     Py_ssize_t sums_bytes       # of a tile's accumulators
     int wide_shift              # log2 of the bytes of a wider accumulator

@@ -20,8 +20,8 @@ TEAMS = [1, 2, 3, 8, 192]
 DTYPES = ["u1", "i2", "f2", ml_dtypes.bfloat16, "f4", "i8", "f8", "D"]
 
 
-def partitioned(n_threads, data, indices, updates, **options):
-    with kernels.forced(n_threads, scatter="partition"):
+def partitioned(n_threads, data, indices, updates, l2_bytes=-1, **options):
+    with kernels.forced(n_threads, scatter="partition", l2_bytes=l2_bytes):
         result = gs.scatter(data, indices, updates, **options)
         assert kernel.last_strategy() == ScatterStrategy.PARTITION
     return result
@@ -73,6 +73,41 @@ def test_tiles_of_a_large_result_are_streamed(dtype, n_threads):
         partitioned(n_threads, data, indices, updates, reduction=reduction, out=target[1:-1])
         assert_same_bits(target[1:-1], expected)
         assert target[0] == target[-1] == 0
+
+
+@pytest.mark.parametrize("l2_bytes", [0, 1 << 30])
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "add", "mean"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_tile_is_written_at_once_or_while_the_next_is_made(dtype, reduction, include_self, n_threads, l2_bytes):
+    """In parts: there are enough updates for many of them. In place too, where the result begins within a line."""
+    data, indices, updates = operands((1 << 24) // np.dtype(dtype).itemsize + 1001, 150_000, np.dtype(dtype))
+    indices[indices % 7 == 0] = 5  # tiles differ in their number of records
+    words = {"reduction": reduction, "include_self": include_self}
+    with kernels.forced(1, scatter="serial"):
+        expected = gs.scatter(data, indices, updates, **words)
+    assert_same_bits(partitioned(n_threads, data, indices, updates, l2_bytes, **words), expected)
+    target = np.empty(len(data) + 8, dtype)
+    offset = -target.ctypes.data % 64 // target.itemsize + 16 // target.itemsize
+    target = target[offset % 8 :][: len(data)]
+    target[...] = data
+    partitioned(n_threads, target, indices, updates, l2_bytes, out=target, **words)
+    assert_same_bits(target, expected)
+
+
+def test_few_updates_in_place_are_serial():
+    """For one update in more than a cache line. PARTITION, which copies the tiles, for more."""
+    rng = np.random.default_rng(0)
+    data = np.zeros(8 << 20, "f4")
+    for n, out, strategy in (
+        (data.nbytes // 100, data, ScatterStrategy.SERIAL),
+        (data.nbytes // 100, None, ScatterStrategy.PARTITION),
+        (data.nbytes // 40, data, ScatterStrategy.PARTITION),
+    ):
+        with kernels.forced(2):
+            gs.scatter(data, rng.integers(0, len(data), n), np.float32(1), reduction="add", out=out)
+        assert kernel.last_strategy() == strategy
 
 
 def special_operands(dtype):

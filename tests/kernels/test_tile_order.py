@@ -195,11 +195,15 @@ def test_the_kernel_refuses_other_arrays():
             orders.sort_by_tile(wrong, n_slices, memory.empty, 0)
 
 
+@pytest.mark.parametrize("l2_bytes", [0, 1 << 30])
 @pytest.mark.parametrize(
     ("dtype", "row", "n_slices"), [("f4", (), 4_300_001), ("f8", (), 2_200_003), ("f4", (3,), 1_500_007)]
 )
-def test_large_results(dtype, row, n_slices):
-    """Each tile is built in scratch memory and streamed; data that are one element are not copied before."""
+def test_large_results(dtype, row, n_slices, l2_bytes):
+    """Each tile is built in scratch memory and streamed, at once or while the next one is built.
+
+    Data that are one element are not copied before.
+    """
     rng = np.random.default_rng(5)
     indices, updates = rng.integers(0, n_slices, N), numbers(rng, dtype, (N, *row))
     prepared = gs.prepare("scatter", (n_slices,), indices)
@@ -209,9 +213,54 @@ def test_large_results(dtype, row, n_slices):
         for n_threads, reduction in ((1, "none"), (3, "add"), (192, "max")):
             with kernels.forced(1):
                 expected = gs.scatter(data.copy(), indices, updates, reduction=reduction)
-            with kernels.forced(n_threads, scatter="result_tiles"):
+            with kernels.forced(n_threads, scatter="result_tiles", l2_bytes=l2_bytes):
                 assert_same_bits(prepared.scatter(data, updates, reduction=reduction), expected)
                 assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
                 out = np.zeros(shape, dtype)
                 prepared.scatter(data, updates, reduction=reduction, out=out)
             assert_same_bits(out, expected)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize(
+    ("dtype", "row", "n"), [("f4", (), 4_200_001), ("c16", (), 1_100_001), ("i2", (3,), 2_800_001)]
+)
+def test_many_values(dtype, row, n, n_threads):
+    """16 MiB or more are written with non-temporal stores, if their memory begins with a cache line."""
+    rng = np.random.default_rng(7)
+    indices = rng.integers(0, N_SLICES, n)
+    indices[::13] = N_SLICES
+    data, updates = numbers(rng, dtype, (N_SLICES, *row)), numbers(rng, dtype, (n, *row))
+    prepared = gs.prepare("scatter", (N_SLICES,), indices, mode="drop")
+    orders.sort_by_tile(prepared._indices, N_SLICES, memory.empty, 0)
+    with kernels.forced(1):
+        expected = gs.scatter(data, indices, updates, reduction="add", mode="drop")
+        taken = gs.gather(data, indices, mode="fill", fill_value=3)
+    with kernels.forced(n_threads, gather="data_tiles", scatter="result_tiles"):
+        assert_same_bits(prepared.scatter(data, updates, reduction="add"), expected)
+        assert_same_bits(prepared.gather(data, fill_value=3), taken)
+        assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+        out = np.zeros((n + 1, *row), dtype)
+        prepared.gather(data, fill_value=3, out=out[1:])
+    assert_same_bits(out[1:], taken)
+    assert not out[0].any()
+
+
+def test_runs_of_every_length():
+    """Chunks that end within a group of values, tiles without indices, and all indices in one tile."""
+    rng = np.random.default_rng(8)
+    data = numbers(rng, "f8", N_SLICES)
+    for n in (1, 63, 64, 65, 32_767, 32_768, 32_769, 98_305):
+        for low, high in ((0, N_SLICES), (40_000, 40_003)):
+            indices = rng.integers(low, high, n)
+            updates = numbers(rng, "f8", n)
+            prepared = gs.prepare("scatter", (N_SLICES,), indices)
+            orders.sort_by_tile(prepared._indices, N_SLICES, memory.empty, 0)
+            with kernels.forced(1):
+                expected = gs.scatter(data, indices, updates, reduction="add")
+            with kernels.forced(2, gather="data_tiles", scatter="result_tiles"):
+                assert_same_bits(prepared.scatter(data, updates, reduction="add"), expected)
+                assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
+                assert_same_bits(prepared.gather(data), data[indices])
+                # Small gathers do not choose a strategy.
+                assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES or n <= 65

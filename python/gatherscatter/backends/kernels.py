@@ -225,15 +225,22 @@ def check_indices(plan: Plan, data: Array, indices: Indices) -> None:
 
 @contextlib.contextmanager
 def forced(
-    n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto", adds_bandwidth: bool | None = None
+    n_threads: int = 0,
+    *,
+    gather: str = "auto",
+    scatter: str = "auto",
+    adds_bandwidth: bool | None = None,
+    l2_bytes: int = -1,
 ) -> Iterator[None]:
     """Context manager for tests: kernels use that many threads however small the call, and a given strategy.
 
     A strategy is a name in `codes.GatherStrategy` or `codes.ScatterStrategy`. If it cannot run a job, another does.
     adds_bandwidth: choose strategies as on a CPU whose cores read memory faster together than alone, or not.
+    l2_bytes: do as on a CPU with an L2 of that size.
     """
     _gather.force(GatherStrategy[gather.upper()], n_threads)
-    _scatter.force(ScatterStrategy[scatter.upper()], n_threads, -1 if adds_bandwidth is None else adds_bandwidth)
+    bandwidth = -1 if adds_bandwidth is None else adds_bandwidth
+    _scatter.force(ScatterStrategy[scatter.upper()], n_threads, bandwidth, l2_bytes)
     _orders.force(n_threads)
     try:
         yield

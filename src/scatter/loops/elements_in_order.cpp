@@ -215,6 +215,13 @@ struct ElementsInOrder {
         return n;
     }
 
+    // Indices in bounds, few enough that the caller prefetches.
+    static GS_NOINLINE ptrdiff_t run_positions(const Index *positions, char *out, const char *updates, ptrdiff_t n) {
+        GS_UNROLL_GROUP
+        for (ptrdiff_t i = 0; i < n; i++) apply(out, positions[i], updates + i * step);
+        return n;
+    }
+
     // n: a multiple of pairs.repeats.
     static GS_NOINLINE ptrdiff_t run_repeated(const gs_pairs_t *all, char *out, const char *updates, ptrdiff_t update_step,
                                               ptrdiff_t n) {
@@ -259,7 +266,8 @@ ptrdiff_t run_widths(const gs_pairs_t *pairs, char *out, const char *updates, pt
     if (pairs->width == 8) return run_layouts<Operation, int64_t>(pairs, out, updates, step, n);
     if (pairs->width == 2) {  // positions in a tile, with adjacent updates
         constexpr int adjacent = sizeof(typename Operation::Element);
-        return ElementsInOrder<Operation, uint16_t, false, 1, adjacent>::run(pairs, out, updates, step, n);
+        return ElementsInOrder<Operation, uint16_t, false, 1, adjacent>::run_positions((const uint16_t *)pairs->first, out,
+                                                                                       updates, n);
     }
     return run_layouts<Operation, int32_t>(pairs, out, updates, step, n);
 }

@@ -18,6 +18,9 @@ from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
 from scatter.accumulate cimport finish_elements, start_elements
 from scatter.apply cimport apply_elements
 from scatter.job cimport SCRATCH_BYTES, Job, begin_writing, check_tuples, copy_data
+from scatter.late_marks cimport (
+    OTHERS_WITHOUT, UNKNOWN, Unmarked, can_mark_late, choose_other, identity_of, unmarked_of,
+)
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, send_to_sinks, start_sinks
 
 cdef struct Columns:
@@ -45,7 +48,7 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, Kind kind, c
 
 
 cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* tile, Py_ssize_t n_columns,
-                            const char* indices, const char* updates) noexcept nogil:
+                            const char* indices, const char* updates, bint only_marks) noexcept nogil:
     """Apply the updates of a tile, row by row. False: an index is out of bounds, or the kernel was interrupted."""
     cdef const Job* job = columns.job
     cdef const ColumnTiles* tiles = &columns.tiles
@@ -74,6 +77,9 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
                 return False
             if marks.width:
                 mark_block(marks, &job.step, skips, tile, offsets, row_updates, NULL, update_step, n, sinks)
+            if only_marks:
+                start += n
+                continue
             if skips:
                 send_to_sinks(offsets, n, tile, sinks)
             apply_elements(&job.step, tile, offsets, row_updates, update_step, n)
@@ -87,18 +93,26 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
     cdef const ColumnTiles* tiles = &columns.tiles
     cdef Cursor cursor
     cdef Marks marks = job.marks
+    cdef Marks none = job.marks
+    cdef bint is_late = can_mark_late(job)
+    cdef Unmarked what = UNKNOWN
     cdef Py_ssize_t width = job.step.row.item_bytes
     cdef Py_ssize_t column = task % tiles.n_tiles * tiles.columns_per_tile
     cdef Py_ssize_t n_columns = min(tiles.columns_per_tile, tiles.n_columns - column)
     cdef Py_ssize_t offset, row
     cdef const char* data
+    cdef const char* indices
+    cdef const char* updates
     cdef char* out
     seek(&tiles.outer, task // tiles.n_tiles, &cursor)
     offset = cursor.offset[DATA] + column * width
     out = job.out + offset
     data = job.data + offset if job.data != NULL else out
+    indices = tiles.tuples.base + cursor.offset[INDICES] + column * tiles.index_column
+    updates = job.updates + cursor.offset[OTHER] + column * tiles.other_column
     marks.assigns = False
     marks.table = table
+    none.width = 0
     if marks.width:
         memset(table, 0, columns.marks_bytes)
     for row in range(tiles.size):
@@ -107,12 +121,18 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
             start_elements(job, tile + row * COLUMN_BYTES, data + row * tiles.data_row, n_columns)
         else:
             memcpy(tile + row * COLUMN_BYTES, data + row * tiles.data_row, n_columns * width)
-    if not apply_tile(columns, &marks, tile, n_columns,
-                      tiles.tuples.base + cursor.offset[INDICES] + column * tiles.index_column,
-                      job.updates + cursor.offset[OTHER] + column * tiles.other_column):
+    if not apply_tile(columns, &none if is_late else &marks, tile, n_columns, indices, updates, False):
         return False
+    if is_late:
+        what = unmarked_of(job, tile, COLUMN_BYTES, tiles.size, n_columns,
+                           updates if tiles.other_column == width else NULL, tiles.other_row, tiles.n_rows, n_columns)
+        if what == UNKNOWN and not apply_tile(columns, &marks, tile, n_columns, indices, updates, True):
+            return False
     for row in range(tiles.size):
-        if marks.width:
+        if what == OTHERS_WITHOUT:
+            choose_other(width, identity_of(job), tile + row * COLUMN_BYTES, data + row * tiles.data_row,
+                         out + row * tiles.data_row, n_columns)
+        elif marks.width and what == UNKNOWN:
             finish_elements(job, &marks, tile + row * COLUMN_BYTES, data + row * tiles.data_row,
                             out + row * tiles.data_row, n_columns)
             marks.table += tiles.columns_per_tile * marks.width

@@ -11,7 +11,8 @@ from scatter.accumulate cimport (
     elements_of_data, finish_elements, needs_scratch, start_elements,
 )
 from scatter.fill cimport fill_elements
-from scatter.job cimport SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_data, row_items
+from scatter.job cimport SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_data, count_tuples, row_items
+from scatter.late_marks cimport can_mark_late, finish_unmarked
 from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
 from scatter.reductions cimport Step
 
@@ -72,6 +73,28 @@ cdef inline void run_private_chunk(const Job* job, const Marks* marks, char* sum
                     chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
 
 
+cdef inline void count_private_chunk(const Job* job, const Marks* marks, Py_ssize_t chunk) noexcept nogil:
+    cdef Marks some = marks_of(job, marks, chunk)
+    count_tuples(job, &some, chunk_start(job.walk.n, job.n_threads, chunk),
+                 chunk_start(job.walk.n, job.n_threads, chunk + 1))
+
+
+cdef inline void finish_private(const Job* job, Marks* marks, char* sums, bint is_late) noexcept:
+    """Write the result from the combined accumulators. is_late: nothing has been marked."""
+    cdef Py_ssize_t chunk
+    cdef Marks more
+    cdef const char* data = elements_of_data(job)
+    if is_late and finish_unmarked(job, sums, job.out, data, job.n_rows, 0, job.walk.n):
+        return
+    if is_late:
+        for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
+            count_private_chunk(job, marks, chunk)
+    for chunk in range(1, job.n_threads):
+        more = marks_of(job, marks, chunk)
+        add_marks(marks, &more, job.n_rows)
+    finish_elements(job, marks, sums, data, job.out, job.n_rows)
+
+
 cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noexcept nogil:
     """Combine a copy into sums, both taken as one row."""
     cdef Step step
@@ -95,7 +118,8 @@ cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Py_ssize_t chunk
     cdef Marks marks = job.marks
-    cdef Marks more
+    cdef Marks marks_now
+    cdef bint is_late = can_mark_late(job)
     cdef bint uses_scratch = job.accumulates and needs_scratch(job)
     cdef char* copies = <char*>malloc((job.n_threads - 1 + uses_scratch) * job.out_bytes)
     cdef char* sums = copies + (job.n_threads - 1) * job.out_bytes if uses_scratch else job.out
@@ -103,6 +127,9 @@ cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
     if copies == NULL or (marks.width and not allocate_marks(&marks, job.n_threads * job.n_rows)):
         free(copies)
         return False
+    marks_now = marks
+    if is_late:
+        marks_now.width = 0
     bad[0] = begin_writing(job, job.checks_first)
     if bad[0] == OK:
         for chunk in range(job.n_threads - 1):
@@ -112,15 +139,12 @@ cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
         else:
             copy_data(job)
         for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
-            run_private_chunk(job, &marks, sums, copies, chunk, &status[chunk])
+            run_private_chunk(job, &marks_now, sums, copies, chunk, &status[chunk])
         for chunk in range(job.n_threads - 1):
             combine_copy(job, sums, copies + chunk * job.out_bytes)
-            if marks.width:
-                more = marks_of(job, &marks, chunk + 1)
-                add_marks(&marks, &more, job.n_rows)
         bad[0] = first_error(status, job.n_threads)
         if bad[0] == OK and job.accumulates:
-            finish_elements(job, &marks, sums, elements_of_data(job), job.out, job.n_rows)
+            finish_private(job, &marks, sums, is_late)
     free_marks(&marks)
     free(copies)
     return True

@@ -8,12 +8,14 @@ from cython.parallel cimport prange
 
 from common.codes cimport NO_MEMORY, OK
 from common.threads cimport chunk_start
-from scatter.accumulate cimport accumulates_rows, finish_all, needs_scratch, start_all
+from scatter.accumulate cimport (
+    accumulates_rows, elements_of_data, finish_all, needs_scratch, start_all, start_elements,
+)
 from scatter.divide cimport divide_means
 from scatter.job cimport (
-    SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples,
-    is_brief, is_one_block,
+    SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, is_brief, is_one_block,
 )
+from scatter.late_marks cimport accumulate_elements
 from scatter.marks cimport MOST_ROWS_PER_UPDATE, Marks, add_marks, allocate_marks, allocate_slots, free_marks
 
 
@@ -33,16 +35,17 @@ cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums) noexc
     cdef Py_ssize_t status = OK
     cdef Marks more = marks[0]
     cdef int task, n_tasks = job.n_threads
-    start_all(job, sums)
     if n_tasks == 1:
         with nogil:
-            apply_and_count(job, marks, sums, 0, job.walk.n, &status)
-    else:
-        for task in prange(n_tasks, num_threads=n_tasks, schedule="static", nogil=True):
-            run_part(job, marks, sums, task, n_tasks - 1, &status)
-        for task in range(1, n_tasks - 1):
-            more.table = marks.table + task * job.n_rows * marks.width
-            add_marks(marks, &more, job.n_rows)
+            start_elements(job, sums, elements_of_data(job), job.n_rows)
+            accumulate_elements(job, marks, sums, 0, job.n_rows, job.out, elements_of_data(job), 0, job.walk.n, &status)
+        return status
+    start_all(job, sums)
+    for task in prange(n_tasks, num_threads=n_tasks, schedule="static", nogil=True):
+        run_part(job, marks, sums, task, n_tasks - 1, &status)
+    for task in range(1, n_tasks - 1):
+        more.table = marks.table + task * job.n_rows * marks.width
+        add_marks(marks, &more, job.n_rows)
     if status == OK:
         finish_all(job, marks, sums)
     return status

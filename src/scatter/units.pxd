@@ -10,11 +10,12 @@ from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.stream cimport STREAM_ROW, can_stream_units, stream_bytes, stream_fence
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
-from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
+from scatter.accumulate cimport elements_of_data, needs_scratch, start_elements
 from scatter.divide cimport divide_means, divide_steps
 from scatter.job cimport (
     Job, apply_and_count, begin_writing, copy_bytes, copy_data, fill_bytes, repeated_element, take_element,
 )
+from scatter.late_marks cimport accumulate_elements
 from scatter.marks cimport Marks, allocate_marks, free_marks
 
 cdef enum:
@@ -74,16 +75,15 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
         memset(marks.table, 0, units.unit_rows * marks.width)
     if units.accumulates:
         start_elements(job, sums, data, units.unit_rows)
-    elif units.element != NULL:
+        accumulate_elements(job, marks, sums, start, units.unit_rows, unit_out, data, unit * units.unit_tuples,
+                            (unit + 1) * units.unit_tuples, status)
+        return
+    if units.element != NULL:
         fill_bytes(job, units.element_bytes, units.element, sums, units.unit_bytes)
     elif job.data != NULL and units.unit_bytes:
         copy_bytes(job, sums, data, units.unit_bytes)
     apply_and_count(job, marks, out, unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)
-    if status[0] != OK:
-        return
-    if units.accumulates:
-        finish_elements(job, marks, sums, data, unit_out, units.unit_rows)
-    elif job.divides and units.unit_bytes:
+    if status[0] == OK and job.divides and units.unit_bytes:
         divide_steps(job, &job.step, marks, unit_out, units.unit_rows)
 
 

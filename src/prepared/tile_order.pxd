@@ -159,7 +159,7 @@ cdef inline inline_void take_values(value_t* type, const uint16_t* numbers, Py_s
                                     Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
     """to[i] = source[numbers[i]], where adjacent values of source are `step` bytes apart.
 
-    following: bytes from source to that of the next chunk, which is prefetched meanwhile; 0: there is none.
+    following: bytes from source to that of the next chunk, which is prefetched meanwhile; 0: nothing is.
     """
     cdef char group[GROUP * MAX_VALUE_BYTES]
     cdef Py_ssize_t i = 0, j, bytes = GROUP * sizeof(value_t)
@@ -220,8 +220,8 @@ cdef inline void take_chunks(const TileOrder* order, const uint16_t* numbers, Py
         n = begin_of_chunk(order, chunk + 1) - begin
         if is_interrupted(interrupts, n):
             return
-        # The last chunk may have fewer values.
+        # Not the last chunk, which may have fewer values.
         take_any(value_bytes, numbers + begin, n, source + begin * step, step, to + begin * value_bytes, streams,
-                 n * step if chunk + 2 < min(stop + 1, order.n_chunks) else 0)
+                 n * step if chunk + 1 < stop and chunk + 2 < order.n_chunks else 0)
     if streams:
         stream_fence()

@@ -377,8 +377,9 @@ cdef inline bint describe_tiles(Partition* partition, bint has_one_round) noexce
                          and not needs_whole_tiles(partition) and not job.marks.width)
     if not partition.streams:
         partition.element = NULL
-    partition.writes_late = (partition.streams or (is_marked(partition) and job.streams)) and (
-        2 * partition.sums_bytes + tile_bytes <= l2_bytes())
+    partition.writes_late = ((partition.streams or (is_marked(partition) and job.streams))
+                             and 2 * partition.sums_bytes + tile_bytes <= l2_bytes()
+                             and partition.n_sums * partition.sums_bytes <= SUMS_BYTES)
     return needs_whole_tiles(partition) or partition.streams or (partition.accumulates and has_scratch)
 
 

@@ -38,6 +38,9 @@ class Crowded:
     def time_add(self, *_):
         gs.scatter(*self.arrays, reduction="add")
 
+    def time_add_without_data(self, *_):
+        gs.scatter(*self.arrays, reduction="add", include_self=False)
+
     def time_max(self, *_):
         gs.scatter(*self.arrays, reduction="max")
 
@@ -61,6 +64,46 @@ class Partitioned:
 
     def time_scatter(self, *_):
         gs.scatter(*self.arrays, **self.options)
+
+
+@timed
+class FewInPlace:
+    """One update for each 100 bytes of a result that about fits the caches."""
+
+    params = (THREADS,)
+    param_names = ("threads",)
+
+    def setup(self, threads):
+        use_threads(threads, LARGE)
+        size = 8 * LARGE
+        self.data = numbers((size,), "float32")
+        self.arrays = places(size, (size // 25,)), numbers((size // 25,), "float32")
+
+    def time_add(self, *_):
+        gs.scatter(self.data, *self.arrays, reduction="add", out=self.data)
+
+
+@timed
+class PreparedElements:
+    """Elements in a random order of data that are larger than the caches, whose indices were sorted before."""
+
+    params = (["float32", "float64"], THREADS)
+    param_names = ("dtype", "threads")
+
+    def setup(self, dtype, threads):
+        use_threads(threads, LARGE)
+        size = 16 * LARGE
+        self.data, self.updates = numbers((size,), dtype), numbers((2 * LARGE,), dtype)
+        self.prepared = gs.prepare("scatter", self.data.shape, places(size, (2 * LARGE,)))
+
+    def time_gather(self, *_):
+        self.prepared.gather(self.data)
+
+    def time_add(self, *_):
+        self.prepared.scatter(self.data, self.updates, reduction="add")
+
+    def time_add_in_place(self, *_):
+        self.prepared.scatter(self.data, self.updates, reduction="add", out=self.data)
 
 
 @timed

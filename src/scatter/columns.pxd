@@ -19,7 +19,7 @@ from scatter.accumulate cimport finish_elements, start_elements
 from scatter.apply cimport apply_elements
 from scatter.job cimport SCRATCH_BYTES, Job, begin_writing, check_tuples, copy_data
 from scatter.late_marks cimport (
-    OTHERS_WITHOUT, UNKNOWN, Unmarked, can_mark_late, choose_other, identity_of, unmarked_of,
+    REST_NOT_UPDATED, UNKNOWN, Unmarked, can_mark_late, choose_other, identity_of, unmarked_of,
 )
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, send_to_sinks, start_sinks
 
@@ -129,7 +129,7 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
         if what == UNKNOWN and not apply_tile(columns, &marks, tile, n_columns, indices, updates, True):
             return False
     for row in range(tiles.size):
-        if what == OTHERS_WITHOUT:
+        if what == REST_NOT_UPDATED:
             choose_other(width, identity_of(job), tile + row * COLUMN_BYTES, data + row * tiles.data_row,
                          out + row * tiles.data_row, n_columns)
         elif marks.width and what == UNKNOWN:

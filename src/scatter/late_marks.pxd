@@ -30,7 +30,7 @@ cdef enum:
 
 cdef enum Unmarked:
     ALL_UPDATED         # no accumulator is the identity
-    OTHERS_WITHOUT      # those that are had no update
+    REST_NOT_UPDATED    # those that are had no update
     UNKNOWN             # the destinations have to be marked
 
 ctypedef fused bits_t:
@@ -125,9 +125,9 @@ cdef inline bint has_one_way(const Job* job) noexcept nogil:
 cdef inline Unmarked unmarked_of(const Job* job, const char* sums, Py_ssize_t sum_step, Py_ssize_t n_sum_rows,
                                  Py_ssize_t n_sums, const char* updates, Py_ssize_t update_step, Py_ssize_t n_rows,
                                  Py_ssize_t n_updates) noexcept nogil:
-    """What is known of accumulators and the updates that they had. Both are rows, so many bytes apart, of n elements.
+    """What is known of accumulators after these updates. Both are rows of elements, so many bytes apart.
 
-    updates: NULL if they are not.
+    updates: NULL if their elements are not adjacent. Then they are not searched.
     """
     cdef bint found
     find_in_rows(job.row_bytes, identity_of(job), sums, sum_step, n_sum_rows, n_sums, &found)
@@ -136,7 +136,7 @@ cdef inline Unmarked unmarked_of(const Job* job, const char* sums, Py_ssize_t su
     if updates == NULL or not has_one_way(job):
         return UNKNOWN
     find_in_rows(job.row_bytes, identity_of(job), updates, update_step, n_rows, n_updates, &found)
-    return UNKNOWN if found else OTHERS_WITHOUT
+    return UNKNOWN if found else REST_NOT_UPDATED
 
 
 cdef inline bint finish_unmarked(const Job* job, const char* sums, char* out, const char* data, Py_ssize_t n,
@@ -149,7 +149,7 @@ cdef inline bint finish_unmarked(const Job* job, const char* sums, char* out, co
     cdef bint are_linear = job.updates_are_linear and (step == 0 or step == width)
     cdef Unmarked what = unmarked_of(job, sums, n * width, 1, n, job.updates + start * step if are_linear else NULL, 0,
                                      1, stop - start if step else 1)
-    if what == OTHERS_WITHOUT:
+    if what == REST_NOT_UPDATED:
         choose_other(width, identity_of(job), sums, data, out, n)
     elif what == ALL_UPDATED and sums != out:
         memcpy(out, sums, n * width)

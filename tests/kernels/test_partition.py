@@ -76,23 +76,22 @@ def test_tiles_of_a_large_result_are_streamed(dtype, n_threads):
 
 
 @pytest.mark.parametrize("l2_bytes", [0, 1 << 30])
-@pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduction", ["none", "add", "mean"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_a_tile_is_written_at_once_or_while_the_next_is_made(dtype, reduction, include_self, n_threads, l2_bytes):
+def test_a_tile_is_written_at_once_or_while_the_next_is_made(dtype, reduction, include_self, l2_bytes):
     """In parts: there are enough updates for many of them. In place too, where the result begins within a line."""
     data, indices, updates = operands((1 << 24) // np.dtype(dtype).itemsize + 1001, 150_000, np.dtype(dtype))
     indices[indices % 7 == 0] = 5  # tiles differ in their number of records
     words = {"reduction": reduction, "include_self": include_self}
     with kernels.forced(1, scatter="serial"):
         expected = gs.scatter(data, indices, updates, **words)
-    assert_same_bits(partitioned(n_threads, data, indices, updates, l2_bytes, **words), expected)
+    assert_same_bits(partitioned(3, data, indices, updates, l2_bytes, **words), expected)
     target = np.empty(len(data) + 8, dtype)
     offset = -target.ctypes.data % 64 // target.itemsize + 16 // target.itemsize
     target = target[offset % 8 :][: len(data)]
     target[...] = data
-    partitioned(n_threads, target, indices, updates, l2_bytes, out=target, **words)
+    partitioned(1, target, indices, updates, l2_bytes, out=target, **words)
     assert_same_bits(target, expected)
 
 

@@ -221,11 +221,10 @@ def test_large_results(dtype, row, n_slices, l2_bytes):
             assert_same_bits(out, expected)
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize(
     ("dtype", "row", "n"), [("f4", (), 4_200_001), ("c16", (), 1_100_001), ("i2", (3,), 2_800_001)]
 )
-def test_many_values(dtype, row, n, n_threads):
+def test_many_values(dtype, row, n):
     """16 MiB or more are written with non-temporal stores, if their memory begins with a cache line."""
     rng = np.random.default_rng(7)
     indices = rng.integers(0, N_SLICES, n)
@@ -236,7 +235,7 @@ def test_many_values(dtype, row, n, n_threads):
     with kernels.forced(1):
         expected = gs.scatter(data, indices, updates, reduction="add", mode="drop")
         taken = gs.gather(data, indices, mode="fill", fill_value=3)
-    with kernels.forced(n_threads, gather="data_tiles", scatter="result_tiles"):
+    with kernels.forced(3, gather="data_tiles", scatter="result_tiles"):
         assert_same_bits(prepared.scatter(data, updates, reduction="add"), expected)
         assert_same_bits(prepared.gather(data, fill_value=3), taken)
         assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES

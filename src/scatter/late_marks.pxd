@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from common.codes cimport ADD, BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, MAX, MIN, OK
 from common.items cimport cloned_void, inline_void
 from common.walk cimport OTHER
-from scatter.accumulate cimport finish_elements
+from scatter.accumulate cimport choose_element, finish_elements
 from scatter.job cimport Job, apply_and_count, apply_tuples, count_tuples
 from scatter.marks cimport Marks
 
@@ -78,13 +78,11 @@ cdef inline cloned_void find_in_rows(Py_ssize_t width, const char* element, cons
 cdef inline inline_void choose_typed(bits_t* type, const char* element, const char* sums, const char* data, char* out,
                                      Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
-    cdef bits_t item, a, b
+    cdef bits_t item, other
     memcpy(&item, element, sizeof(bits_t))
     for i in range(n):
-        memcpy(&a, sums + i * <Py_ssize_t>sizeof(bits_t), sizeof(bits_t))
-        memcpy(&b, data + i * <Py_ssize_t>sizeof(bits_t), sizeof(bits_t))
-        a = b if a == item else a
-        memcpy(out + i * <Py_ssize_t>sizeof(bits_t), &a, sizeof(bits_t))
+        memcpy(&other, sums + i * <Py_ssize_t>sizeof(bits_t), sizeof(bits_t))
+        choose_element(type, other != item, sums, data, out, i)
 
 
 cdef inline cloned_void choose_other(Py_ssize_t width, const char* element, const char* sums, const char* data,

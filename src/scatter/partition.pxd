@@ -244,7 +244,7 @@ cdef inline void apply_bucket(const Partition* partition, Tile* to, Unwritten* l
         while n_left > 0:
             n = min(<Py_ssize_t>RECORDS_AT_A_TIME, n_left)
             prefetch_next(partition, to)
-            if partition.writes_late:
+            if left != NULL:
                 write_next(partition, left)
             if partition.loop != NULL:
                 partition.loop(to.base, to.bits, record, n)
@@ -271,7 +271,8 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
     """Apply the records of a tile, in order."""
     cdef const Job* job = partition.job
     cdef Tile to
-    cdef Unwritten* left = &partition.unwritten[thread] if partition.writes_late else NULL
+    # The one tile of several rounds stays where it is.
+    cdef Unwritten* left = &partition.unwritten[thread] if partition.writes_late and not partition.is_single else NULL
     cdef Py_ssize_t chunk, bucket, slot = 0 if partition.is_single else thread
     cdef char sinks[SINK_BYTES]
     if tile >= partition.n_tiles or (needs_whole_tiles(partition) and partition.is_first and partition.is_last
@@ -281,7 +282,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
         return
     if is_interrupted(job.interrupts, <Py_ssize_t>1 << partition.shift >> 3):
         return
-    if partition.writes_late:
+    if left != NULL:
         slot = 2 * slot + left.is_second
     start_tile(partition, tile, slot, &to)
     if to.marks.width:
@@ -291,7 +292,7 @@ cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int 
         if chunk + 1 < partition.n_chunks:
             prefetch_segment(partition, partition.first[bucket + partition.n_tiles + 1])
         apply_bucket(partition, &to, left, partition.first[bucket], partition.end[bucket], sinks)
-    if partition.writes_late:
+    if left != NULL:
         write_part(partition, left, left.n_bytes)
         stream_fence()
         left.sums = to.base
@@ -426,7 +427,7 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
     cdef Py_ssize_t n_tuples = job.walk.n
     cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
     cdef Py_ssize_t per_round, marks_bytes = 0, most = RECORDS_BYTES, width = partition.n_tiles, sums_bytes = 0
-    cdef bint in_groups, writes_late
+    cdef bint in_groups
     cdef Sample sample
     cdef cnp.ndarray records
 
@@ -455,7 +456,6 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
         take_sample(partition, &sample)
     if describe_tiles(partition, per_round == n_tuples):
         sums_bytes = (partition.n_sums << partition.writes_late) * partition.sums_bytes
-    writes_late = partition.writes_late
     # One block, which has huge pages.
     records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes + sums_bytes)
     partition.first = <char**>malloc(2 * n_buckets * sizeof(char*))
@@ -486,10 +486,8 @@ cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) 
             bad[0] = check_tuples(job) if job.checks_first and partition.first_tile == 0 else OK
             if bad[0] == OK:
                 partition.is_single = True
-                partition.writes_late = False
                 bad[0] = run_rounds(partition, job, per_round)
                 partition.is_single = False
-                partition.writes_late = writes_late
         partition.first_tile = partition.stop_tile
         width = partition.n_tiles
     free_tiles(partition)

@@ -118,8 +118,7 @@ cdef inline void apply_tile(const ResultTiles* tiles, Py_ssize_t tile, char* out
     elif job.data != NULL:
         memcpy(out, job.data + offset, n_bytes)
     memset(&pairs, 0, sizeof(Pairs))
-    pairs.step = pairs.width = sizeof(uint16_t)
-    pairs.repeats = 1
+    pairs.width = sizeof(uint16_t)
     for chunk in range(RUNS_AHEAD):
         prefetch_run(order, tile, chunk, tiles.values, job.row_bytes)
     for chunk in range(order.n_chunks):

@@ -26,7 +26,7 @@ from scatter.windows cimport WINDOWS_THREADS
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
     SMALLEST_ORDERED = 1 << 16  # bytes of a result
-    BYTES_PER_UPDATE = 64       # of a result in place: a line, more or less, for each update
+    BYTES_PER_UPDATE = 64       # of a result in place: about a cache line for each update
     # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates
     WINDOWS_BYTES = 1 << 22
 

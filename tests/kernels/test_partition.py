@@ -87,9 +87,9 @@ def test_a_tile_is_written_at_once_or_while_the_next_is_made(dtype, reduction, i
     with kernels.forced(1, scatter="serial"):
         expected = gs.scatter(data, indices, updates, **words)
     assert_same_bits(partitioned(3, data, indices, updates, l2_bytes, **words), expected)
-    target = np.empty(len(data) + 8, dtype)
-    offset = -target.ctypes.data % 64 // target.itemsize + 16 // target.itemsize
-    target = target[offset % 8 :][: len(data)]
+    memory = np.empty(len(data) + 128 // data.itemsize, dtype)
+    start = (-memory.ctypes.data % 64 + 16) // data.itemsize
+    target = memory[start : start + len(data)]
     target[...] = data
     partitioned(1, target, indices, updates, l2_bytes, out=target, **words)
     assert_same_bits(target, expected)
@@ -104,9 +104,12 @@ def test_few_updates_in_place_are_serial():
         (data.nbytes // 100, None, ScatterStrategy.PARTITION),
         (data.nbytes // 40, data, ScatterStrategy.PARTITION),
     ):
+        indices = rng.integers(0, len(data), n)
+        expected = data + np.bincount(indices, minlength=len(data)).astype("f4")
         with kernels.forced(2):
-            gs.scatter(data, rng.integers(0, len(data), n), np.float32(1), reduction="add", out=out)
+            found = gs.scatter(data, indices, np.float32(1), reduction="add", out=out)
         assert kernel.last_strategy() == strategy
+        assert_same_bits(found, expected)
 
 
 def special_operands(dtype):

@@ -237,6 +237,7 @@ def test_many_values(dtype, row, n):
         taken = gs.gather(data, indices, mode="fill", fill_value=3)
     with kernels.forced(3, gather="data_tiles", scatter="result_tiles"):
         assert_same_bits(prepared.scatter(data, updates, reduction="add"), expected)
+        assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
         assert_same_bits(prepared.gather(data, fill_value=3), taken)
         assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
         out = np.zeros((n + 1, *row), dtype)

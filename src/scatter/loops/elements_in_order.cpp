@@ -264,7 +264,7 @@ ptrdiff_t run_layouts(const gs_pairs_t *pairs, char *out, const char *updates, p
 template <class Operation>
 ptrdiff_t run_widths(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
     if (pairs->width == 8) return run_layouts<Operation, int64_t>(pairs, out, updates, step, n);
-    if (pairs->width == 2) {  // positions in a tile, with adjacent updates
+    if (pairs->width == 2) {
         constexpr int adjacent = sizeof(typename Operation::Element);
         return ElementsInOrder<Operation, uint16_t, false, 1, adjacent>::run_positions((const uint16_t *)pairs->first, out,
                                                                                        updates, n);

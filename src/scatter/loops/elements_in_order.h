@@ -11,7 +11,7 @@ typedef struct {
     const char *first;
     const char *second;     /* NULL: one index each. It may be in the same array as the first, or in another. */
     ptrdiff_t step;         /* bytes from a tuple to the next: those of as many indices as lie side by side */
-    int width;              /* bytes of an index */
+    int width;              /* bytes of an index; 2: single, adjacent, and in bounds, with adjacent updates: no checks */
     int64_t size, row_size; /* of the axes of the first index, and of the second */
     int64_t wrap, row_wrap; /* added to negative indices */
     ptrdiff_t repeats;      /* so many successive single indices share an update */

@@ -6,8 +6,8 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport STEP_BYTES, is_interrupted
 from common.items cimport (
-    CACHE_LINE, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
-    is_little_endian, item_t, prefetch_l2, word_t,
+    CACHE_LINE, MAX_WORD_BYTES, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64,
+    cloned_void, inline_void, is_little_endian, item_t, prefetch_l2, word_t,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
@@ -220,11 +220,14 @@ cdef inline void move_block(const Job* job, const Row* row, const char* data, co
     move_rows(job, row, data, offsets, n, fill, out, out_step)
 
 
-cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets, Py_ssize_t n,
+                                       Py_ssize_t item_bytes) noexcept nogil:
     """Software prefetch of a block's cache lines: more outstanding misses than out-of-order execution achieves."""
     cdef Py_ssize_t i
     for i in range(n):
         prefetch_l2(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i]))
+        if item_bytes > MAX_WORD_BYTES // 2:  # its end may be in the next cache line
+            prefetch_l2(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i] + item_bytes - 1))
 
 
 cdef inline void prefetch_with_tuples(const Job* job, const char* tuples, Py_ssize_t step, const int64_t* offsets,
@@ -296,7 +299,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
             elif (job.prefetches and 0 < row.item_bytes <= CACHE_LINE
                     # If offsets advance slowly (as for a warped image), the hardware prefetcher suffices.
                     and not -n_next * CACHE_LINE < next_offsets[n_next - 1] - next_offsets[0] < n_next * CACHE_LINE):
-                prefetch_block(data, next_offsets, n_next)
+                prefetch_block(data, next_offsets, n_next, row.item_bytes)
             elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1:
                 for i in range(min(n_next, <Py_ssize_t>ROWS_AHEAD)):  # prefetch_ahead has the others
                     prefetch_begin(<const char*>(<uintptr_t>data + <uintptr_t>next_offsets[i]), row.item_bytes)
@@ -308,7 +311,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
             for _piece in range(row.outer.n):
                 if job.prefetches and _piece + 1 < row.outer.n and row.n_inner == 1 and row.item_bytes <= CACHE_LINE:
                     advance(&row.outer, 1, &following)
-                    prefetch_block(data + following.offset[DATA], offsets, n)
+                    prefetch_block(data + following.offset[DATA], offsets, n, row.item_bytes)
                 if row.outer.n > 1 and is_interrupted(job.interrupts, n * row.n_inner * (8 + row.item_bytes) >> 3):
                     status[0] = INTERRUPTED
                     return

@@ -1,4 +1,4 @@
-# RUNS: trivial tuples that select single elements, into a contiguous result: resolve and move in one loop.
+# RUNS: simple tuples that select short items, into a contiguous result: resolve and move in one loop.
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
@@ -10,12 +10,13 @@ from common.items cimport (
     CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t,
 )
 from common.resolve cimport (
-    Run, Tuples, are_trivial, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
+    Run, Tuples, are_plain, are_trivial, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
 )
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.blocks cimport move_words, prefetch_block
+from gather.far_items cimport SHORTEST_FAR, are_far, move_far_items
 from gather.job cimport Job, work_ns
 
 cdef enum:
@@ -63,7 +64,7 @@ cdef inline inline_void move_run(word_t* type, plain_index_t* index_type, int k,
         if job.tuples.prefetches and not job.prefetches:
             prefetch_tuples(tuples, p, step, n_next)
         if job.prefetches:
-            prefetch_block(data, next_offsets, n_next)
+            prefetch_block(data, next_offsets, n_next, sizeof(word_t))
         p += n_next * step
         start += n_next * start_step
         resolved += n_next
@@ -110,20 +111,40 @@ cdef inline inline_void move_run_width(word_t* type, const Job* job, const Tuple
 cdef inline cloned_void move_any_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,
                                      int64_t start, int64_t start_step, Py_ssize_t n, char* out,
                                      int64_t* out_of_bounds) noexcept nogil:
-    if job.itemsize == 4:
+    if job.row.item_bytes == 4:
         move_run_width(<uint32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-    elif job.itemsize == 8:
+    elif job.row.item_bytes == 8:
         move_run_width(<uint64_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-    elif job.itemsize == 2:
+    elif job.row.item_bytes == 2:
         move_run_width(<uint16_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-    elif job.itemsize == 1:
+    elif job.row.item_bytes == 1:
         move_run_width(<uint8_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
     else:
         move_run_width(<bytes16*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
 
 
-cdef inline bint has_trivial_runs(const Job* job) noexcept nogil:
-    """Whether the tuples of every run are trivial: the pieces of a run are as aligned as its start."""
+cdef inline void move_simple_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
+                                 int64_t start_step, Py_ssize_t n, char* out, int64_t* out_of_bounds) noexcept nogil:
+    """out_of_bounds also becomes negative if no loop can move the rest: BLOCKS can."""
+    cdef Py_ssize_t moved = 0
+    cdef bint is_trivial = tuples.trivial and is_word(job.row.item_bytes)
+    if (n >= SHORTEST_FAR or not is_trivial) and are_far(job, tuples, start_step):
+        moved = move_far_items(job, tuples, p, step, start, n, out)
+        if moved == n:
+            return
+    if not is_trivial:
+        out_of_bounds[0] = -1
+        return
+    move_any_run(job, tuples, p + moved * step, step, start + moved * start_step, start_step, n - moved,
+                 out + moved * job.row.item_bytes, out_of_bounds)
+
+
+cdef inline bint are_simple(const Tuples* tuples, const char* p, Py_ssize_t step, bint far) noexcept nogil:
+    return are_plain(tuples, p, step) if far else are_trivial(tuples, p, step)
+
+
+cdef inline bint has_simple_runs(const Job* job, bint far) noexcept nogil:
+    """Whether the tuples of every run are trivial; with far: plain. Pieces of a run are as aligned as its start."""
     cdef const Arrays* arrays = job.tuples.arrays
     cdef int inner = job.walk.n_dims - 1
     cdef int d, i
@@ -131,7 +152,7 @@ cdef inline bint has_trivial_runs(const Job* job) noexcept nogil:
     cdef Run run
     cdef uint64_t outside = 0
     if arrays == NULL:
-        if not are_trivial(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES]):
+        if not are_simple(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES], far):
             return False
         for d in range(inner):
             if job.walk.stride[d][INDICES] % job.tuples.width != 0:
@@ -141,7 +162,9 @@ cdef inline bint has_trivial_runs(const Job* job) noexcept nogil:
         return False
     seek(&job.walk, 0, &cursor)
     start_run(&job.tuples, &job.walk, &cursor, &run, &outside)
-    if outside or run.along.k == 0 or run.along.k != run.n_varying or not are_trivial(&run.along, run.p, run.step):
+    if outside or run.along.k == 0 or run.along.k != run.n_varying or not are_simple(&run.along, run.p, run.step, far):
+        return False
+    if far and not are_far(job, &run.along, job.walk.stride[inner][DATA]):
         return False
     for d in range(arrays.first, inner):
         for i in range(run.n_varying):
@@ -159,10 +182,14 @@ cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
     cdef int inner = job.walk.n_dims - 1
     if not forced and job.walk.shape[inner] < RUN_BLOCK:
         return False
-    if (job.row.outer.n != 1 or job.row.n_inner != 1 or job.row.item_bytes != job.itemsize
-            or job.walk.stride[inner][OTHER] != job.itemsize or not is_word(job.itemsize)):
+    if (job.row.outer.n != 1 or job.row.n_inner != 1 or job.row.item_bytes == 0
+            or job.walk.stride[inner][OTHER] != job.row.item_bytes):
         return False
-    return has_trivial_runs(job)
+    if is_word(job.row.item_bytes) and has_simple_runs(job, False):
+        return True
+    return (job.walk.shape[inner] >= SHORTEST_FAR
+            and (job.tuples.arrays != NULL or are_far(job, &job.tuples, job.walk.stride[inner][DATA]))
+            and has_simple_runs(job, True))
 
 
 cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_t n,
@@ -173,8 +200,8 @@ cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_
     if outside:
         out_of_bounds[0] = -1
         return
-    move_any_run(job, &run.along, run.p, run.step, run.start, job.walk.stride[job.walk.n_dims - 1][DATA], n,
-                 job.out + cursor.offset[OTHER], out_of_bounds)
+    move_simple_run(job, &run.along, run.p, run.step, run.start, job.walk.stride[job.walk.n_dims - 1][DATA], n,
+                    job.out + cursor.offset[OTHER], out_of_bounds)
 
 
 cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept nogil:
@@ -192,9 +219,9 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
         if job.tuples.arrays != NULL:
             move_arrays_run(job, &cursor, n, &out_of_bounds)
         else:
-            move_any_run(job, &job.tuples, job.tuples.base + cursor.offset[INDICES], job.walk.stride[inner][INDICES],
-                         cursor.offset[DATA], job.walk.stride[inner][DATA], n, job.out + cursor.offset[OTHER],
-                         &out_of_bounds)
+            move_simple_run(job, &job.tuples, job.tuples.base + cursor.offset[INDICES],
+                            job.walk.stride[inner][INDICES], cursor.offset[DATA], job.walk.stride[inner][DATA], n,
+                            job.out + cursor.offset[OTHER], &out_of_bounds)
         if out_of_bounds < 0 or is_interrupted(job.interrupts, n * job.tuple_work):
             return 1
         advance(&job.walk, n, &cursor)

@@ -332,7 +332,8 @@ def test_layouts_with_all_strategies(name, reduction, row, axis, n_threads):
         ("alike, swapped", (), "runs", "blocks"),
         ("three", (), "runs", "blocks"),
         ("constant", (), "runs", "blocks"),
-        ("alike", (2,), "runs", "blocks"),
+        ("alike", (2,), "auto", "runs"),
+        ("alike", (3,), "runs", "blocks"),
         ("alike", (), "columns", "runs"),
     ],
 )

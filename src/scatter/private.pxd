@@ -3,6 +3,7 @@ from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so 
 from cython.parallel cimport prange
 from libc.string cimport memcpy
 
+from common.caches cimport cached_bytes
 from common.codes cimport ASSIGN, BOOL, OK
 from common.rows cimport empty_row
 from common.threads cimport MAX_TASKS, chunk_start, first_error
@@ -18,7 +19,7 @@ from scatter.reductions cimport Step
 
 cdef enum:
     PRIVATE_BYTES = 1 << 20     # of a result: its copy fits L2
-    MIN_PRIVATE = 8             # updates per row and thread: enough to outweigh combining the copies
+    MIN_PRIVATE = 4             # updates per row and thread: enough to outweigh combining the copies
 
 
 cdef inline bint has_private_elements(const Job* job, Py_ssize_t low, Py_ssize_t reach) noexcept nogil:
@@ -44,7 +45,7 @@ cdef inline bint can_be_private(const Job* job, bint forced) noexcept nogil:
             and job.reduction.associative >> type_code & 1
             and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
             and job.n_threads * (job.out_bytes + job.n_rows * job.marks.width) <= SCRATCH_BYTES
-            and (forced or (job.out_bytes <= PRIVATE_BYTES
+            and (forced or (job.out_bytes <= max(<Py_ssize_t>PRIVATE_BYTES, 3 * cached_bytes() // (8 * job.n_threads))
                             and job.walk.n // (MIN_PRIVATE * job.n_threads) >= job.n_rows)))
 
 

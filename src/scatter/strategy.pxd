@@ -100,10 +100,11 @@ cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
         return False
     if job.n_threads == 1:
         most = 8 * cached_bytes() if job.row_bytes <= CACHE_LINE else cached_bytes() // 2 * 3
-    elif job.n_threads == 2 and not (job.step.type_code == FLOAT16 or job.step.type_code == BFLOAT16):
+    elif job.n_threads == 2:
         if job.row_bytes < CACHE_LINE:
             most = 2 * cached_bytes()
-        elif job.row_bytes <= 2 * CACHE_LINE:
+        elif job.row_bytes <= 2 * CACHE_LINE and not (
+                job.step.type_code == FLOAT16 or job.step.type_code == BFLOAT16):
             most = cached_bytes() // (job.row_bytes // CACHE_LINE)
     return job.out_bytes <= most
 

@@ -47,7 +47,7 @@ def test_bits(dtype, reduction, width, n_threads):
 @pytest.mark.parametrize(("dtype", "reduction"), [("i4", "add"), ("f4", "max")])
 def test_it_is_chosen_for_few_rows_with_many_updates(dtype, reduction):
     rng = np.random.default_rng(0)
-    updates = rows(rng, (100_000, 8), dtype)
+    updates = rows(rng, (1_200_000, 8), dtype)
 
     def strategy(n_rows, options, n=100_000):
         data, indices = np.zeros((n_rows, 8), dtype), rng.integers(0, n_rows, n)
@@ -58,8 +58,10 @@ def test_it_is_chosen_for_few_rows_with_many_updates(dtype, reduction):
         return ran()
 
     assert strategy(3000, {}) is ScatterStrategy.PRIVATE
-    assert strategy(3000, {}, 10_000) is not ScatterStrategy.PRIVATE  # three for each row
-    assert strategy(60_000, {}) is not ScatterStrategy.PRIVATE  # 2 MB
+    assert strategy(3000, {}, 20_000) is not ScatterStrategy.PRIVATE  # seven for each row
+    # A copy is larger than L2, but both fit any L3; or not.
+    assert strategy(45_000, {}, 400_000) is ScatterStrategy.PRIVATE
+    assert strategy(150_000, {}, 1_200_000) is not ScatterStrategy.PRIVATE
     assert strategy(3000, {"include_self": False}) is not ScatterStrategy.PRIVATE
 
 

@@ -130,7 +130,7 @@ class TestUpdatesThatSuccessiveTuplesShare:
     """They are applied without copies where one thread applies them in order."""
 
     @pytest.mark.parametrize("n_threads", [1, 2, 3])
-    @pytest.mark.parametrize("repeats", [2, 3, 63])
+    @pytest.mark.parametrize("repeats", [2, 3, 4, 63])
     @pytest.mark.parametrize("index_dtype", ["i4", "i8", "i2"])
     def test_bits(self, n_threads, repeats, index_dtype):
         rng = np.random.default_rng(repeats)

@@ -1,6 +1,6 @@
 // Updates are applied in groups of four. Between groups, later indices and updates are prefetched. From an index that is
-// negative or out of bounds, a second loop applies a few. Where most groups have one destination, a group is reduced in
-// registers.
+// negative or out of bounds, a second loop applies a few. Where most groups have one destination, a group and those that
+// follow it are reduced in registers.
 //
 // Compiled for any CPU: one number at a time needs no vectors.
 #include "scatter/loops/elements_in_order.h"
@@ -18,7 +18,9 @@
 
 #if defined(__GNUC__)
   #define GS_UNROLL_GROUP _Pragma("GCC unroll 4")
+  #define GS_UNROLL_WIDE _Pragma("GCC unroll 16")
 #else
+  #define GS_UNROLL_WIDE
   #define GS_UNROLL_GROUP
 #endif
 
@@ -34,15 +36,23 @@ struct Reduction {
         a = Step::reduce(a, b);
         memcpy(to, &a, sizeof a);
     }
-    // Of n updates for the same destination: in a register, a step does not wait for a store each time.
-    static GS_ALWAYS_INLINE void apply_run(char *to, const char *updates, ptrdiff_t step, int n) {
-        Element a, b;
-        memcpy(&a, to, sizeof a);
-        for (int j = 0; j < n; j++) {
+    // Of updates for the same destination: in a register, a step does not wait for a store each time.
+    typedef Element Register;
+    static GS_ALWAYS_INLINE Register load(const char *from) {
+        Element a;
+        memcpy(&a, from, sizeof a);
+        return a;
+    }
+    static GS_ALWAYS_INLINE void store(char *to, Register a) { memcpy(to, &a, sizeof a); }
+    template <ptrdiff_t n>
+    static GS_ALWAYS_INLINE Register reduce(Register a, const char *updates, ptrdiff_t step) {
+        Element b;
+        GS_UNROLL_WIDE
+        for (ptrdiff_t j = 0; j < n; j++) {
             memcpy(&b, updates + j * step, sizeof b);
             a = Step::reduce(a, b);
         }
-        memcpy(to, &a, sizeof a);
+        return a;
     }
 };
 
@@ -69,10 +79,21 @@ struct VectorAddition<Number, 3> {
         FirstTwo::apply(to, two);
         Addition<Number>::apply(to + sizeof two, b.numbers[2]);
     }
-    static GS_ALWAYS_INLINE void apply_run(char *to, const char *updates, ptrdiff_t step, int n) {
-        constexpr size_t third = sizeof(typename FirstTwo::Element);
-        FirstTwo::apply_run(to, updates, step, n);
-        Addition<Number>::apply_run(to + third, updates + third, step, n);
+    struct Register {
+        typename FirstTwo::Register two;
+        Number third;
+    };
+    static GS_ALWAYS_INLINE Register load(const char *from) {
+        return {FirstTwo::load(from), Addition<Number>::load(from + sizeof(typename FirstTwo::Element))};
+    }
+    static GS_ALWAYS_INLINE void store(char *to, Register a) {
+        FirstTwo::store(to, a.two);
+        Addition<Number>::store(to + sizeof a.two, a.third);
+    }
+    template <ptrdiff_t n>
+    static GS_ALWAYS_INLINE Register reduce(Register a, const char *updates, ptrdiff_t step) {
+        return {FirstTwo::template reduce<n>(a.two, updates, step),
+                Addition<Number>::template reduce<n>(a.third, updates + sizeof a.two, step)};
     }
 };
 #endif
@@ -110,7 +131,7 @@ GS_NOINLINE int64_t clipped(int64_t index, int64_t size) {
 template <class Operation, class Index, bool is_pair, int index_step, int step>
 struct ElementsInOrder {
     typedef typename Operation::Element Element;
-    static constexpr ptrdiff_t group = 4, ahead = 4096, few = 8;
+    static constexpr ptrdiff_t group = 4, ahead = 4096, few = 8, wide = 16;
 
     // Volatile: it is read once, so that the index that is checked is the one that is used.
     static GS_ALWAYS_INLINE int64_t first(const gs_pairs_t &pairs, ptrdiff_t i) {
@@ -143,6 +164,19 @@ struct ElementsInOrder {
         return differs == 0;
     }
 
+    // The indices that are only compared need not be volatile.
+    template <ptrdiff_t n>
+    static GS_ALWAYS_INLINE bool is_one_of(const gs_pairs_t &pairs, ptrdiff_t i, int64_t first_index,
+                                           int64_t second_index) {
+        const Index *a = (const Index *)pairs.first + i * index_step, *b = (const Index *)pairs.second + i * index_step;
+        Index differs = 0;
+        for (int j = 0; j < n; j++) {
+            differs |= a[j * index_step] ^ (Index)first_index;
+            if (is_pair) differs |= b[j * index_step] ^ (Index)second_index;
+        }
+        return differs == 0;
+    }
+
     // Whether most groups have one destination, as those of sorted indices of few destinations.
     static bool are_in_runs(const gs_pairs_t &pairs, ptrdiff_t n) {
         if (!Operation::has_runs || n < 64 * group) return false;
@@ -154,6 +188,14 @@ struct ElementsInOrder {
         return n_runs >= 14;
     }
 
+    // What follows a group. A part of the prefetches is not carried out, so each cache line has several.
+    static GS_ALWAYS_INLINE void prefetch(const gs_pairs_t &pairs, const char *updates, ptrdiff_t update_step,
+                                          ptrdiff_t i) {
+        GS_PREFETCH_L2((const char *)((const Index *)pairs.first + i * index_step) + ahead);
+        if (is_pair && index_step == 1) GS_PREFETCH_L2((const char *)((const Index *)pairs.second + i) + ahead);
+        GS_PREFETCH_L2(updates + i * update_step + ahead);
+    }
+
     // From update i on, as long as all indices of a group are in bounds. Returns where it stopped.
     template <bool in_runs>
     static GS_NOINLINE ptrdiff_t run_groups(const gs_pairs_t *all, char *out, const char *updates, ptrdiff_t update_step,
@@ -161,16 +203,21 @@ struct ElementsInOrder {
         const gs_pairs_t pairs = *all;
         if (step) update_step = step;
         for (; i + group <= n; i += group) {
-            // A part of the prefetches is not carried out, so each cache line has several.
-            GS_PREFETCH_L2((const char *)((const Index *)pairs.first + i * index_step) + ahead);
-            if (is_pair && index_step == 1) GS_PREFETCH_L2((const char *)((const Index *)pairs.second + i) + ahead);
-            GS_PREFETCH_L2(updates + i * update_step + ahead);
+            prefetch(pairs, updates, update_step, i);
             if constexpr (in_runs) {
                 const int64_t a = first(pairs, i), b = second(pairs, i);
                 if (is_one_destination(pairs, i, a, b)) {
                     if (is_outside(pairs, a, b)) return i;
-                    Operation::apply_run(out + position(pairs, a, b) * (ptrdiff_t)sizeof(Element),
-                                         updates + i * update_step, update_step, group);
+                    char *to = out + position(pairs, a, b) * (ptrdiff_t)sizeof(Element);
+                    typename Operation::Register sum = Operation::load(to);
+                    sum = Operation::template reduce<group>(sum, updates + i * update_step, update_step);
+                    i += group;
+                    for (; i + wide <= n && is_one_of<wide>(pairs, i, a, b); i += wide) {
+                        for (ptrdiff_t j = 0; j < wide; j += group) prefetch(pairs, updates, update_step, i + j);
+                        sum = Operation::template reduce<wide>(sum, updates + i * update_step, update_step);
+                    }
+                    Operation::store(to, sum);
+                    i -= group;
                     continue;
                 }
             }
@@ -222,7 +269,9 @@ struct ElementsInOrder {
         return n;
     }
 
-    // n: a multiple of pairs.repeats.
+    // n: a multiple of pairs.repeats, which is n_shared; 0: any. Of a constant number, each has instructions of its own:
+    // a CPU predicts for each whether its load depends on a recent store, as where triangles share their corners.
+    template <int n_shared>
     static GS_NOINLINE ptrdiff_t run_repeated(const gs_pairs_t *all, char *out, const char *updates, ptrdiff_t update_step,
                                               ptrdiff_t n) {
         const gs_pairs_t pairs = *all;
@@ -231,6 +280,21 @@ struct ElementsInOrder {
             GS_PREFETCH_L2(updates + ahead);
             Element b;
             memcpy(&b, updates, sizeof b);
+            if constexpr (n_shared > 0) {
+                int64_t a[n_shared];
+                bool is_bad = false;
+                GS_UNROLL_GROUP
+                for (int j = 0; j < n_shared; j++) {
+                    a[j] = first(pairs, i + j);
+                    is_bad |= is_outside(pairs, a[j], 0);
+                }
+                if (!is_bad) {
+                    GS_UNROLL_GROUP
+                    for (int j = 0; j < n_shared; j++) Operation::apply(out + a[j] * (ptrdiff_t)sizeof b, b);
+                    i += n_shared;
+                    continue;
+                }
+            }
             for (const ptrdiff_t stop = i + pairs.repeats; i < stop; i++) {
                 int64_t a = first(pairs, i);
                 a += (a >> 63) & pairs.wrap;
@@ -253,8 +317,14 @@ ptrdiff_t run_steps(const gs_pairs_t *pairs, char *out, const char *updates, ptr
 
 template <class Operation, class Index>
 ptrdiff_t run_layouts(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
-    if (pairs->repeats > 1) {
-        return ElementsInOrder<Operation, Index, false, 1, 0>::run_repeated(pairs, out, updates, step, n);
+    typedef ElementsInOrder<Operation, Index, false, 1, 0> Repeated;
+    switch (pairs->repeats) {
+        case 0:
+        case 1: break;
+        case 2: return Repeated::template run_repeated<2>(pairs, out, updates, step, n);
+        case 3: return Repeated::template run_repeated<3>(pairs, out, updates, step, n);
+        case 4: return Repeated::template run_repeated<4>(pairs, out, updates, step, n);
+        default: return Repeated::template run_repeated<0>(pairs, out, updates, step, n);
     }
     if (!pairs->second) return run_steps<Operation, Index, false, 1>(pairs, out, updates, step, n);
     if (pairs->step == sizeof(Index)) return run_steps<Operation, Index, true, 1>(pairs, out, updates, step, n);

@@ -2,7 +2,9 @@
 # moves them (loops/far_items.cpp).
 from libc.stdint cimport int64_t, uintptr_t
 
+from common.items cimport CACHE_LINE
 from common.resolve cimport Tuples
+from common.walk cimport DATA
 from gather.job cimport Job
 
 cdef extern from "gather/loops/far_items.h":
@@ -21,23 +23,45 @@ cdef extern from "gather/loops/far_items.h":
         int64_t row_wrap
         int64_t row
         bint streams
+        const char* next
+        Py_ssize_t next_bytes
 
     ctypedef Py_ssize_t (*FarLoop "gs_far_loop")(const FarItems* items, char* out, Py_ssize_t n) noexcept nogil
     FarLoop far_loop_of "gs_far_loop_of" (Py_ssize_t item_bytes) noexcept nogil
 
 cdef enum:
-    SHORTEST_FAR = 1024  # items of a run: the loop prefetches 256 ahead
+    SHORTEST_FAR = 1024     # items of a run: the loop prefetches 256 ahead
+    SHORTEST_ROW = 1 << 11  # bytes that are prefetched during the run before
+    LONGEST_ROW = 1 << 17
+    SHORTEST_OF_ROW = 128   # items of its run
+
+
+cdef inline Py_ssize_t row_extent(const Tuples* tuples) noexcept nogil:
+    """The bytes that single indices select from."""
+    return tuples.stride[0] * tuples.size[0]
+
+
+cdef inline bint select_from_rows(const Job* job) noexcept nogil:
+    """Whether each run selects from a row of its own, which fits L1 or L2, and touches many of its cache lines."""
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t extent = row_extent(&job.tuples)
+    return (job.tuples.arrays == NULL and job.tuples.k == 1 and inner > 0 and job.walk.stride[inner - 1][DATA] >= extent
+            and SHORTEST_ROW <= extent <= LONGEST_ROW
+            and job.walk.shape[inner] >= max(extent // CACHE_LINE, <Py_ssize_t>SHORTEST_OF_ROW))
 
 
 cdef inline bint are_far(const Job* job, const Tuples* tuples, int64_t start_step) noexcept nogil:
     """Whether move_far_items can move the items at plain tuples, and is faster for long runs."""
-    return (job.prefetches and start_step == 0 and tuples.plain and tuples.stride[tuples.k - 1] == job.row.item_bytes
-            and far_loop_of(job.row.item_bytes) != NULL)
+    return ((job.prefetches or select_from_rows(job)) and start_step == 0 and tuples.plain
+            and tuples.stride[tuples.k - 1] == job.row.item_bytes and far_loop_of(job.row.item_bytes) != NULL)
 
 
 cdef inline Py_ssize_t move_far_items(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,
-                                      int64_t start, Py_ssize_t n, char* out) noexcept nogil:
-    """Move the items at n plain tuples, step bytes apart at p. Returns how many were moved: see far_items.h."""
+                                      int64_t start, Py_ssize_t n, char* out, const char* next_row) noexcept nogil:
+    """Move the items at n plain tuples, step bytes apart at p. Returns how many were moved: see far_items.h.
+
+    next_row: NULL, or what the next run selects from, if it is prefetched as a whole.
+    """
     cdef FarItems items
     cdef int last = tuples.k - 1
     cdef FarLoop loop = far_loop_of(job.row.item_bytes)
@@ -52,4 +76,6 @@ cdef inline Py_ssize_t move_far_items(const Job* job, const Tuples* tuples, cons
     items.size, items.wrap, items.row = tuples.size[0], tuples.wrap[0], tuples.stride[0]
     items.row_size, items.row_wrap = tuples.size[last], tuples.wrap[last]
     items.streams = job.streams
+    items.next = next_row
+    items.next_bytes = row_extent(tuples)
     return loop(&items, out, n)

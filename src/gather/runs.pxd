@@ -7,7 +7,8 @@ from common.arrays cimport Arrays, array_stride
 from common.codes cimport RAISE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, cloned_void, inline_void, is_word, prefetch_stream, word_t,
+    CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, cloned_void, inline_void, is_word, prefetch_row_l2, prefetch_stream,
+    word_t,
 )
 from common.resolve cimport (
     Run, Tuples, are_plain, are_trivial, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
@@ -16,7 +17,7 @@ from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.blocks cimport move_words, prefetch_block
-from gather.far_items cimport SHORTEST_FAR, are_far, move_far_items
+from gather.far_items cimport SHORTEST_FAR, are_far, move_far_items, row_extent, select_from_rows
 from gather.job cimport Job, work_ns
 
 cdef enum:
@@ -124,14 +125,19 @@ cdef inline cloned_void move_any_run(const Job* job, const Tuples* tuples, const
 
 
 cdef inline void move_simple_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
-                                 int64_t start_step, Py_ssize_t n, char* out, int64_t* out_of_bounds) noexcept nogil:
-    """out_of_bounds also becomes negative if no loop can move the rest: BLOCKS can."""
+                                 int64_t start_step, Py_ssize_t n, char* out, const char* next_row, bint* is_far,
+                                 int64_t* out_of_bounds) noexcept nogil:
+    """out_of_bounds also becomes negative if no loop can move the rest: BLOCKS can. next_row: as in move_far_items.
+
+    is_far: whether to try those loops; becomes False where they stop.
+    """
     cdef Py_ssize_t moved = 0
     cdef bint is_trivial = tuples.trivial and is_word(job.row.item_bytes)
-    if (n >= SHORTEST_FAR or not is_trivial) and are_far(job, tuples, start_step):
-        moved = move_far_items(job, tuples, p, step, start, n, out)
+    if is_far[0] and (n >= SHORTEST_FAR or next_row != NULL or not is_trivial) and are_far(job, tuples, start_step):
+        moved = move_far_items(job, tuples, p, step, start, n, out, next_row)
         if moved == n:
             return
+        is_far[0] = False
     if not is_trivial:
         out_of_bounds[0] = -1
         return
@@ -192,7 +198,7 @@ cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
             and has_simple_runs(job, True))
 
 
-cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_t n,
+cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_t n, bint* is_far,
                                  int64_t* out_of_bounds) noexcept nogil:
     cdef Run run
     cdef uint64_t outside = 0
@@ -201,7 +207,7 @@ cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_
         out_of_bounds[0] = -1
         return
     move_simple_run(job, &run.along, run.p, run.step, run.start, job.walk.stride[job.walk.n_dims - 1][DATA], n,
-                    job.out + cursor.offset[OTHER], out_of_bounds)
+                    job.out + cursor.offset[OTHER], NULL, is_far, out_of_bounds)
 
 
 cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept nogil:
@@ -213,15 +219,23 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
     cdef Py_ssize_t n
     cdef int inner = job.walk.n_dims - 1
     cdef int64_t out_of_bounds = 0
+    cdef bint from_rows = select_from_rows(job), is_far = True
+    cdef const char* next_row = NULL
     seek(&job.walk, start, &cursor)
+    if from_rows:
+        prefetch_row_l2(job.data + cursor.offset[DATA], row_extent(&job.tuples))
     while start < stop:
         n = min(min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start), <Py_ssize_t>STEP)
+        if from_rows:  # at the end of an axis, this row once more
+            next_row = job.data + cursor.offset[DATA]
+            if cursor.coordinate[inner - 1] + 1 < job.walk.shape[inner - 1]:
+                next_row += job.walk.stride[inner - 1][DATA]
         if job.tuples.arrays != NULL:
-            move_arrays_run(job, &cursor, n, &out_of_bounds)
+            move_arrays_run(job, &cursor, n, &is_far, &out_of_bounds)
         else:
             move_simple_run(job, &job.tuples, job.tuples.base + cursor.offset[INDICES],
                             job.walk.stride[inner][INDICES], cursor.offset[DATA], job.walk.stride[inner][DATA], n,
-                            job.out + cursor.offset[OTHER], &out_of_bounds)
+                            job.out + cursor.offset[OTHER], next_row, &is_far, &out_of_bounds)
         if out_of_bounds < 0 or is_interrupted(job.interrupts, n * job.tuple_work):
             return 1
         advance(&job.walk, n, &cursor)

@@ -171,3 +171,39 @@ def test_other_layouts(width, view):
     gs.gather_nd(data, np.stack([y, x], axis=-1), out=columns[:, 1])
     assert_same_bits(columns[:, 1], expected)
     assert not columns[:, 0].any()
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize(("size", "n"), [(700, 300), (3000, 1500), (5000, 5000), (40_000, 700)])
+def test_a_row_for_each_run(size, n, width):
+    """While items of a row are moved, the next row is prefetched."""
+    rng = np.random.default_rng(width)
+    dtype = {1: "u1", 2: "i2", 4: "f4", 8: "f8", 16: "c16"}[width]
+    data = rng.integers(0, 100, (3, 4, size)).astype(dtype)
+    for views in (data, data[::-1], data[:, ::2], data.swapaxes(0, 1)):
+        indices = rng.integers(0, size, (*views.shape[:2], n))
+        some = indices.copy()
+        some[0, 0, [0, 15, n - 1]] -= size
+        some[1] -= size
+        for index_dtype in ("i4", "i8"):
+            for given in (indices, some):
+                with kernels.forced(2):
+                    found = gs.gather_elements(views, given.astype(index_dtype), axis=2)
+                assert_same_bits(found, np.take_along_axis(views, indices, 2))
+                assert gather_kernel.last_strategy() == GatherStrategy.RUNS
+        for value in (size, -size - 1):
+            bad = indices.copy()
+            bad[1, -1, n // 2] = value
+            with pytest.raises(IndexError, match=rf"indices\[1, {views.shape[1] - 1}, {n // 2}\] = {value} "):
+                gs.gather_elements(views, bad, axis=2)
+
+
+def test_rows_of_a_large_result():
+    rng = np.random.default_rng(0)
+    data, indices = rng.random((300, 3000), np.float32), rng.integers(0, 3000, (300, 15_001))
+    indices[7, 100::500] -= 3000
+    for n_threads in (1, 2):
+        with kernels.forced(n_threads):
+            assert_same_bits(gs.gather_elements(data, indices, axis=1), np.take_along_axis(data, indices, 1))
+    batches = indices[:, :5000, None]
+    assert_same_bits(gs.gather_nd(data, batches, batch_dims=1), np.take_along_axis(data, indices[:, :5000], 1))

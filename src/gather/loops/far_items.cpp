@@ -54,6 +54,9 @@ struct Halves {
     }
 };
 
+// What is prefetched: each item, into L2 or L1, or what the following items are of.
+enum Prefetched { FAR_ITEMS, NEAR_ITEMS, NEXT_ROW };
+
 // index_step: in indices. is_pair: two of them for each item.
 template <class Item, class Index, bool is_pair, int index_step>
 struct FarItems {
@@ -107,35 +110,40 @@ struct FarItems {
         return true;
     }
 
-    // From item i on whole groups, as long as indices are in bounds and not negative. Returns where it stopped. is_near:
-    // prefetches, of the item `ahead` of each, go into L1.
-    template <bool is_near>
+    // From item i on whole groups, as long as indices are in bounds and not negative. Returns where it stopped. ahead: of
+    // each item so many are prefetched.
+    template <Prefetched what>
     GS_NOINLINE ptrdiff_t move_groups(char *out, bool streams, ptrdiff_t ahead, ptrdiff_t i, ptrdiff_t n) const {
         const FarItems loop = *this;  // in registers: stores to `out` might change what is in memory
-        return loop.template move_in_registers<is_near>(out, streams, ahead, i, n);
+        return loop.template move_in_registers<what>(out, streams, ahead, i, n);
     }
 
-    template <bool is_near>
+    template <Prefetched what>
     GS_ALWAYS_INLINE ptrdiff_t move_in_registers(char *out, bool streams, ptrdiff_t ahead, ptrdiff_t i,
                                                  ptrdiff_t n) const {
         alignas(64) char scratch[group * Item::longest];
         const uintptr_t last = (uintptr_t)items.end - sizeof(Word);
+        const ptrdiff_t next_step = what == NEXT_ROW ? (items.next_bytes / (n / group + 1) + line) & -line : 0;
+        ptrdiff_t next_done = i / group * next_step;
         for (; i + group <= n; i += group) {
             char *to = streams ? scratch : out + i * size();
             for (ptrdiff_t j = 0; j < group * index_step * (ptrdiff_t)sizeof(Index); j += line) {
                 GS_PREFETCH_L2((const char *)first(i + ahead) + indices_ahead + j);
                 if (is_pair && index_step == 1) GS_PREFETCH_L2((const char *)second(i + ahead) + indices_ahead + j);
             }
+            const ptrdiff_t next_stop = std::min(next_done + next_step, (ptrdiff_t)items.next_bytes);
+            for (; next_done < next_stop; next_done += line) GS_PREFETCH_L2(items.next + next_done);
             for (ptrdiff_t j = 0; j < group; j += n_loaded) {
                 uintptr_t from[n_loaded];
                 Word word[n_loaded];
                 bool is_bad = false;
                 GS_UNROLL_4
                 for (int m = 0; m < n_loaded; m++) {
-                    const char *next = (const char *)item(i + j + m + ahead);
-                    if (is_near) GS_PREFETCH_L1(next);
-                    else GS_PREFETCH_L2(next);
-                    if (size() > 8) GS_PREFETCH_L2(next + size() - 1);  // its end may be in the next cache line
+                    const char *next = what == NEXT_ROW ? nullptr : (const char *)item(i + j + m + ahead);
+                    if (what == NEAR_ITEMS) GS_PREFETCH_L1(next);
+                    if (what == FAR_ITEMS) GS_PREFETCH_L2(next);
+                    // Its end may be in the next cache line.
+                    if (what != NEXT_ROW && size() > 8) GS_PREFETCH_L2(next + size() - 1);
                     const int64_t a = read_first(i + j + m), b = read_second(i + j + m);
                     from[m] = at(a, b);
                     is_bad |= is_outside(a, b) | (!is_whole && from[m] > last);
@@ -174,17 +182,20 @@ struct FarItems {
         const ptrdiff_t begin = streams ? i : 0, n_ahead = std::min(farthest, n);
         // The last item is moved alone if nothing overwrites what follows it.
         const ptrdiff_t n_grouped = is_whole ? n : n - 1;
-        const auto move_groups = loop.are_near(n_ahead) ? &FarItems::template move_groups<true>
-                                                        : &FarItems::template move_groups<false>;
-        for (ptrdiff_t j = 0; j < n_ahead; j++) GS_PREFETCH_L2((const char *)loop.item(j));
+        auto move_groups = &FarItems::template move_groups<NEXT_ROW>;
+        if (!all->next) {
+            move_groups = loop.are_near(n_ahead) ? &FarItems::template move_groups<NEAR_ITEMS>
+                                                 : &FarItems::template move_groups<FAR_ITEMS>;
+            for (ptrdiff_t j = 0; j < n_ahead; j++) GS_PREFETCH_L2((const char *)loop.item(j));
+        }
         ptrdiff_t stop = std::min(begin, n);
         for (i = 0;;) {
             if (!loop.move_each(out, i, stop)) return i;
             if (i == n) return n;
-            i = (loop.*move_groups)(out, streams, farthest, i, n_grouped - farthest);
+            if (!all->next) i = (loop.*move_groups)(out, streams, farthest, i, n_grouped - farthest);
             // An index that stopped the loop within a group may be another one by now, of another thread.
             const bool ends_group = (i - begin) % group == 0;
-            if (ends_group && i + group > n_grouped - farthest) i = (loop.*move_groups)(out, streams, 0, i, n_grouped);
+            if (ends_group && (all->next || i + group > n_grouped - farthest)) i = (loop.*move_groups)(out, streams, 0, i, n_grouped);
             // Each such stop is a branch that was mispredicted.
             if (i + group <= n_grouped && ++n_stops > 16 + i / 512) return i;
             stop = std::min(i + group - (i - begin) % group, n);

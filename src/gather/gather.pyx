@@ -8,8 +8,8 @@ choose_strategy (strategy.pxd) selects one of four strategies, and run runs it. 
              width. Large results are written with non-temporal stores.
     RUNS     (runs.pxd) short items, 64 or more along an innermost axis that is contiguous in the result, selected by
              simple tuples (one or two native int32 or int64 indices, contiguous and aligned): resolve and copy in one
-             loop. Elements of 1 to 16 bytes; of data larger than L2 also rows of up to 64 bytes (far_items.pxd). If each run
-             selects from a row of its own, the next row is prefetched meanwhile.
+             loop. Elements of 1 to 16 bytes; of data larger than L2 also rows of up to 64 bytes (far_items.pxd). If
+             each run selects from a row of its own, the next row is prefetched meanwhile.
     COLUMNS  (columns.pxd) gather_elements along an axis with a long stride, if at least a quarter of it is read:
              columns of data are packed into a tile that fits L2, and gathered from the tile.
     DATA_TILES  (data_tiles.pxd) elements at prepared indices of large data: the values of each tile of data are

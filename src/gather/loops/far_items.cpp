@@ -110,8 +110,8 @@ struct FarItems {
         return true;
     }
 
-    // From item i on whole groups, as long as indices are in bounds and not negative. Returns where it stopped. ahead: of
-    // each item so many are prefetched.
+    // From item i on whole groups, as long as indices are in bounds and not negative. Returns where it stopped. ahead: an
+    // item is prefetched so many items before.
     template <Prefetched what>
     GS_NOINLINE ptrdiff_t move_groups(char *out, bool streams, ptrdiff_t ahead, ptrdiff_t i, ptrdiff_t n) const {
         const FarItems loop = *this;  // in registers: stores to `out` might change what is in memory
@@ -195,7 +195,9 @@ struct FarItems {
             if (!all->next) i = (loop.*move_groups)(out, streams, farthest, i, n_grouped - farthest);
             // An index that stopped the loop within a group may be another one by now, of another thread.
             const bool ends_group = (i - begin) % group == 0;
-            if (ends_group && (all->next || i + group > n_grouped - farthest)) i = (loop.*move_groups)(out, streams, 0, i, n_grouped);
+            if (ends_group && (all->next || i + group > n_grouped - farthest)) {
+                i = (loop.*move_groups)(out, streams, 0, i, n_grouped);
+            }
             // Each such stop is a branch that was mispredicted.
             if (i + group <= n_grouped && ++n_stops > 16 + i / 512) return i;
             stop = std::min(i + group - (i - begin) % group, n);
@@ -234,5 +236,6 @@ gs_far_loop gs_far_loop_of(ptrdiff_t item_bytes) {
         case 16: return fixed<16>();
     }
     if (item_bytes < 8 || item_bytes > 64) return nullptr;
-    return item_bytes <= 16 ? run_widths<Halves<8>> : item_bytes <= 32 ? run_widths<Halves<16>> : run_widths<Halves<32>>;
+    if (item_bytes <= 16) return run_widths<Halves<8>>;
+    return item_bytes <= 32 ? run_widths<Halves<16>> : run_widths<Halves<32>>;
 }

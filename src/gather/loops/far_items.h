@@ -18,8 +18,8 @@ typedef struct {
     int64_t wrap, row_wrap; /* added to negative indices */
     int64_t row;            /* bytes from one value of the first of two indices to the next */
     int streams;            /* non-temporal stores, but not for pixels. The caller has the fence. */
-    const char *next;       /* what the following items are of: if not NULL, these next_bytes are prefetched, in order, */
-    ptrdiff_t next_bytes;   /* instead of each item */
+    const char *next;       /* NULL, or what later items are of: these next_bytes are prefetched instead of each item */
+    ptrdiff_t next_bytes;
 } gs_far_items_t;
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 """gather and gather_nd: as many random elements as the square array has."""
 
 import gatherscatter as gs
+import numpy as np
 
 from .common import LARGE, LAYOUTS, SMALL, THREADS, numbers, places, timed, use_threads
 
@@ -53,3 +54,36 @@ class Rows:
 
     def time_gather(self, *_):
         gs.gather(self.data, self.indices)
+
+
+@timed
+class ShortRows:
+    """A million rows of 12 to 64 bytes, or pixels, of memory beyond the caches."""
+
+    params = ([("uint8", 3), ("float32", 3), ("float32", 5), ("float32", 8), ("float64", 8)], THREADS)
+    param_names = ("row", "threads")
+
+    def setup(self, row, threads):
+        use_threads(threads, 1_000_000)
+        dtype, width = row
+        n = (1 << 25) // (width * np.dtype(dtype).itemsize)
+        self.data, self.indices = numbers((n, width), dtype), places(n, (1_000_000,))
+
+    def time_gather(self, *_):
+        gs.gather(self.data, self.indices)
+
+
+@timed
+class LastAxis:
+    """Four million elements along the last axis, from rows of 4 to 128 KiB."""
+
+    params = ([1024, 4096, 32_768], ["int32", "int64"], THREADS)
+    param_names = ("row", "indices", "threads")
+
+    def setup(self, row, index_dtype, threads):
+        use_threads(threads, 1 << 22)
+        shape = (1 << 22) // row, row
+        self.data, self.indices = numbers(shape, "float32"), places(row, shape).astype(index_dtype)
+
+    def time_gather(self, *_):
+        gs.gather_elements(self.data, self.indices, axis=1)

@@ -30,8 +30,8 @@ cdef enum:
     PER_SCATTERED = 192
     PER_SCATTERED_IN_PLACE = 384
     # In a gather for so many, divided by the bytes of a slice, if the data exceed the caches or about fit them.
-    PER_GATHERED = 128
-    PER_GATHERED_CACHED = 32
+    PER_GATHERED = 96
+    PER_GATHERED_CACHED = 16
     MAX_GATHERED = 8            # bytes of a slice
     SHORT_SCATTERED = 4         # bytes of a slice: these pay in half as many bytes of data
     MAX_VALUE_BYTES = 16

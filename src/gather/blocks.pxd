@@ -6,8 +6,8 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport STEP_BYTES, is_interrupted
 from common.items cimport (
-    CACHE_LINE, MAX_WORD_BYTES, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64,
-    cloned_void, inline_void, is_little_endian, item_t, prefetch_l2, word_t,
+    CACHE_LINE, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
+    is_little_endian, item_t, prefetch_l2, word_t,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
@@ -226,7 +226,7 @@ cdef inline inline_void prefetch_block(const char* data, const int64_t* offsets,
     cdef Py_ssize_t i
     for i in range(n):
         prefetch_l2(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i]))
-        if item_bytes > MAX_WORD_BYTES // 2:  # its end may be in the next cache line
+        if item_bytes > <Py_ssize_t>sizeof(uint64_t):  # its end may be in the next cache line
             prefetch_l2(<const void*>(<uintptr_t>data + <uintptr_t>offsets[i] + item_bytes - 1))
 
 

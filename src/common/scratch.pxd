@@ -1,6 +1,9 @@
 # Large scratch memory, from the free list of memory.pyx: malloc would map and unmap it in every call.
 cimport numpy as cnp
 
+cdef enum:
+    MIN_SCRATCH = 1 << 20   # bytes from which its huge pages pay
+
 
 cdef inline cnp.ndarray allocate_scratch(Py_ssize_t n_bytes):
     """None: there is no memory."""

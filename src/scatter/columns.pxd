@@ -2,6 +2,8 @@
 # tiles, and applies the updates of a tile's columns row by row: for each destination in the order of the updates.
 #
 #     data (size × columns) ── pack ──> tile (size × COLUMN_BYTES) ── apply the updates ──> the same columns of out
+#
+# Elements of a mean are cells (cells.pxd), so that a tile has twice as many bytes.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
@@ -17,16 +19,20 @@ from common.resolve cimport BLOCK, resolve_strided
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
 from scatter.accumulate cimport finish_elements, start_elements
 from scatter.apply cimport apply_elements
+from scatter.cells cimport finish_cells, have_cells, start_cells
 from scatter.job cimport SCRATCH_BYTES, Job, begin_writing, check_tuples, copy_data
 from scatter.late_marks cimport (
     REST_NOT_UPDATED, UNKNOWN, Unmarked, can_mark_late, choose_other, identity_of, unmarked_of,
 )
+from scatter.loops.table cimport loops
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, send_to_sinks, start_sinks
 
 cdef struct Columns:
     const Job* job
     ColumnTiles tiles
     bint covers                 # the indices have all columns of the result
+    bint has_cells              # elements of a tile are cells (cells.pxd)
+    Py_ssize_t row_bytes        # of a tile
     Py_ssize_t tile_bytes
     Py_ssize_t marks_bytes      # of a tile
 
@@ -42,8 +48,12 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, Kind kind, c
     columns.covers = True
     for d in range(cnp.PyArray_NDIM(out)):
         columns.covers &= d == axis or cnp.PyArray_DIM(indices, d) == cnp.PyArray_DIM(out, d)
-    columns.tile_bytes = columns.tiles.size * COLUMN_BYTES
-    columns.marks_bytes = columns.tiles.size * columns.tiles.columns_per_tile * job.marks.width
+    columns.has_cells = have_cells(job) and job.tuples.mode != SKIP
+    columns.row_bytes = 2 * COLUMN_BYTES if columns.has_cells else COLUMN_BYTES
+    columns.tile_bytes = columns.tiles.size * columns.row_bytes
+    columns.marks_bytes = 0
+    if not columns.has_cells:
+        columns.marks_bytes = columns.tiles.size * columns.tiles.columns_per_tile * job.marks.width
     return forced or columns.tiles.outer.n * columns.tiles.n_tiles >= job.n_threads
 
 
@@ -75,6 +85,10 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
                             offsets, &out_of_bounds)
             if out_of_bounds:
                 return False
+            if columns.has_cells:
+                loops.add_to_cells(<int>job.step.row.item_bytes, tile, offsets, row_updates, update_step, n)
+                start += n
+                continue
             if marks.width:
                 mark_block(marks, &job.step, skips, tile, offsets, row_updates, NULL, update_step, n, sinks)
             if only_marks:
@@ -113,11 +127,12 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
     marks.assigns = False
     marks.table = table
     none.width = 0
-    if marks.width:
-        memset(table, 0, columns.marks_bytes)
+    memset(table, 0, columns.marks_bytes)
     for row in range(tiles.size):
         prefetch_columns(<uintptr_t>data + (row + ROWS_AHEAD) * tiles.data_row, n_columns * width)
-        if marks.width:
+        if columns.has_cells:
+            start_cells(job, tile + row * columns.row_bytes, data + row * tiles.data_row, n_columns)
+        elif marks.width:
             start_elements(job, tile + row * COLUMN_BYTES, data + row * tiles.data_row, n_columns)
         else:
             memcpy(tile + row * COLUMN_BYTES, data + row * tiles.data_row, n_columns * width)
@@ -132,6 +147,9 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
         if what == REST_NOT_UPDATED:
             choose_other(width, identity_of(job), tile + row * COLUMN_BYTES, data + row * tiles.data_row,
                          out + row * tiles.data_row, n_columns)
+        elif columns.has_cells:
+            finish_cells(job, tile + row * columns.row_bytes, data + row * tiles.data_row, out + row * tiles.data_row,
+                         n_columns)
         elif marks.width and what == UNKNOWN:
             finish_elements(job, &marks, tile + row * COLUMN_BYTES, data + row * tiles.data_row,
                             out + row * tiles.data_row, n_columns)

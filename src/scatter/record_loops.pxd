@@ -5,15 +5,16 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
-from common.codes cimport ADD, ASSIGN, FLOAT32, MAX, MIN
+from common.codes cimport ADD, ASSIGN, MAX, MIN
 from common.items cimport cloned_void, inline_void
 from common.stream cimport stream_bytes
 from scatter.accumulate cimport choose_element, start_elements
+from scatter.cells cimport finish_cells, start_cells
 from scatter.job cimport Job
 from scatter.loops.records cimport (
     BITS, CELLS, FIRST_BITS, UNMARKED, assignment_of_records, reduction_of_records, short_sums,
 )
-from scatter.loops.table cimport F32_F64, loops
+from scatter.loops.table cimport F32_F64
 from scatter.tiles cimport WIDE_SUMS_BYTES, Partition
 
 cdef enum:
@@ -75,10 +76,8 @@ cdef inline void start_marked(const Partition* partition, char* sums, uint32_t* 
     if partition.marking == BITS:
         start_elements(job, sums, data, n)
         memset(bits, 0, partition.tile_words * sizeof(uint32_t))
-    elif job.include_self:
-        loops.start_cells(job.row_bytes, sums, data, job.row_bytes, n)
     else:
-        loops.start_cells(job.row_bytes, sums, job.reduction.identity[<int>job.step.type_code], 0, n)
+        start_cells(job, sums, data, n)
 
 
 cdef inline inline_void choose_of_word(marked_t* type, uint32_t word, const char* sums, const char* data, char* out,
@@ -113,14 +112,10 @@ cdef inline cloned_void choose_by_bits(Py_ssize_t width, const uint32_t* bits, c
 cdef inline void finish_piece(const Partition* partition, const char* sums, const uint32_t* bits, const char* data,
                               char* out, Py_ssize_t n) noexcept nogil:
     cdef const Job* job = partition.job
-    if job.include_self:
-        data = NULL  # cells have it
     if partition.marking == BITS:
         choose_by_bits(job.row_bytes, bits, sums, data, out, n)
-    elif job.step.type_code == FLOAT32:
-        loops.divide_float_cells(sums, data, out, n, job.include_self)
     else:
-        loops.divide_double_cells(sums, data, out, n, job.include_self)
+        finish_cells(job, sums, data, out, n)
 
 
 cdef inline Py_ssize_t finish_marked(const Partition* partition, const char* sums, const uint32_t* bits,

@@ -6,11 +6,15 @@
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
 
+cimport numpy as cnp
+
 from common.codes cimport NO_MEMORY, OK
+from common.scratch cimport MIN_SCRATCH, allocate_scratch
 from common.threads cimport chunk_start
 from scatter.accumulate cimport (
     accumulates_rows, elements_of_data, finish_all, needs_scratch, start_all, start_elements,
 )
+from scatter.cells cimport average_in_cells, can_use_cells
 from scatter.divide cimport divide_means
 from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, is_brief, is_one_block,
@@ -30,13 +34,17 @@ cdef inline void run_part(const Job* job, const Marks* marks, char* sums, int ta
     count_tuples(job, &some, chunk_start(job.walk.n, n_tables, task - 1), chunk_start(job.walk.n, n_tables, task))
 
 
-cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums) noexcept:
-    """Apply all updates on one thread; on more threads, the others count them meanwhile."""
+cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums, char* cells) noexcept:
+    """Apply all updates on one thread; on more threads, the others count meanwhile. cells: see cells.pxd, or NULL."""
     cdef Py_ssize_t status = OK
     cdef Marks more = marks[0]
     cdef int task, n_tasks = job.n_threads
     if n_tasks == 1:
         with nogil:
+            if cells != NULL:
+                average_in_cells(job, marks, cells, sums, 0, job.n_rows, job.out, elements_of_data(job), 0,
+                                 job.walk.n, &status)
+                return status
             start_elements(job, sums, elements_of_data(job), job.n_rows)
             accumulate_elements(job, marks, sums, 0, job.n_rows, job.out, elements_of_data(job), 0, job.walk.n, &status)
         return status
@@ -59,24 +67,33 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
         job.accumulates and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)))
     cdef bint brief
     cdef char* scratch = NULL
+    cdef char* cells = NULL
+    cdef char* memory = NULL
+    cdef cnp.ndarray large
     cdef Py_ssize_t n_tables = 1
     if marks.width:
         marks.assigns = not job.include_self and not accumulates
         if accumulates:
+            if can_use_cells(job, &marks) and 2 * job.out_bytes < MIN_SCRATCH:
+                cells = memory = <char*>malloc(max(2 * job.out_bytes, <Py_ssize_t>1))
+            elif can_use_cells(job, &marks):
+                large = allocate_scratch(2 * job.out_bytes)
+                cells = NULL if large is None else cnp.PyArray_BYTES(large)
             # All threads but one count updates, each in a table of its own.
             n_tables = min(<Py_ssize_t>job.n_threads - 1, SCRATCH_BYTES // max(job.n_rows * marks.width, <Py_ssize_t>1))
-            job.n_threads = <int>n_tables + 1
-            n_tables = max(n_tables, <Py_ssize_t>1)
+            job.n_threads = <int>n_tables + 1 if cells == NULL else 1
+            n_tables = max(job.n_threads - 1, 1)
             if needs_scratch(job):
                 scratch = <char*>malloc(max(job.out_bytes, <Py_ssize_t>1))
         if ((accumulates and needs_scratch(job) and scratch == NULL)
                 or (by_row and not allocate_marks(&marks, n_tables * job.n_rows))
                 or (not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
             free(scratch)
+            free(memory)
             return NO_MEMORY
     status = begin_writing(job, job.checks_first and not is_one_block(job))
     if status == OK and accumulates:
-        status = run_accumulated(job, &marks, scratch if scratch != NULL else job.out)
+        status = run_accumulated(job, &marks, scratch if scratch != NULL else job.out, cells)
     elif status == OK:
         brief = is_brief(job)
         copy_data(job)
@@ -89,4 +106,5 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
             divide_means(job, &marks)
     free_marks(&marks)
     free(scratch)
+    free(memory)
     return status

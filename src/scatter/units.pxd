@@ -11,9 +11,11 @@ from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.stream cimport STREAM_ROW, can_stream_units, stream_bytes, stream_fence
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, needs_scratch, start_elements
+from scatter.cells cimport average_in_cells, can_use_cells
 from scatter.divide cimport divide_means, divide_steps
 from scatter.job cimport (
-    Job, apply_and_count, begin_writing, copy_bytes, copy_data, fill_bytes, repeated_element, take_element,
+    SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_bytes, copy_data, fill_bytes, repeated_element,
+    take_element,
 )
 from scatter.late_marks cimport accumulate_elements
 from scatter.marks cimport Marks, allocate_marks, free_marks
@@ -34,6 +36,8 @@ cdef struct Units:
     bint streams                # each unit is written with non-temporal stores
     char* scratch               # a unit in L1 for each thread; NULL: units are updated in the result
     Py_ssize_t scratch_bytes    # of a thread
+    char* cells                 # of the elements of a unit for each thread (cells.pxd), or NULL
+    Py_ssize_t cells_bytes      # of a thread
     Marks marks                 # those of a unit for each thread; of the whole result if unit_bytes is 0
 
 
@@ -59,7 +63,7 @@ cdef inline void describe_units(Units* units, const Job* job, Kind kind, cnp.nda
     units.unit_rows = units.unit_bytes // max(job.row_bytes, <Py_ssize_t>1)
 
 
-cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, char* sums, char* unit_out,
+cdef inline void run_unit(const Units* units, Marks* marks, char* cells, Py_ssize_t unit, char* sums, char* unit_out,
                           Py_ssize_t* status) noexcept nogil:
     """Copy a unit of data, if it is not in place, and update it at sums; the result is written to unit_out."""
     cdef const Job* job = units.job
@@ -74,6 +78,10 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
         marks.origin = start
         memset(marks.table, 0, units.unit_rows * marks.width)
     if units.accumulates:
+        if cells != NULL:
+            average_in_cells(job, marks, cells, sums, start, units.unit_rows, unit_out, data,
+                             unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)
+            return
         start_elements(job, sums, data, units.unit_rows)
         accumulate_elements(job, marks, sums, start, units.unit_rows, unit_out, data, unit * units.unit_tuples,
                             (unit + 1) * units.unit_tuples, status)
@@ -87,17 +95,17 @@ cdef inline void run_unit(const Units* units, Marks* marks, Py_ssize_t unit, cha
         divide_steps(job, &job.step, marks, unit_out, units.unit_rows)
 
 
-cdef inline void run_scratch_units(const Units* units, Marks* marks, Py_ssize_t unit, Py_ssize_t stop, char* scratch,
-                                   Py_ssize_t* status) noexcept nogil:
+cdef inline void run_scratch_units(const Units* units, Marks* marks, char* cells, Py_ssize_t unit, Py_ssize_t stop,
+                                   char* scratch, Py_ssize_t* status) noexcept nogil:
     """Update each unit in a scratch buffer; write large results with non-temporal stores."""
     cdef char* unit_out
     while unit < stop and status[0] == OK:
         unit_out = units.job.out + unit * units.unit_bytes
         if units.streams:
-            run_unit(units, marks, unit, scratch, scratch, status)
+            run_unit(units, marks, cells, unit, scratch, scratch, status)
             stream_bytes(unit_out, scratch, units.unit_bytes, False)
         else:
-            run_unit(units, marks, unit, scratch, unit_out, status)
+            run_unit(units, marks, cells, unit, scratch, unit_out, status)
         unit += 1
     stream_fence()
 
@@ -112,14 +120,15 @@ cdef inline Py_ssize_t run_units_task(const Units* units, Py_ssize_t task, int t
     cdef Py_ssize_t stop = min(unit + units.units_per_task, units.n_units)
     cdef Py_ssize_t status = OK
     cdef char* out
+    cdef char* cells = units.cells + thread * units.cells_bytes if units.cells != NULL else NULL
     if marks.width and units.unit_bytes:
         marks.table += thread * units.unit_rows * marks.width
     if units.scratch != NULL:
-        run_scratch_units(units, &marks, unit, stop, units.scratch + thread * units.scratch_bytes, &status)
+        run_scratch_units(units, &marks, cells, unit, stop, units.scratch + thread * units.scratch_bytes, &status)
         return status
     while unit < stop and status == OK:
         out = job.out + unit * units.unit_bytes
-        run_unit(units, &marks, unit, out, out, &status)
+        run_unit(units, &marks, cells, unit, out, out, &status)
         unit += 1
     return status
 
@@ -130,6 +139,7 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t task, n_tasks = n_tasks_for(job.n_threads)
     cdef int n_threads
     cdef char* memory
+    cdef char* cells
     units.units_per_task = (units.n_units + n_tasks - 1) // n_tasks
     n_tasks = (units.n_units + units.units_per_task - 1) // units.units_per_task
     n_threads = <int>min(<Py_ssize_t>job.n_threads, n_tasks)
@@ -143,11 +153,16 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
     if job.marks.width and not allocate_marks(&units.marks, job.n_threads * units.unit_rows if units.unit_bytes
                                               else job.n_rows):
         return False
-    memory = units.scratch = NULL
+    memory = units.scratch = units.cells = cells = NULL
+    units.cells_bytes = whole_lines(2 * units.unit_bytes) + CACHE_LINE
+    if (units.accumulates and can_use_cells(job, &units.marks)
+            and job.n_threads * units.cells_bytes <= SCRATCH_BYTES):
+        units.cells = cells = <char*>malloc(job.n_threads * units.cells_bytes)
     if units.streams or (units.accumulates and needs_scratch(job)):
         units.scratch_bytes = whole_lines(units.unit_bytes)
         memory = <char*>malloc(job.n_threads * units.scratch_bytes + CACHE_LINE)
         if memory == NULL:
+            free(cells)
             free_marks(&units.marks)
             return False
         units.scratch = at_line(memory)
@@ -168,5 +183,6 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
         if bad[0] == OK and units.unit_bytes == 0:
             divide_means(job, &units.marks)
     free_marks(&units.marks)
+    free(cells)
     free(memory)
     return True

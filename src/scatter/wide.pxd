@@ -11,7 +11,7 @@ from common.items cimport (
     CACHE_LINE, MAX_WORD_BYTES, at_line, prefetch_l1, prefetch_row, prefetch_stream, prefetch_write, whole_lines,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
-from common.scratch cimport allocate_scratch
+from common.scratch cimport MIN_SCRATCH, allocate_scratch
 from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS
 from common.walk cimport DATA, OTHER, Cursor, advance, seek
@@ -33,7 +33,6 @@ cdef enum:
     LOAD_ITEMS = 1 << 16        # that are converted between two questions for signals
     MISSED = -65                # a status: updates were not applied, as blocks were guessed
     PICKED = 4 * BLOCK          # rows of updates
-    MIN_SCRATCH = 1 << 20       # bytes that are not from malloc: in huge pages, and without page faults in every call
 
 cdef struct Window:
     const Wide* wide

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "common/compiler.h"
+#include "scatter/loops/cells.hpp"
 #include "scatter/loops/steps.hpp"
 #include "scatter/loops/table.h"
 
@@ -29,6 +30,7 @@ namespace {
 template <class Step>
 struct Reduction {
     typedef typename Step::Element Element;
+    static constexpr ptrdiff_t pitch = sizeof(Element);  // bytes from a destination to the next
     static constexpr bool has_runs = true;
     static GS_ALWAYS_INLINE void apply(char *to, Element b) {
         Element a;
@@ -73,6 +75,7 @@ struct VectorAddition<Number, 3> {
     struct Element {
         Number numbers[3];
     };
+    static constexpr ptrdiff_t pitch = sizeof(Element);
     static GS_ALWAYS_INLINE void apply(char *to, const Element &b) {
         typename FirstTwo::Element two;
         memcpy(&two, &b, sizeof two);
@@ -98,10 +101,33 @@ struct VectorAddition<Number, 3> {
 };
 #endif
 
+// To a cell (records.h).
+template <class Number>
+struct CountedAddition {
+    typedef Number Element;
+    typedef PlainCell<Number> Register;  // the additions of a run need not wait for its counts
+    static constexpr ptrdiff_t pitch = sizeof(Register);
+    static constexpr bool has_runs = true;
+    static GS_ALWAYS_INLINE void apply(char *to, Number b) { add_to_cell(to, b); }
+    static GS_ALWAYS_INLINE Register load(const char *from) {
+        Register a;
+        memcpy(&a, from, sizeof a);
+        return a;
+    }
+    static GS_ALWAYS_INLINE void store(char *to, Register a) { memcpy(to, &a, sizeof a); }
+    template <ptrdiff_t n>
+    static GS_ALWAYS_INLINE Register reduce(Register a, const char *updates, ptrdiff_t step) {
+        a.sum = Addition<Number>::template reduce<n>(a.sum, updates, step);
+        a.count += n;
+        return a;
+    }
+};
+
 // prefetches: a store to a line that is not in L1 waits in the store buffer, which is soon full. A prefetch does not wait.
 template <class Word, bool prefetches>
 struct Assignment {
     typedef Word Element;
+    static constexpr ptrdiff_t pitch = sizeof(Element);
     static constexpr bool has_runs = false;
     static GS_ALWAYS_INLINE void apply(char *to, Word b) {
         if (prefetches) GS_PREFETCH_WRITE(to);
@@ -114,6 +140,7 @@ struct Assignment {
 template <class Number, bool greatest>
 struct RareChange {
     typedef Number Element;
+    static constexpr ptrdiff_t pitch = sizeof(Element);
     static constexpr bool has_runs = false;
     static GS_ALWAYS_INLINE void apply(char *to, Number b) {
         Number a;
@@ -152,7 +179,7 @@ struct ElementsInOrder {
     static GS_ALWAYS_INLINE void apply(char *out, int64_t position, const char *update) {
         Element b;
         memcpy(&b, update, sizeof b);
-        Operation::apply(out + position * (ptrdiff_t)sizeof b, b);
+        Operation::apply(out + position * Operation::pitch, b);
     }
 
     static GS_ALWAYS_INLINE bool is_one_destination(const gs_pairs_t &pairs, ptrdiff_t i, int64_t first_index,
@@ -208,7 +235,7 @@ struct ElementsInOrder {
                 const int64_t a = first(pairs, i), b = second(pairs, i);
                 if (is_one_destination(pairs, i, a, b)) {
                     if (is_outside(pairs, a, b)) return i;
-                    char *to = out + position(pairs, a, b) * (ptrdiff_t)sizeof(Element);
+                    char *to = out + position(pairs, a, b) * Operation::pitch;
                     typename Operation::Register sum = Operation::load(to);
                     sum = Operation::template reduce<group>(sum, updates + i * update_step, update_step);
                     i += group;
@@ -290,7 +317,7 @@ struct ElementsInOrder {
                 }
                 if (!is_bad) {
                     GS_UNROLL_GROUP
-                    for (int j = 0; j < n_shared; j++) Operation::apply(out + a[j] * (ptrdiff_t)sizeof b, b);
+                    for (int j = 0; j < n_shared; j++) Operation::apply(out + a[j] * Operation::pitch, b);
                     i += n_shared;
                     continue;
                 }
@@ -299,7 +326,7 @@ struct ElementsInOrder {
                 int64_t a = first(pairs, i);
                 a += (a >> 63) & pairs.wrap;
                 if (is_outside(pairs, a, 0)) return i;
-                Operation::apply(out + a * (ptrdiff_t)sizeof b, b);
+                Operation::apply(out + a * Operation::pitch, b);
             }
         }
         return n;
@@ -315,6 +342,14 @@ ptrdiff_t run_steps(const gs_pairs_t *pairs, char *out, const char *updates, ptr
     return ElementsInOrder<Operation, Index, is_pair, index_step, 0>::run(pairs, out, updates, step, n);
 }
 
+// Of updates that are not shared.
+template <class Operation, class Index>
+ptrdiff_t run_single(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    if (!pairs->second) return run_steps<Operation, Index, false, 1>(pairs, out, updates, step, n);
+    if (pairs->step == sizeof(Index)) return run_steps<Operation, Index, true, 1>(pairs, out, updates, step, n);
+    return run_steps<Operation, Index, true, 2>(pairs, out, updates, step, n);
+}
+
 template <class Operation, class Index>
 ptrdiff_t run_layouts(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
     typedef ElementsInOrder<Operation, Index, false, 1, 0> Repeated;
@@ -326,9 +361,7 @@ ptrdiff_t run_layouts(const gs_pairs_t *pairs, char *out, const char *updates, p
         case 4: return Repeated::template run_repeated<4>(pairs, out, updates, step, n);
         default: return Repeated::template run_repeated<0>(pairs, out, updates, step, n);
     }
-    if (!pairs->second) return run_steps<Operation, Index, false, 1>(pairs, out, updates, step, n);
-    if (pairs->step == sizeof(Index)) return run_steps<Operation, Index, true, 1>(pairs, out, updates, step, n);
-    return run_steps<Operation, Index, true, 2>(pairs, out, updates, step, n);
+    return run_single<Operation, Index>(pairs, out, updates, step, n);
 }
 
 template <class Operation>
@@ -418,6 +451,12 @@ Loop *loop_of(int reduction, int type, int size, int is_rare) {
     }
 }
 
+template <class Operation>
+ptrdiff_t run_counted(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    return pairs->width == 8 ? run_single<Operation, int64_t>(pairs, out, updates, step, n)
+                             : run_single<Operation, int32_t>(pairs, out, updates, step, n);
+}
+
 template <bool prefetches>
 Loop *assignment_of(ptrdiff_t bytes) {
     switch (bytes) {
@@ -432,6 +471,12 @@ Loop *assignment_of(ptrdiff_t bytes) {
 
 gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is_rare) {
     return loop_of(reduction, type, size, is_rare);
+}
+
+gs_loop_in_order gs_means_in_order(int type) {
+    if (type == GS_FLOAT32) return run_counted<CountedAddition<float>>;
+    if (type == GS_FLOAT64) return run_counted<CountedAddition<double>>;
+    return nullptr;
 }
 
 gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes, int is_near) {

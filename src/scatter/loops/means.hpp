@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "scatter/loops/cells.hpp"
 #include "scatter/loops/conversions.hpp"
 
 namespace {
@@ -21,15 +22,6 @@ void divide(char *out, const int32_t *counts, const char *data, ptrdiff_t n, int
         memcpy(out + i * (ptrdiff_t)sizeof sum, &sum, sizeof sum);
     }
 }
-
-template <size_t bytes>
-struct CountOf {
-    typedef int32_t type;
-};
-template <>
-struct CountOf<8> {
-    typedef int64_t type;
-};
 
 template <class Count>
 GS_ALWAYS_INLINE void start_cells_of(char *cells, const char *elements, ptrdiff_t step, ptrdiff_t n) {
@@ -50,9 +42,24 @@ void start_cells(int size, char *cells, const char *elements, ptrdiff_t step, pt
 }
 
 template <class Number>
+GS_ALWAYS_INLINE void add_each(char *cells, const int64_t *offsets, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    for (ptrdiff_t i = 0; i < n; i++) {
+        Number update;
+        memcpy(&update, updates + i * step, sizeof update);
+        add_to_cell(cells + 2 * offsets[i], update);
+    }
+}
+
+void add_to_cells(int size, char *cells, const int64_t *offsets, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    if (size == 8) add_each<double>(cells, offsets, updates, step, n);
+    else if (step == sizeof(float)) add_each<float>(cells, offsets, updates, sizeof(float), n);
+    else add_each<float>(cells, offsets, updates, step, n);
+}
+
+template <class Number>
 GS_ALWAYS_INLINE void divide_each(const char *cells, const char *data, ptrdiff_t step, char *out, ptrdiff_t n,
                                   int32_t more) {
-    typedef typename CountOf<sizeof(Number)>::type Count;
+    typedef typename CountOf<Number>::type Count;
     GS_INDEPENDENT
     for (ptrdiff_t i = 0; i < n; i++) {
         Number sum, start;

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "common/compiler.h"
+#include "scatter/loops/cells.hpp"
 #include "scatter/loops/steps.hpp"
 #include "scatter/loops/table.h"
 
@@ -47,7 +48,7 @@ void apply(char *tile, uint32_t *bits, const char *records, ptrdiff_t n) {
         Element a, b;
         memcpy(&position, records, sizeof position);
         memcpy(&b, records + sizeof position, sizeof b);
-        char *to = tile + (marks == GS_CELLS ? 2 * (size_t)position : position);
+        char *to = tile + position;
         // A store that misses L1 waits in the store buffer, which is soon full. A load, or a prefetch, does not wait.
         if constexpr (std::is_same<Operation, Last<Element>>::value) GS_PREFETCH_WRITE(to);
         memcpy(&a, to, sizeof a);
@@ -60,12 +61,18 @@ void apply(char *tile, uint32_t *bits, const char *records, ptrdiff_t n) {
         if constexpr (marks == GS_BITS || marks == GS_FIRST_BITS) {
             bits[position / (32 * size)] |= (uint32_t)1 << position / size % 32;
         }
-        if constexpr (marks == GS_CELLS) {
-            WordOf<Element> count;
-            memcpy(&count, to + size, sizeof count);
-            count++;
-            memcpy(to + size, &count, sizeof count);
-        }
+    }
+}
+
+// To cells.
+template <class Number>
+void add_and_count(char *cells, uint32_t *, const char *records, ptrdiff_t n) {
+    for (; n > 0; n--, records += sizeof(uint32_t) + sizeof(Number)) {
+        uint32_t position;
+        Number b;
+        memcpy(&position, records, sizeof position);
+        memcpy(&b, records + sizeof position, sizeof b);
+        add_to_cell(cells + 2 * (size_t)position, b);
     }
 }
 
@@ -109,8 +116,8 @@ gs_record_loop loop_of(int reduction, int type) {
 
 gs_record_loop counting_loop_of(int reduction, int type) {
     if (reduction != GS_ADD) return nullptr;
-    if (type == GS_FLOAT32) return apply<Sum<float>, GS_CELLS>;
-    if (type == GS_FLOAT64) return apply<Sum<double>, GS_CELLS>;
+    if (type == GS_FLOAT32) return add_and_count<float>;
+    if (type == GS_FLOAT64) return add_and_count<double>;
     return nullptr;
 }
 

@@ -96,6 +96,8 @@ typedef struct {
     /* Make cells (records.h) of n elements of `size` bytes, 4 or 8, with counts of 0. step: bytes from an element to the
        next; 0: one stands for all. */
     void (*start_cells)(int size, char *cells, const char *elements, ptrdiff_t step, ptrdiff_t n);
+    /* Add n updates, `step` bytes apart, to cells. offsets: in bytes, of their elements without counts. */
+    void (*add_to_cells)(int size, char *cells, const int64_t *offsets, const char *updates, ptrdiff_t step, ptrdiff_t n);
     /* Write to `out` the element of each of n cells, divided by its count plus `more`; if the count is 0, the element of
        data, or, if data is NULL, that of the cell as it is. */
     void (*divide_float_cells)(const char *cells, const char *data, char *out, ptrdiff_t n, int32_t more);

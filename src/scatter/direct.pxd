@@ -26,7 +26,7 @@ cdef extern from "scatter/loops/elements_in_order.h":
         const Pairs* pairs, char* out, const char* updates, Py_ssize_t step, Py_ssize_t n) noexcept nogil
     LoopInOrder reduction_in_order "gs_reduction_in_order" (int reduction, int type, int size,
                                                             bint is_rare) noexcept nogil
-    LoopInOrder means_in_order "gs_means_in_order" (int type) noexcept nogil
+    LoopInOrder means_in_order "gs_means_in_order" (int type, int size) noexcept nogil
     LoopInOrder assignment_in_order "gs_assignment_in_order" (Py_ssize_t bytes, bint is_near) noexcept nogil
 
 cdef enum:

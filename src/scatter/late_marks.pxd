@@ -4,14 +4,16 @@
 # An accumulator that differs from the identity has had an update. One that does not has had none, or updates whose
 # reduction is the identity. For sums of floats, maxima and minima these are the identity themselves, so if no update
 # is, the accumulator had none. Otherwise the destinations are marked in a second pass over the indices.
+#
+# Rows of accumulators are searched too. Their updates are not: that takes as long as to mark them.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport ADD, BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, MAX, MIN, OK
 from common.items cimport cloned_void, inline_void
 from common.walk cimport OTHER
-from scatter.accumulate cimport choose_element, finish_elements
-from scatter.job cimport Job, apply_and_count, apply_tuples, count_tuples
+from scatter.accumulate cimport accumulates_rows, choose_element, finish_elements
+from scatter.job cimport Job, apply_and_count, apply_tuples, count_tuples, row_items
 from scatter.marks cimport Marks
 
 cdef extern from *:
@@ -112,6 +114,12 @@ cdef inline bint can_mark_late(const Job* job) noexcept nogil:
             and job.row_bytes in (1, 2, 4, 8))
 
 
+cdef inline bint can_mark_rows_late(const Job* job) noexcept nogil:
+    """The same for rows, whose elements are adjacent."""
+    return (not job.include_self and not job.divides and job.step.type_code != BOOL
+            and job.step.row.item_bytes in (1, 2, 4, 8) and accumulates_rows(job))
+
+
 cdef inline bint has_one_way(const Job* job) noexcept nogil:
     """Whether only updates that are the identity reduce to it."""
     cdef int type_code = job.step.type_code
@@ -163,12 +171,19 @@ cdef inline void accumulate_elements(const Job* job, const Marks* marks, char* s
     """
     # Offsets are relative to the start of the result, so pass the address where it would be.
     cdef char* origin = <char*>(<size_t>sums - <size_t>low)
-    if not can_mark_late(job):
+    cdef bint found = True
+    if not (can_mark_late(job) or can_mark_rows_late(job)):
         apply_and_count(job, marks, origin, start, stop, status)
         if status[0] == OK:
             finish_elements(job, marks, sums, data, out, n)
         return
     apply_tuples(job, &job.step, NULL, origin, job.updates, start, stop, status)
-    if status[0] == OK and not finish_unmarked(job, sums, out, data, n, start, stop):
+    if status[0] != OK:
+        return
+    if job.step.by_value:
+        found = not finish_unmarked(job, sums, out, data, n, start, stop)
+    else:
+        find_in_rows(job.step.row.item_bytes, identity_of(job), sums, 0, 1, n * row_items(job), &found)
+    if found:
         count_tuples(job, marks, start, stop)
         finish_elements(job, marks, sums, data, out, n)

@@ -14,7 +14,7 @@ from common.threads cimport chunk_start
 from scatter.accumulate cimport (
     accumulates_rows, elements_of_data, finish_all, needs_scratch, start_all, start_elements,
 )
-from scatter.cells cimport average_in_cells, can_use_cells
+from scatter.cells cimport average_in_cells, can_use_cells, cell_bytes
 from scatter.divide cimport divide_means
 from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, is_brief, is_one_block,
@@ -65,7 +65,7 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // MOST_ROWS_PER_UPDATE
     cdef bint accumulates = by_row and (accumulates_rows(job) or (
         job.accumulates and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)))
-    cdef bint brief
+    cdef bint brief, has_cells
     cdef char* scratch = NULL
     cdef char* cells = NULL
     cdef char* memory = NULL
@@ -74,10 +74,11 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     if marks.width:
         marks.assigns = not job.include_self and not accumulates
         if accumulates:
-            if can_use_cells(job, &marks) and 2 * job.out_bytes < MIN_SCRATCH:
-                cells = memory = <char*>malloc(max(2 * job.out_bytes, <Py_ssize_t>1))
-            elif can_use_cells(job, &marks):
-                large = allocate_scratch(2 * job.out_bytes)
+            has_cells = can_use_cells(job, &marks)
+            if has_cells and job.n_rows * cell_bytes(job) < MIN_SCRATCH:
+                cells = memory = <char*>malloc(max(job.n_rows * cell_bytes(job), <Py_ssize_t>1))
+            elif has_cells:
+                large = allocate_scratch(job.n_rows * cell_bytes(job))
                 cells = NULL if large is None else cnp.PyArray_BYTES(large)
             # All threads but one count updates, each in a table of its own.
             n_tables = min(<Py_ssize_t>job.n_threads - 1, SCRATCH_BYTES // max(job.n_rows * marks.width, <Py_ssize_t>1))

@@ -11,7 +11,7 @@ from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.stream cimport STREAM_ROW, can_stream_units, stream_bytes, stream_fence
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, needs_scratch, start_elements
-from scatter.cells cimport average_in_cells, can_use_cells
+from scatter.cells cimport average_in_cells, can_use_cells, cell_bytes
 from scatter.divide cimport divide_means, divide_steps
 from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_bytes, copy_data, fill_bytes, repeated_element,
@@ -154,7 +154,7 @@ cdef inline bint run_units(Units* units, Job* job, Py_ssize_t* bad) noexcept:
                                               else job.n_rows):
         return False
     memory = units.scratch = units.cells = cells = NULL
-    units.cells_bytes = whole_lines(2 * units.unit_bytes) + CACHE_LINE
+    units.cells_bytes = whole_lines(units.unit_rows * cell_bytes(job)) + CACHE_LINE
     if (units.accumulates and can_use_cells(job, &units.marks)
             and job.n_threads * units.cells_bytes <= SCRATCH_BYTES):
         units.cells = cells = <char*>malloc(job.n_threads * units.cells_bytes)

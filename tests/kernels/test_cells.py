@@ -110,6 +110,28 @@ def test_modes(mode, include_self):
 
 
 @pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_points(dtype, size, include_self):
+    rng = np.random.default_rng(size)
+    options = {"reduction": "mean", "include_self": include_self}
+    for n_rows, n in ((1, 3), (7, 100), (3000, 5000), (200, 140_000)):
+        data, updates = draw(n_rows * size, dtype, 1).reshape(-1, size), draw(n * size, dtype, 2).reshape(-1, size)
+        # Sorted: runs of one destination.
+        for indices in (rng.integers(0, n_rows, n), np.sort(rng.integers(0, n_rows, n))):
+            numbers = zip(data.T, updates.T, strict=True)
+            expected = np.stack([means(a, indices, b, include_self) for a, b in numbers], axis=1)
+            for some_are_negative in (0, 0.0005, 0.5):
+                given = np.where(rng.random(n) < some_are_negative, indices - n_rows, indices)
+                for index_dtype in ("i2", "i4", "i8"):
+                    out = data.copy()
+                    with kernels.forced(1, scatter="serial"):
+                        assert_same_bits(gs.scatter(data, given.astype(index_dtype), updates, **options), expected)
+                        gs.scatter(out, given.astype(index_dtype), updates, out=out, **options)
+                    assert_same_bits(out, expected)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
 def test_layouts(include_self):
     """Pairs of indices, several axes of tuples, strided and broadcast updates, one element of data."""
     rng = np.random.default_rng(0)

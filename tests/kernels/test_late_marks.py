@@ -1,4 +1,4 @@
-"""include_self=False of elements: which accumulators had an update is told from their bits, if that is possible."""
+"""include_self=False: which accumulators had an update is told from their bits, if that is possible."""
 
 import gatherscatter as gs
 import numpy as np
@@ -74,6 +74,26 @@ def test_bits_and_marks(strategy, n_threads, shape, axis, dtype, reduction, some
         assert_same_numbers(found, expected)
         gs.scatter_elements(data, indices, updates, out=data, **words)
     assert_same_numbers(data, expected)
+
+
+@pytest.mark.parametrize("items", [3, 17])
+@pytest.mark.parametrize("some", ["all", "few", "neutral", "inverse"])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows(dtype, reduction, some, items):
+    """Only the middle number of a row may have been reduced to the identity."""
+    data, indices, updates = operands((700,), dtype, reduction, some)
+    rows = np.tile(data[:, None], items)
+    updates = np.tile(updates[:, None], items)
+    updates[:, 0] = 3
+    words = {"reduction": reduction, "include_self": False}
+    with np.errstate(all="ignore"):
+        expected = reference.scatter(rows, indices, updates, **words)
+    with kernels.forced(1, scatter="serial"):
+        assert_same_numbers(gs.scatter(rows, indices, updates, **words), expected)
+        assert kernel.last_strategy() == ScatterStrategy.SERIAL
+        gs.scatter(rows, indices, updates, out=rows, **words)
+    assert_same_numbers(rows, expected)
 
 
 @pytest.mark.parametrize("reduction", ["add", "max"])

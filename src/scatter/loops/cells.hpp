@@ -1,5 +1,6 @@
-// Cells (records.h). Where possible, a cell is one word or vector, so that an update takes a single load and a single
-// store, as one of a number without a count does.
+// A cell is a number, or a point of some numbers, and the count of its updates, an unsigned integer of as many bytes as a
+// number. That of one number is loaded and stored as one word or vector where possible: an update takes as many
+// instructions as one of a number without a count.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -30,11 +30,13 @@ namespace {
 template <class Step>
 struct Reduction {
     typedef typename Step::Element Element;
+    static constexpr ptrdiff_t update_bytes = sizeof(Element);
     static constexpr ptrdiff_t pitch = sizeof(Element);  // bytes from a destination to the next
     static constexpr bool has_runs = true;
-    static GS_ALWAYS_INLINE void apply(char *to, Element b) {
-        Element a;
+    static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
+        Element a, b;
         memcpy(&a, to, sizeof a);
+        memcpy(&b, update, sizeof b);
         a = Step::reduce(a, b);
         memcpy(to, &a, sizeof a);
     }
@@ -63,52 +65,17 @@ using Addition = Reduction<Sum<Number>>;
 template <class Number, bool greatest>
 using Change = Reduction<Extreme<Number, greatest>>;
 
-#if GS_HAS_VECTORS
-// Of points of two, three or four numbers.
-template <class Number, int size>
-struct VectorAddition : Addition<typename VectorOf<Number, size * (int)sizeof(Number)>::type> {};
-
-template <class Number>
-struct VectorAddition<Number, 3> {
-    typedef VectorAddition<Number, 2> FirstTwo;
-    static constexpr bool has_runs = true;
-    struct Element {
-        Number numbers[3];
-    };
-    static constexpr ptrdiff_t pitch = sizeof(Element);
-    static GS_ALWAYS_INLINE void apply(char *to, const Element &b) {
-        typename FirstTwo::Element two;
-        memcpy(&two, &b, sizeof two);
-        FirstTwo::apply(to, two);
-        Addition<Number>::apply(to + sizeof two, b.numbers[2]);
-    }
-    struct Register {
-        typename FirstTwo::Register two;
-        Number third;
-    };
-    static GS_ALWAYS_INLINE Register load(const char *from) {
-        return {FirstTwo::load(from), Addition<Number>::load(from + sizeof(typename FirstTwo::Element))};
-    }
-    static GS_ALWAYS_INLINE void store(char *to, Register a) {
-        FirstTwo::store(to, a.two);
-        Addition<Number>::store(to + sizeof a.two, a.third);
-    }
-    template <ptrdiff_t n>
-    static GS_ALWAYS_INLINE Register reduce(Register a, const char *updates, ptrdiff_t step) {
-        return {FirstTwo::template reduce<n>(a.two, updates, step),
-                Addition<Number>::template reduce<n>(a.third, updates + sizeof a.two, step)};
-    }
-};
-#endif
-
-// To a cell (records.h).
+// To a cell. A run counts its updates apart, so that none waits for the count of the one before.
 template <class Number>
 struct CountedAddition {
-    typedef Number Element;
-    typedef PlainCell<Number> Register;  // the additions of a run need not wait for its counts
-    static constexpr ptrdiff_t pitch = sizeof(Register);
+    typedef PlainCell<Number> Register;
+    static constexpr ptrdiff_t update_bytes = sizeof(Number), pitch = sizeof(Register);
     static constexpr bool has_runs = true;
-    static GS_ALWAYS_INLINE void apply(char *to, Number b) { add_to_cell(to, b); }
+    static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
+        Number b;
+        memcpy(&b, update, sizeof b);
+        add_to_cell(to, b);
+    }
     static GS_ALWAYS_INLINE Register load(const char *from) {
         Register a;
         memcpy(&a, from, sizeof a);
@@ -123,13 +90,68 @@ struct CountedAddition {
     }
 };
 
+#if GS_HAS_VECTORS
+// Counts updates, of which it reads nothing.
+template <class Count>
+struct Counting {
+    typedef Count Register;
+    static constexpr ptrdiff_t update_bytes = 0, pitch = sizeof(Count);
+    static GS_ALWAYS_INLINE void apply(char *to, const char *) { store(to, load(to) + 1); }
+    static GS_ALWAYS_INLINE Count load(const char *from) { return Addition<Count>::load(from); }
+    static GS_ALWAYS_INLINE void store(char *to, Count a) { Addition<Count>::store(to, a); }
+    template <ptrdiff_t n>
+    static GS_ALWAYS_INLINE Count reduce(Count a, const char *, ptrdiff_t) { return a + (Count)n; }
+};
+
+// The first bytes of an element, and the others.
+template <class First, class Second>
+struct Both {
+    static constexpr ptrdiff_t update_bytes = First::update_bytes + Second::update_bytes;
+    static constexpr ptrdiff_t pitch = First::pitch + Second::pitch;
+    static constexpr bool has_runs = true;
+    static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
+        First::apply(to, update);
+        Second::apply(to + First::pitch, update + First::update_bytes);
+    }
+    struct Register {
+        typename First::Register first;
+        typename Second::Register second;
+    };
+    static GS_ALWAYS_INLINE Register load(const char *from) {
+        return {First::load(from), Second::load(from + First::pitch)};
+    }
+    static GS_ALWAYS_INLINE void store(char *to, Register a) {
+        First::store(to, a.first);
+        Second::store(to + First::pitch, a.second);
+    }
+    template <ptrdiff_t n>
+    static GS_ALWAYS_INLINE Register reduce(Register a, const char *updates, ptrdiff_t step) {
+        return {First::template reduce<n>(a.first, updates, step),
+                Second::template reduce<n>(a.second, updates + First::update_bytes, step)};
+    }
+};
+
+// Of points of two, three or four numbers.
+template <class Number, int size>
+struct VectorAddition : Addition<typename VectorOf<Number, size * (int)sizeof(Number)>::type> {};
+template <class Number>
+struct VectorAddition<Number, 3> : Both<VectorAddition<Number, 2>, Addition<Number>> {};
+
+// The same to cells.
+template <class Number, int size>
+struct CountedVectorAddition : Both<VectorAddition<Number, size>, Counting<typename CountOf<Number>::type>> {};
+template <class Number>
+struct CountedVectorAddition<Number, 3> : Both<VectorAddition<Number, 2>, CountedAddition<Number>> {};
+#endif
+
 // prefetches: a store to a line that is not in L1 waits in the store buffer, which is soon full. A prefetch does not wait.
 template <class Word, bool prefetches>
 struct Assignment {
-    typedef Word Element;
-    static constexpr ptrdiff_t pitch = sizeof(Element);
+    static constexpr ptrdiff_t update_bytes = sizeof(Word), pitch = sizeof(Word);
     static constexpr bool has_runs = false;
-    static GS_ALWAYS_INLINE void apply(char *to, Word b) {
+    static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
+        Word b;
+        memcpy(&b, update, sizeof b);
         if (prefetches) GS_PREFETCH_WRITE(to);
         memcpy(to, &b, sizeof b);
     }
@@ -139,12 +161,12 @@ struct Assignment {
 // stays, and the first of equal numbers.
 template <class Number, bool greatest>
 struct RareChange {
-    typedef Number Element;
-    static constexpr ptrdiff_t pitch = sizeof(Element);
+    static constexpr ptrdiff_t update_bytes = sizeof(Number), pitch = sizeof(Number);
     static constexpr bool has_runs = false;
-    static GS_ALWAYS_INLINE void apply(char *to, Number b) {
-        Number a;
+    static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
+        Number a, b;
         memcpy(&a, to, sizeof a);
+        memcpy(&b, update, sizeof b);
         if (!((greatest ? a >= b : a <= b) || a != a)) memcpy(to, &b, sizeof b);
     }
 };
@@ -157,7 +179,6 @@ GS_NOINLINE int64_t clipped(int64_t index, int64_t size) {
 // index_step: in indices. is_pair: two of them for each element. step: of adjacent updates, in bytes; else 0.
 template <class Operation, class Index, bool is_pair, int index_step, int step>
 struct ElementsInOrder {
-    typedef typename Operation::Element Element;
     static constexpr ptrdiff_t group = 4, ahead = 4096, few = 8, wide = 16;
 
     // Volatile: it is read once, so that the index that is checked is the one that is used.
@@ -177,9 +198,7 @@ struct ElementsInOrder {
     }
 
     static GS_ALWAYS_INLINE void apply(char *out, int64_t position, const char *update) {
-        Element b;
-        memcpy(&b, update, sizeof b);
-        Operation::apply(out + position * Operation::pitch, b);
+        Operation::apply(out + position * Operation::pitch, update);
     }
 
     static GS_ALWAYS_INLINE bool is_one_destination(const gs_pairs_t &pairs, ptrdiff_t i, int64_t first_index,
@@ -305,8 +324,6 @@ struct ElementsInOrder {
         for (ptrdiff_t i = 0; i < n; updates += update_step) {
             GS_PREFETCH_L2((const char *)((const Index *)pairs.first + i) + ahead);
             GS_PREFETCH_L2(updates + ahead);
-            Element b;
-            memcpy(&b, updates, sizeof b);
             if constexpr (n_shared > 0) {
                 int64_t a[n_shared];
                 bool is_bad = false;
@@ -317,7 +334,7 @@ struct ElementsInOrder {
                 }
                 if (!is_bad) {
                     GS_UNROLL_GROUP
-                    for (int j = 0; j < n_shared; j++) Operation::apply(out + a[j] * Operation::pitch, b);
+                    for (int j = 0; j < n_shared; j++) Operation::apply(out + a[j] * Operation::pitch, updates);
                     i += n_shared;
                     continue;
                 }
@@ -326,7 +343,7 @@ struct ElementsInOrder {
                 int64_t a = first(pairs, i);
                 a += (a >> 63) & pairs.wrap;
                 if (is_outside(pairs, a, 0)) return i;
-                Operation::apply(out + a * Operation::pitch, b);
+                Operation::apply(out + a * Operation::pitch, updates);
             }
         }
         return n;
@@ -335,7 +352,7 @@ struct ElementsInOrder {
 
 template <class Operation, class Index, bool is_pair, int index_step>
 ptrdiff_t run_steps(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
-    constexpr int adjacent = sizeof(typename Operation::Element);
+    constexpr int adjacent = Operation::update_bytes;
     if (step == adjacent) {
         return ElementsInOrder<Operation, Index, is_pair, index_step, adjacent>::run(pairs, out, updates, step, n);
     }
@@ -368,11 +385,17 @@ template <class Operation>
 ptrdiff_t run_widths(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
     if (pairs->width == 8) return run_layouts<Operation, int64_t>(pairs, out, updates, step, n);
     if (pairs->width == 2) {
-        constexpr int adjacent = sizeof(typename Operation::Element);
+        constexpr int adjacent = Operation::update_bytes;
         return ElementsInOrder<Operation, uint16_t, false, 1, adjacent>::run_positions((const uint16_t *)pairs->first, out,
                                                                                        updates, n);
     }
     return run_layouts<Operation, int32_t>(pairs, out, updates, step, n);
+}
+
+template <class Operation>
+ptrdiff_t run_counted(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    return pairs->width == 8 ? run_single<Operation, int64_t>(pairs, out, updates, step, n)
+                             : run_single<Operation, int32_t>(pairs, out, updates, step, n);
 }
 
 typedef ptrdiff_t Loop(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n);
@@ -406,6 +429,19 @@ Loop *sum_of(int type, int size) {
 #if GS_HAS_VECTORS
         case GS_COMPLEX64: return size == 1 ? run_widths<VectorAddition<float, 2>> : nullptr;
         case GS_COMPLEX128: return size == 1 ? run_widths<VectorAddition<double, 2>> : nullptr;
+#endif
+        default: return nullptr;
+    }
+}
+
+template <class Number>
+Loop *mean_of(int size) {
+    switch (size) {
+        case 1: return run_counted<CountedAddition<Number>>;
+#if GS_HAS_VECTORS
+        case 2: return run_counted<CountedVectorAddition<Number, 2>>;
+        case 3: return run_counted<CountedVectorAddition<Number, 3>>;
+        case 4: return sizeof(Number) == 4 ? run_counted<CountedVectorAddition<float, 4>> : nullptr;
 #endif
         default: return nullptr;
     }
@@ -451,12 +487,6 @@ Loop *loop_of(int reduction, int type, int size, int is_rare) {
     }
 }
 
-template <class Operation>
-ptrdiff_t run_counted(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
-    return pairs->width == 8 ? run_single<Operation, int64_t>(pairs, out, updates, step, n)
-                             : run_single<Operation, int32_t>(pairs, out, updates, step, n);
-}
-
 template <bool prefetches>
 Loop *assignment_of(ptrdiff_t bytes) {
     switch (bytes) {
@@ -473,10 +503,8 @@ gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is
     return loop_of(reduction, type, size, is_rare);
 }
 
-gs_loop_in_order gs_means_in_order(int type) {
-    if (type == GS_FLOAT32) return run_counted<CountedAddition<float>>;
-    if (type == GS_FLOAT64) return run_counted<CountedAddition<double>>;
-    return nullptr;
+gs_loop_in_order gs_means_in_order(int type, int size) {
+    return type == GS_FLOAT32 ? mean_of<float>(size) : type == GS_FLOAT64 ? mean_of<double>(size) : nullptr;
 }
 
 gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes, int is_near) {

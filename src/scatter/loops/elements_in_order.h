@@ -30,8 +30,8 @@ typedef ptrdiff_t (*gs_loop_in_order)(const gs_pairs_t *pairs, char *out, const 
 /* The loop for a ReductionCode of elements that are `size` numbers of a TypeCode; NULL: there is none. is_rare: an update
    rarely changes its destination. */
 gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is_rare);
-/* The loop that adds elements of a TypeCode to cells (records.h) and counts them; NULL: there is none. */
-gs_loop_in_order gs_means_in_order(int type);
+/* The loop that adds elements, `size` numbers of a TypeCode each, to cells (cells.hpp); NULL: there is none. */
+gs_loop_in_order gs_means_in_order(int type, int size);
 /* The loop that assigns elements of so many bytes; NULL: there is none. is_near: the destinations are in L1. */
 gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes, int is_near);
 #ifdef __cplusplus

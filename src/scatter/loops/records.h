@@ -13,7 +13,7 @@ enum {
     GS_UNMARKED,    /* nowhere */
     GS_BITS,        /* bit i % 32 of word i / 32 of `bits` is for element i */
     GS_FIRST_BITS,  /* the same, and the first update of an element replaces it */
-    GS_CELLS        /* the tile consists of cells: an element, and the number of its updates, an integer of as many bytes */
+    GS_CELLS        /* the tile consists of cells (cells.hpp) */
 };
 
 /* A loop that applies n adjacent records, in order, to the elements of a tile. */

@@ -93,15 +93,16 @@ typedef struct {
     void (*divide_floats)(char *out, const int32_t *counts, const char *data, ptrdiff_t n, int32_t more);
     void (*divide_doubles)(char *out, const int32_t *counts, const char *data, ptrdiff_t n, int32_t more);
 
-    /* Make cells (records.h) of n elements of `size` bytes, 4 or 8, with counts of 0. step: bytes from an element to the
-       next; 0: one stands for all. */
-    void (*start_cells)(int size, char *cells, const char *elements, ptrdiff_t step, ptrdiff_t n);
-    /* Add n updates, `step` bytes apart, to cells. offsets: in bytes, of their elements without counts. */
+    /* Make n cells (cells.hpp) of `items` adjacent numbers each, of `size` bytes, 4 or 8, with counts of 0. repeats: one
+       number stands for all. */
+    void (*start_cells)(int size, ptrdiff_t items, char *cells, const char *numbers, int repeats, ptrdiff_t n);
+    /* Add n updates, `step` bytes apart, to cells of one number. offsets: in bytes, of their elements without counts. */
     void (*add_to_cells)(int size, char *cells, const int64_t *offsets, const char *updates, ptrdiff_t step, ptrdiff_t n);
-    /* Write to `out` the element of each of n cells, divided by its count plus `more`; if the count is 0, the element of
-       data, or, if data is NULL, that of the cell as it is. */
-    void (*divide_float_cells)(const char *cells, const char *data, char *out, ptrdiff_t n, int32_t more);
-    void (*divide_double_cells)(const char *cells, const char *data, char *out, ptrdiff_t n, int32_t more);
+    /* Write to `out` the numbers of each of n cells, divided by its count plus `more`; if the count is 0, those of data,
+       or, if data is NULL, those of the cell as they are. */
+    void (*divide_float_cells)(ptrdiff_t items, const char *cells, const char *data, char *out, ptrdiff_t n, int32_t more);
+    void (*divide_double_cells)(ptrdiff_t items, const char *cells, const char *data, char *out, ptrdiff_t n,
+                                int32_t more);
 } gs_loops_t;
 
 #ifdef __cplusplus

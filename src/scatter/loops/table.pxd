@@ -53,12 +53,13 @@ cdef extern from "scatter/loops/table.h":
                               int32_t more) noexcept nogil
         void (*divide_doubles)(char* out, const int32_t* counts, const char* data, Py_ssize_t n,
                                int32_t more) noexcept nogil
-        void (*start_cells)(int size, char* cells, const char* elements, Py_ssize_t step, Py_ssize_t n) noexcept nogil
+        void (*start_cells)(int size, Py_ssize_t items, char* cells, const char* numbers, bint repeats,
+                            Py_ssize_t n) noexcept nogil
         void (*add_to_cells)(int size, char* cells, const int64_t* offsets, const char* updates, Py_ssize_t step,
                              Py_ssize_t n) noexcept nogil
-        void (*divide_float_cells)(const char* cells, const char* data, char* out, Py_ssize_t n,
+        void (*divide_float_cells)(Py_ssize_t items, const char* cells, const char* data, char* out, Py_ssize_t n,
                                    int32_t more) noexcept nogil
-        void (*divide_double_cells)(const char* cells, const char* data, char* out, Py_ssize_t n,
+        void (*divide_double_cells)(Py_ssize_t items, const char* cells, const char* data, char* out, Py_ssize_t n,
                                     int32_t more) noexcept nogil
 
     const Loops* loops "gs_loops"

@@ -3,6 +3,7 @@
 # run, also if memory is short.
 #
 # Where destinations are accumulated from the identity (accumulate.pxd), the other threads count the updates meanwhile.
+# Alone, or for few elements, a thread counts those of a mean itself, in cells (cells.pxd).
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
 
@@ -21,6 +22,9 @@ from scatter.job cimport (
 )
 from scatter.late_marks cimport accumulate_elements
 from scatter.marks cimport MOST_ROWS_PER_UPDATE, Marks, add_marks, allocate_marks, allocate_slots, free_marks
+
+cdef enum:
+    MOST_CELLS = 1 << 16    # bytes of elements: from more, it is faster if a second thread counts
 
 
 cdef inline void run_part(const Job* job, const Marks* marks, char* sums, int task, int n_tables,
@@ -74,7 +78,7 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     if marks.width:
         marks.assigns = not job.include_self and not accumulates
         if accumulates:
-            has_cells = can_use_cells(job, &marks)
+            has_cells = (job.n_threads == 1 or job.out_bytes <= MOST_CELLS) and can_use_cells(job, &marks)
             if has_cells and job.n_rows * cell_bytes(job) < MIN_SCRATCH:
                 cells = memory = <char*>malloc(max(job.n_rows * cell_bytes(job), <Py_ssize_t>1))
             elif has_cells:

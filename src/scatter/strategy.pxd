@@ -26,6 +26,7 @@ from scatter.windows cimport WINDOWS_THREADS
 cdef enum:
     MIN_PARTITION = 1 << 16     # updates
     SMALLEST_ORDERED = 1 << 16  # bytes of a result
+    COUNT_BYTES = 4
     BYTES_PER_UPDATE = 64       # of a result in place: about a cache line for each update
     # Bytes of wider accumulators of short rows that WINDOWS adds to faster than ROWS groups their updates
     WINDOWS_BYTES = 1 << 22
@@ -134,8 +135,10 @@ cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
         if job.n_threads == 2:
             return cached_bytes() // 6
         return 2 * eighth if job.marks.width else 8 * eighth
+    if job.divides and job.n_threads == 1:
+        return 7 * (eighth // 2)  # of as many bytes of counts
     if job.divides:
-        return 7 * (eighth // 2)
+        return 7 * eighth * job.row_bytes // (job.row_bytes + COUNT_BYTES)
     if job.n_threads == 1 and not job.marks.width:
         return 8 * eighth if job.step.reduction == ASSIGN else 6 * eighth
     return 5 * eighth

@@ -3,7 +3,7 @@
 #     data (size × columns) ── pack ──> tile (size × COLUMN_BYTES) ── gather ──> the same columns of out
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
@@ -11,16 +11,27 @@ from common.columns cimport (
     COLUMN_BYTES, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
 )
 from common.interrupts cimport is_interrupted
-from common.items cimport bytes16, cloned_void, inline_void, word_t
-from common.resolve cimport plain_index_t, resolve_plain, resolve_strided
+from common.items cimport CACHE_LINE, at_line, bytes16, cloned_void, inline_void, word_t
+from common.resolve cimport resolve_strided
+from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
-from gather.blocks cimport move_words, select_fill
+from gather.blocks cimport select_fill
 from gather.job cimport Job
+
+cdef extern from "gather/loops/columns.h":
+    ctypedef Py_ssize_t (*ColumnLoop "gs_column_loop")(const char* tile, int64_t size, const char* indices, char* out,
+                                                       Py_ssize_t n) noexcept nogil
+    ColumnLoop column_loop_of "gs_column_loop_of" (Py_ssize_t item_bytes, int index_bytes,
+                                                   Py_ssize_t row_bytes) noexcept nogil
+
+cdef enum:
+    MOST_STOPS = 16     # rows at which that loop stopped, before it is given up
 
 cdef struct Columns:
     const Job* job
     ColumnTiles tiles
+    ColumnLoop loop     # NULL: indices are not plain, or not adjacent
 
 
 cdef inline inline_void move_columns(word_t* type, const char* tile, const int64_t* offsets, Py_ssize_t n_columns,
@@ -32,53 +43,42 @@ cdef inline inline_void move_columns(word_t* type, const char* tile, const int64
         memcpy(out + j * <Py_ssize_t>sizeof(word_t), &item, sizeof(word_t))
 
 
-cdef inline inline_void move_trivial_tile(word_t* type, plain_index_t* index_type, const Columns* columns,
-                                          const char* tile, const char* indices, char* out,
-                                          int64_t* out_of_bounds) noexcept nogil:
-    """A whole tile, row by row; each row is resolved before the previous one is moved."""
-    cdef const ColumnTiles* tiles = &columns.tiles
-    cdef int64_t offsets[2][COLUMN_BYTES]
-    cdef Py_ssize_t row
-    for row in range(tiles.n_rows + 1):
-        if row < tiles.n_rows:
-            prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row,
-                             COLUMN_BYTES // sizeof(word_t) * sizeof(plain_index_t))
-            resolve_plain(index_type, 1, 1, True, &tiles.tuples, indices + row * tiles.index_row, 0, sizeof(word_t),
-                          COLUMN_BYTES // sizeof(word_t), offsets[row & 1], out_of_bounds)
-            if out_of_bounds[0] < 0:
-                return
-            if row % ROWS_PER_STEP == 0 and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * 32):
-                out_of_bounds[0] = -1
-                return
-        if row > 0:
-            move_words(type, tile, offsets[row - 1 & 1], COLUMN_BYTES // sizeof(word_t),
-                       out + (row - 1) * tiles.other_row)
-
-
 cdef inline inline_void move_tile(word_t* type, const Columns* columns, const char* tile, Py_ssize_t n_columns,
                                   const char* indices, char* out, int64_t* out_of_bounds) noexcept nogil:
+    """Row by row: by the loop of loops/columns.h, unless too many rows have negative indices, or else in two steps."""
     cdef const ColumnTiles* tiles = &columns.tiles
     cdef int64_t offsets[COLUMN_BYTES]
+    cdef char memory[COLUMN_BYTES + CACHE_LINE]
+    cdef char* piece = at_line(memory)
+    cdef char* row_out
+    cdef const char* row_indices
     cdef const char* fill = columns.job.fill
-    cdef Py_ssize_t row
+    cdef bint streams = (columns.job.streams and n_columns == COLUMN_BYTES // sizeof(word_t)
+                         and ((<uintptr_t>out | <uintptr_t>tiles.other_row) & (CACHE_LINE - 1)) == 0)
+    cdef Py_ssize_t row, n_stops = 0
     cdef uint64_t outside = 0
-    if tiles.tuples.trivial and n_columns == COLUMN_BYTES // sizeof(word_t):
-        if tiles.tuples.width == 8:
-            move_trivial_tile(type, <int64_t*>NULL, columns, tile, indices, out, out_of_bounds)
-        else:
-            move_trivial_tile(type, <int32_t*>NULL, columns, tile, indices, out, out_of_bounds)
-        return
     for row in range(tiles.n_rows):
-        prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row, n_columns * tiles.tuples.width)
-        resolve_strided(&tiles.tuples, indices + row * tiles.index_row, tiles.index_column, 0, sizeof(word_t),
-                        n_columns, offsets, &outside)
-        if outside or (row % ROWS_PER_STEP == 0
-                       and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * n_columns)):
+        row_indices = indices + row * tiles.index_row
+        row_out = out + row * tiles.other_row
+        prefetch_columns(<uintptr_t>row_indices + ROWS_AHEAD * tiles.index_row, n_columns * tiles.tuples.width)
+        if row % ROWS_PER_STEP == 0 and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * n_columns):
             out_of_bounds[0] = -1
-            return
+            break
+        if columns.loop != NULL and n_stops <= MOST_STOPS + row // 8:
+            if columns.loop(tile, tiles.size, row_indices, piece if streams else row_out, n_columns) == n_columns:
+                if streams:
+                    stream_contiguous(row_out, piece, COLUMN_BYTES)
+                continue
+            n_stops += 1
+        resolve_strided(&tiles.tuples, row_indices, tiles.index_column, 0, sizeof(word_t), n_columns, offsets, &outside)
+        if outside:
+            out_of_bounds[0] = -1
+            break
         if fill != NULL:
             select_fill(offsets, n_columns, <int64_t>(<size_t>fill - <size_t>tile), offsets)
-        move_columns(type, tile, offsets, n_columns, out + row * tiles.other_row)
+        move_columns(type, tile, offsets, n_columns, row_out)
+    if streams:
+        stream_fence()
 
 
 cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* tile,
@@ -124,7 +124,12 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, cnp.ndarray 
                                   cnp.ndarray out, int axis, bint forced) noexcept:
     """Describe the job for COLUMNS. False: it would be slower; with forced: it is impossible."""
     columns.job = job
-    return describe_column_tiles(&columns.tiles, &job.tuples, data, indices, out, axis, True, forced)
+    if not describe_column_tiles(&columns.tiles, &job.tuples, data, indices, out, axis, True, forced):
+        return False
+    columns.loop = NULL
+    if columns.tiles.tuples.trivial:
+        columns.loop = column_loop_of(job.itemsize, columns.tiles.tuples.width, COLUMN_BYTES)
+    return True
 
 
 cdef inline Py_ssize_t run_columns_task(const Columns* columns, Py_ssize_t task, char* tile) noexcept nogil:

@@ -15,17 +15,23 @@ from common.columns cimport (
     COLUMN_BYTES, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
 )
 from common.interrupts cimport is_interrupted
+from common.items cimport CACHE_LINE, at_line
 from common.resolve cimport BLOCK, resolve_strided
+from common.stream cimport stream_contiguous, stream_fence
 from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
 from scatter.accumulate cimport finish_elements, start_elements
 from scatter.apply cimport apply_elements
 from scatter.cells cimport finish_cells, have_cells, start_cells
+from scatter.direct cimport LoopInOrder, Pairs, loop_in_order, means_in_order, pairs_of
 from scatter.job cimport SCRATCH_BYTES, Job, begin_writing, check_tuples, copy_data
 from scatter.late_marks cimport (
     REST_NOT_UPDATED, UNKNOWN, Unmarked, can_mark_late, choose_other, identity_of, unmarked_of,
 )
 from scatter.loops.table cimport loops
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, send_to_sinks, start_sinks
+
+cdef enum:
+    MOST_STOPS = 16     # rows at which a loop of direct.pxd stopped, before it is given up
 
 cdef struct Columns:
     const Job* job
@@ -65,28 +71,37 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
     cdef int64_t offsets[BLOCK]
     cdef char sinks[SINK_BYTES]
     cdef bint skips = job.tuples.mode == SKIP
-    cdef Py_ssize_t update_step = tiles.other_column
-    cdef Py_ssize_t row, start, n
+    cdef Py_ssize_t update_step = tiles.other_column, width = job.step.row.item_bytes
+    cdef Py_ssize_t row, start, n, n_stops = 0
+    cdef LoopInOrder loop = NULL
+    cdef Pairs pairs
     cdef const char* row_updates
     cdef uint64_t out_of_bounds = 0
     start_sinks(sinks, BLOCK)
+    if tiles.tuples.trivial and update_step == width and not only_marks and (columns.has_cells or not marks.width):
+        loop = means_in_order(job.step.type_code, 1) if columns.has_cells else loop_in_order(&job.step)
+        pairs = pairs_of(&tiles.tuples, &tiles.outer)
+        pairs.columns = <int>tiles.columns_per_tile
     for row in range(tiles.n_rows):
         prefetch_columns(<uintptr_t>indices + (row + ROWS_AHEAD) * tiles.index_row, n_columns * job.tuples.width)
-        prefetch_columns(<uintptr_t>updates + (row + ROWS_AHEAD) * tiles.other_row, n_columns * job.step.row.item_bytes)
+        prefetch_columns(<uintptr_t>updates + (row + ROWS_AHEAD) * tiles.other_row, n_columns * width)
         if row % ROWS_PER_STEP == 0 and is_interrupted(job.interrupts, 2 * ROWS_PER_STEP * n_columns):
             return False
         start = 0
+        if loop != NULL and n_stops <= MOST_STOPS + row // 8:
+            pairs.first = indices + row * tiles.index_row
+            start = loop(&pairs, tile, updates + row * tiles.other_row, width, n_columns)
+            n_stops += start < n_columns
         while start < n_columns:
             n = min(<Py_ssize_t>BLOCK, n_columns - start)
             row_updates = updates + row * tiles.other_row + start * update_step
             resolve_strided(&tiles.tuples,
                             indices + row * tiles.index_row + start * tiles.index_column,
-                            tiles.index_column, start * job.step.row.item_bytes, job.step.row.item_bytes, n,
-                            offsets, &out_of_bounds)
+                            tiles.index_column, start * width, width, n, offsets, &out_of_bounds)
             if out_of_bounds:
                 return False
             if columns.has_cells:
-                loops.add_to_cells(<int>job.step.row.item_bytes, tile, offsets, row_updates, update_step, n)
+                loops.add_to_cells(<int>width, tile, offsets, row_updates, update_step, n)
                 start += n
                 continue
             if marks.width:
@@ -108,7 +123,11 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
     cdef Cursor cursor
     cdef Marks marks = job.marks
     cdef Marks none = job.marks
-    cdef bint is_late = can_mark_late(job)
+    cdef bint is_late = can_mark_late(job), streams
+    cdef char memory[COLUMN_BYTES + CACHE_LINE]
+    cdef char* piece = at_line(memory)
+    cdef char* tile_row
+    cdef char* row_out
     cdef Unmarked what = UNKNOWN
     cdef Py_ssize_t width = job.step.row.item_bytes
     cdef Py_ssize_t column = task % tiles.n_tiles * tiles.columns_per_tile
@@ -124,6 +143,8 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
     data = job.data + offset if job.data != NULL else out
     indices = tiles.tuples.base + cursor.offset[INDICES] + column * tiles.index_column
     updates = job.updates + cursor.offset[OTHER] + column * tiles.other_column
+    streams = (job.data != NULL and job.streams and n_columns == tiles.columns_per_tile
+               and ((<uintptr_t>out | <uintptr_t>tiles.data_row) & (CACHE_LINE - 1)) == 0)
     marks.assigns = False
     marks.table = table
     none.width = 0
@@ -144,18 +165,25 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
         if what == UNKNOWN and not apply_tile(columns, &marks, tile, n_columns, indices, updates, True):
             return False
     for row in range(tiles.size):
+        tile_row = tile + row * columns.row_bytes
+        row_out = out + row * tiles.data_row
+        if streams:
+            row_out = piece
         if what == REST_NOT_UPDATED:
-            choose_other(width, identity_of(job), tile + row * COLUMN_BYTES, data + row * tiles.data_row,
-                         out + row * tiles.data_row, n_columns)
+            choose_other(width, identity_of(job), tile_row, data + row * tiles.data_row, row_out, n_columns)
         elif columns.has_cells:
-            finish_cells(job, tile + row * columns.row_bytes, data + row * tiles.data_row, out + row * tiles.data_row,
-                         n_columns)
+            finish_cells(job, tile_row, data + row * tiles.data_row, row_out, n_columns)
         elif marks.width and what == UNKNOWN:
-            finish_elements(job, &marks, tile + row * COLUMN_BYTES, data + row * tiles.data_row,
-                            out + row * tiles.data_row, n_columns)
+            finish_elements(job, &marks, tile_row, data + row * tiles.data_row, row_out, n_columns)
             marks.table += tiles.columns_per_tile * marks.width
+        elif streams:
+            row_out = tile_row
         else:
-            memcpy(out + row * tiles.data_row, tile + row * COLUMN_BYTES, n_columns * width)
+            memcpy(row_out, tile_row, n_columns * width)
+        if streams:
+            stream_contiguous(out + row * tiles.data_row, row_out, COLUMN_BYTES)
+    if streams:
+        stream_fence()
     return True
 
 

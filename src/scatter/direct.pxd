@@ -19,6 +19,7 @@ cdef extern from "scatter/loops/elements_in_order.h":
         int64_t row_wrap
         Py_ssize_t repeats
         int64_t row
+        int columns
         bint skips
         bint clips
 
@@ -76,6 +77,7 @@ cdef inline Pairs pairs_of(const Tuples* tuples, const Walk* walk) noexcept nogi
     pairs.row_size = tuples.size[last]
     pairs.row_wrap = tuples.wrap[last]
     pairs.repeats = 1
+    pairs.columns = 0
     pairs.row = tuples.stride[0] // tuples.stride[last]
     pairs.skips = tuples.mode == SKIP
     pairs.clips = tuples.mode == CLIP and not can_fail(tuples)

@@ -153,3 +153,54 @@ def test_an_index_that_another_thread_changes():
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.parametrize("n_negative", [1, 17, 60])
+@pytest.mark.parametrize("index_dtype", ["i4", "i8"])
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8"])
+def test_rows_with_negative_indices(dtype, index_dtype, n_negative):
+    """One loop resolves and applies a row, up to its first negative index."""
+    rng = np.random.default_rng(0)
+    data, indices, updates = operands((50, 70), (100, 70), dtype)
+    indices %= 50
+    for row in rng.permutation(100)[:n_negative]:
+        indices[row, rng.integers(70)] -= 50
+    for reduction in ("none", "add", "mul", "max", "min", "mean"):
+        if reduction == "mean" and dtype[0] != "f":
+            continue
+        for include_self in (True, False):
+            options = {"reduction": reduction, "include_self": include_self}
+            with np.errstate(all="ignore"):
+                expected = reference.scatter_elements(data, indices, updates, **options)
+            assert_same_bits(tiled(1, data, indices.astype(index_dtype), updates, **options), expected)
+
+
+@TEAMS
+@pytest.mark.parametrize("columns", [1024, 1021])
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
+def test_results_that_are_streamed(reduction, columns, n_threads):
+    """Of 16 MiB or more, with rows that begin at cache lines, and with others."""
+    data, indices, updates = operands((4400, columns), (9, columns))
+    for include_self in (True, False):
+        options = {"reduction": reduction, "include_self": include_self}
+        expected = reference.scatter_elements(data, indices, updates, **options)
+        assert_same_bits(tiled(n_threads, data, indices, updates, **options), expected)
+        out = data.copy()
+        tiled(n_threads, out, indices, updates, out=out, **options)
+        assert_same_bits(out, expected)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (0, 63), (150, 64), (299, 129)])
+@pytest.mark.parametrize("value", [50, -51, 2**31 - 1])
+def test_an_index_out_of_bounds(value, place):
+    data, indices, updates = operands((50, 130), (300, 130))
+    indices %= 50
+    indices[place] = value
+    before = data.copy()
+    for options in ({"reduction": "add"}, {"reduction": "mean"}, {"reduction": "max", "include_self": False}):
+        position = ", ".join(map(str, place))
+        with pytest.raises(IndexError, match=rf"indices\[{position}\] = {value} "):
+            tiled(1, data, indices, updates, **options)
+        with pytest.raises(IndexError, match=rf"indices\[{position}\] = {value} "):
+            tiled(1, data, indices, updates, out=data, **options)
+        assert_same_bits(data, before)

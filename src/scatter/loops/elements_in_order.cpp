@@ -27,6 +27,8 @@
 
 namespace {
 
+constexpr ptrdiff_t tile_row_bytes = 256;  // of a tile of columns, without counts
+
 template <class Step>
 struct Reduction {
     typedef typename Step::Element Element;
@@ -381,8 +383,27 @@ ptrdiff_t run_layouts(const gs_pairs_t *pairs, char *out, const char *updates, p
     return run_single<Operation, Index>(pairs, out, updates, step, n);
 }
 
+// A row of updates of a tile of columns (columns.pxd).
+template <class Operation, class Index>
+ptrdiff_t run_columns(const gs_pairs_t *pairs, char *tile, const char *updates, ptrdiff_t n) {
+    constexpr ptrdiff_t size = Operation::update_bytes, columns = tile_row_bytes / size;
+    const volatile Index *indices = (const volatile Index *)pairs->first;
+    if (columns != pairs->columns) return 0;
+    GS_UNROLL_GROUP
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const int64_t row = indices[i];
+        if (GS_UNLIKELY((uint64_t)row >= (uint64_t)pairs->size)) return i;
+        Operation::apply(tile + (row * columns + i) * Operation::pitch, updates + i * size);
+    }
+    return n;
+}
+
 template <class Operation>
 ptrdiff_t run_widths(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    if (pairs->columns) {
+        return pairs->width == 8 ? run_columns<Operation, int64_t>(pairs, out, updates, n)
+                                 : run_columns<Operation, int32_t>(pairs, out, updates, n);
+    }
     if (pairs->width == 8) return run_layouts<Operation, int64_t>(pairs, out, updates, step, n);
     if (pairs->width == 2) {
         constexpr int adjacent = Operation::update_bytes;
@@ -394,6 +415,10 @@ ptrdiff_t run_widths(const gs_pairs_t *pairs, char *out, const char *updates, pt
 
 template <class Operation>
 ptrdiff_t run_counted(const gs_pairs_t *pairs, char *out, const char *updates, ptrdiff_t step, ptrdiff_t n) {
+    if (pairs->columns) {
+        return pairs->width == 8 ? run_columns<Operation, int64_t>(pairs, out, updates, n)
+                                 : run_columns<Operation, int32_t>(pairs, out, updates, n);
+    }
     return pairs->width == 8 ? run_single<Operation, int64_t>(pairs, out, updates, step, n)
                              : run_single<Operation, int32_t>(pairs, out, updates, step, n);
 }

@@ -16,6 +16,8 @@ typedef struct {
     int64_t wrap, row_wrap; /* added to negative indices */
     ptrdiff_t repeats;      /* so many successive single indices share an update */
     int64_t row;            /* elements of `out` from one value of the first index to the next, if there is a second */
+    int columns;            /* not 0: `out` is a tile of so many columns, and update i is for column i of the row that its single
+                               index selects; updates are adjacent. The loop stops at a negative index too. */
     int skips, clips;       /* an index that is out of bounds is skipped or clipped; else, and with repeats, the loop stops */
 } gs_pairs_t;
 

@@ -119,8 +119,10 @@ void gather_along_columns(const float *data, const int64_t *at, float *out, int6
             for (int64_t i = 0; i < n_at; i++) {
                 for (int64_t j = 0; j <= WIDE; j += 8) /* rows of indices are far apart, which the hardware does not foresee */
                     __builtin_prefetch(at + (i + AHEAD) * m_at + c + j, 0, 2);
+                float piece[WIDE];
                 for (int64_t j = 0; j < WIDE; j++)
-                    out[i * m_at + c + j] = tile[at[i * m_at + c + j] * WIDE + j];
+                    piece[j] = tile[at[i * m_at + c + j] * WIDE + j];
+                move_row(out + i * m_at + c, piece, WIDE);
             }
         }
         free(tile);

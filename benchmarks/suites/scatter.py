@@ -67,6 +67,28 @@ class Partitioned:
 
 
 @timed
+class Means:
+    """Sums and means of elements, of coordinates, and of elements along the first axis."""
+
+    params = (["elements", "points", "columns"], ["add", "mean"], [True, False], THREADS)
+    param_names = ("of", "reduction", "include_self", "threads")
+
+    def setup(self, of, reduction, include_self, threads):
+        use_threads(threads, LARGE)
+        self.options = {"reduction": reduction, "include_self": include_self}
+        if of == "columns":
+            self.call, shape, indices = gs.scatter_elements, (1000, 1000), places(1000, (1000, 1000))
+            updates = numbers((1000, 1000), "float32")
+        else:
+            self.call, shape = gs.scatter, (10_000, 3) if of == "points" else (10_000,)
+            indices, updates = places(10_000, (LARGE,)), numbers((LARGE, *shape[1:]), "float32")
+        self.arrays = numbers(shape, "float32"), indices, updates
+
+    def time_scatter(self, *_):
+        self.call(*self.arrays, **self.options)
+
+
+@timed
 class FewInPlace:
     """One update for each 100 bytes of a result that about fits the caches."""
 

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from common.items cimport CACHE_LINE
 from common.resolve cimport Tuples
 from common.walk cimport DATA
+from gather.blocks cimport repeat
 from gather.job cimport Job
 
 cdef extern from "gather/loops/far_items.h":
@@ -21,6 +22,7 @@ cdef extern from "gather/loops/far_items.h":
         int64_t row_size
         int64_t wrap
         int64_t row_wrap
+        const char* fill
         int64_t row
         bint streams
         const char* next
@@ -50,19 +52,26 @@ cdef inline bint select_from_rows(const Job* job) noexcept nogil:
             and job.walk.shape[inner] >= max(extent // CACHE_LINE, <Py_ssize_t>SHORTEST_OF_ROW))
 
 
+cdef inline bint fills_items(const Job* job, const Tuples* tuples) noexcept nogil:
+    """Whether the loop moves an item of the fill value for each single index that is out of bounds."""
+    return job.fill != NULL and tuples.native and tuples.k == 1 and job.row.item_bytes <= CACHE_LINE
+
+
 cdef inline bint are_far(const Job* job, const Tuples* tuples, int64_t start_step) noexcept nogil:
-    """Whether move_far_items can move the items at plain tuples, and is faster for long runs."""
-    return ((job.prefetches or select_from_rows(job)) and start_step == 0 and tuples.plain
+    """Whether move_far_items can move the items at tuples, and is faster for long runs."""
+    return ((job.prefetches or select_from_rows(job)) and start_step == 0
+            and (tuples.plain or fills_items(job, tuples))
             and tuples.stride[tuples.k - 1] == job.row.item_bytes and far_loop_of(job.row.item_bytes) != NULL)
 
 
 cdef inline Py_ssize_t move_far_items(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,
                                       int64_t start, Py_ssize_t n, char* out, const char* next_row) noexcept nogil:
-    """Move the items at n plain tuples, step bytes apart at p. Returns how many were moved: see far_items.h.
+    """Move the items at n native tuples, step bytes apart at p. Returns how many were moved: see far_items.h.
 
     next_row: NULL, or what the next run selects from, if it is prefetched as a whole.
     """
     cdef FarItems items
+    cdef char fill[CACHE_LINE]
     cdef int last = tuples.k - 1
     cdef FarLoop loop = far_loop_of(job.row.item_bytes)
     items.data = <const char*>(<uintptr_t>job.data + <uintptr_t>start)
@@ -76,6 +85,10 @@ cdef inline Py_ssize_t move_far_items(const Job* job, const Tuples* tuples, cons
     items.size, items.wrap, items.row = tuples.size[0], tuples.wrap[0], tuples.stride[0]
     items.row_size, items.row_wrap = tuples.size[last], tuples.wrap[last]
     items.streams = job.streams
+    items.fill = NULL
+    if job.fill != NULL:
+        repeat(job.fill, job.itemsize, job.row.item_bytes, fill)
+        items.fill = fill
     items.next = next_row
     items.next_bytes = row_extent(tuples)
     return loop(&items, out, n)

@@ -82,6 +82,11 @@ def test_large_results(width):
     indices = rng.integers(0, len(data), STREAMED // width + 17)
     for n_threads in (1, 3):
         check(data, indices, data[indices], n_threads=(n_threads,), places=(0, 4, 60))
+    indices[rng.random(len(indices)) < 0.2] = len(data)
+    filled = gs.gather(data, indices, mode="fill", fill_value=np.uint8(7))
+    assert gather_kernel.last_strategy() == GatherStrategy.RUNS
+    assert_same_bits(filled, np.concatenate([data, np.full((1, width), 7, np.uint8)])[indices])
+    indices[indices == len(data)] = 0
     # Some stop the loop so late that it would go on without prefetches.
     indices[[5, 700, 701, *(STEP - AHEAD - np.array([10, 20, 30]))]] -= len(data)
     check(data, indices, data[indices], n_threads=(1,), places=(0, 4, 8, 12))
@@ -102,6 +107,7 @@ def test_nothing_beyond_data_is_read(width):
     indices = np.full(3000, len(data) - 1)
     for columns in (indices, np.tile(np.array([9, -1, 9]), 1000) + len(data) - 10):
         assert_same_bits(gs.gather(data, columns), rows[columns])
+        assert_same_bits(gs.gather(data, columns, mode="fill"), rows[columns])
     pairs = np.stack([indices * 0, indices], axis=-1)
     assert_same_bits(gs.gather_nd(data[None], pairs), rows[indices])
     assert libc.mprotect(guard, ctypes.c_size_t(mmap.PAGESIZE), 3) == 0
@@ -154,6 +160,45 @@ def test_negative_indices_that_are_out_of_bounds():
     indices[1234] = -1
     with pytest.raises(IndexError, match=r"indices\[1234\] = -1 "):
         gs.gather(data, indices, wrap_negative_indices=False)
+
+
+@pytest.mark.parametrize("wraps", [True, False])
+@pytest.mark.parametrize("index_dtype", ["i4", "i8"])
+@pytest.mark.parametrize(("width", "dtype"), [*((width, "u1") for width in WIDTHS), (4, "f4"), (12, "f4"), (64, "f4")])
+def test_fill(width, dtype, index_dtype, wraps):
+    """Indices out of bounds select items of the fill value; if negative ones count from the end, few of them are."""
+    rng = np.random.default_rng(width)
+    data = rows_of(width, rng).view(dtype)
+    size = len(data)
+    padded = np.concatenate([data, np.full((1, data.shape[1]), 7, dtype)])
+    largest = np.iinfo(index_dtype).max
+    for n in LENGTHS:
+        for share in (0.001, 0.3, 1):
+            indices = indices_in(size, n, "anywhere", rng)
+            outside = rng.random(n) < share
+            indices[outside] = rng.choice([size, size + 1, largest], n)[outside]
+            if wraps:
+                indices[n // 2 :: 700] = rng.integers(-size - 2, 0)
+            else:
+                outside &= rng.random(n) < 0.5
+                indices[outside] = rng.choice([-1, -size - 1, -largest - 1], n)[outside]
+            missing = (indices >= size) | (indices < (-size if wraps else 0))
+            named = np.where(missing, size, np.where(indices < 0, indices + size, indices))
+            for n_threads in (1, 3):
+                for place in (0, 16):
+                    out, guards = between_guards((n, width), "u1", place)
+                    with kernels.forced(n_threads):
+                        gs.gather(
+                            data,
+                            indices.astype(index_dtype),
+                            mode="fill",
+                            fill_value=np.asarray(7, dtype)[()],
+                            wrap_negative_indices=wraps,
+                            out=out.view(dtype),
+                        )
+                    assert gather_kernel.last_strategy() == GatherStrategy.RUNS
+                    assert_same_bits(out.view(dtype), padded[named])
+                    assert all((guard == 171).all() for guard in guards)
 
 
 @pytest.mark.parametrize("view", ["reversed", "every other", "transposed", "columns"])

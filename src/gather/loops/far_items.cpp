@@ -57,8 +57,8 @@ struct Halves {
 // What is prefetched: each item, into L2 or L1, or what the following items are of.
 enum Prefetched { FAR_ITEMS, NEAR_ITEMS, NEXT_ROW };
 
-// index_step: in indices. is_pair: two of them for each item.
-template <class Item, class Index, bool is_pair, int index_step>
+// index_step: in indices. is_pair: two of them for each item. fills: indices out of bounds select items.fill.
+template <class Item, class Index, bool is_pair, int index_step, bool fills>
 struct FarItems {
     typedef typename Item::Word Word;
     static constexpr bool is_whole = Item::is_whole;
@@ -104,8 +104,9 @@ struct FarItems {
             int64_t a = read_first(i), b = read_second(i);
             a += (a >> 63) & items.wrap;
             b += (b >> 63) & items.row_wrap;
-            if (is_outside(a, b)) return false;
-            memcpy(out + i * size(), (const char *)at(a, b), size());
+            const bool outside = is_outside(a, b);
+            if (outside && !fills) return false;
+            memcpy(out + i * size(), outside ? items.fill : (const char *)at(a, b), size());
         }
         return true;
     }
@@ -123,6 +124,7 @@ struct FarItems {
                                                  ptrdiff_t n) const {
         alignas(64) char scratch[group * Item::longest];
         const uintptr_t last = (uintptr_t)items.end - sizeof(Word);
+        const int64_t sign = items.wrap ? INT64_MIN : 0;
         const ptrdiff_t next_step = what == NEXT_ROW ? (items.next_bytes / (n / group + 1) + line) & -line : 0;
         ptrdiff_t next_done = i / group * next_step;
         for (; i + group <= n; i += group) {
@@ -145,8 +147,15 @@ struct FarItems {
                     // Its end may be in the next cache line.
                     if (what != NEXT_ROW && size() > 8) GS_PREFETCH_L2(next + size() - 1);
                     const int64_t a = read_first(i + j + m), b = read_second(i + j + m);
+                    const bool outside = is_outside(a, b);
                     from[m] = at(a, b);
-                    is_bad |= is_outside(a, b) | (!is_whole && from[m] > last);
+                    if (fills) {
+                        // Without a branch, which would be mispredicted. A negative index may count from the end.
+                        is_bad |= ((a & sign) != 0) | (!is_whole && !outside && from[m] > last);
+                        from[m] ^= (from[m] ^ (uintptr_t)items.fill) & -(uintptr_t)outside;
+                    } else {
+                        is_bad |= outside | (!is_whole && from[m] > last);
+                    }
                 }
                 if (is_bad) {
                     if (streams) memcpy(out + i * size(), scratch, j * size());
@@ -207,9 +216,10 @@ struct FarItems {
 
 template <class Item, class Index>
 ptrdiff_t run_layouts(const gs_far_items_t *items, char *out, ptrdiff_t n) {
-    if (items->n_indices == 1) return FarItems<Item, Index, false, 1>::run(items, out, n);
-    if (items->step == sizeof(Index)) return FarItems<Item, Index, true, 1>::run(items, out, n);
-    return FarItems<Item, Index, true, 2>::run(items, out, n);
+    if (items->fill) return FarItems<Item, Index, false, 1, true>::run(items, out, n);
+    if (items->n_indices == 1) return FarItems<Item, Index, false, 1, false>::run(items, out, n);
+    if (items->step == sizeof(Index)) return FarItems<Item, Index, true, 1, false>::run(items, out, n);
+    return FarItems<Item, Index, true, 2, false>::run(items, out, n);
 }
 
 template <class Item>

@@ -16,6 +16,7 @@ typedef struct {
     ptrdiff_t step;         /* bytes from a tuple to the next: those of as many indices as lie side by side */
     int64_t size, row_size; /* of the axes of the first index, and of the second */
     int64_t wrap, row_wrap; /* added to negative indices */
+    const char *fill;       /* NULL, or 64 bytes that start with the item for single indices that are out of bounds */
     int64_t row;            /* bytes from one value of the first of two indices to the next */
     int streams;            /* non-temporal stores, but not for pixels. The caller has the fence. */
     const char *next;       /* NULL, or what later items are of: these next_bytes are prefetched instead of each item */
@@ -26,7 +27,7 @@ typedef struct {
 extern "C" {
 #endif
 /* A loop that moves n items to contiguous memory. It returns how many it has moved: fewer than n if the next index is
-   out of bounds, or if so many were negative that blocks would be faster. */
+   out of bounds (without `fill`), or if so many were negative that blocks would be faster. */
 typedef ptrdiff_t (*gs_far_loop)(const gs_far_items_t *items, char *out, ptrdiff_t n);
 
 /* The loop for items of so many bytes; NULL: there is none. */

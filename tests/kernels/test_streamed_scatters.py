@@ -36,7 +36,9 @@ def assert_as_one_by_one(strategy, data, indices, updates, place, **words):
 
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
-@pytest.mark.parametrize("place", [0, 32, 16, 4])
+@pytest.mark.parametrize(
+    "place", [0, 4, pytest.param(32, marks=pytest.mark.slow), pytest.param(16, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("dtype", "n_items"),
     [

@@ -14,6 +14,7 @@ cdef enum:
     MAX_TILE_BYTES = 1 << 21
     MIN_COLUMNS_BYTES = 1 << 20  # of data: for less, packing is slower
     ROWS_PER_STEP = 16          # between two questions for signals
+    MOST_STOPS = 16             # rows with negative indices, before the loop that stops at them is given up
     ROWS_AHEAD = 8              # for the prefetch: the hardware's does not follow strides of more than a page
 
 cdef struct ColumnTiles:

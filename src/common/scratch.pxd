@@ -2,7 +2,7 @@
 cimport numpy as cnp
 
 cdef enum:
-    MIN_SCRATCH = 1 << 20   # bytes from which its huge pages pay
+    MIN_SCRATCH = 1 << 20   # bytes: less is from malloc
 
 
 cdef inline cnp.ndarray allocate_scratch(Py_ssize_t n_bytes):

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.columns cimport (
-    COLUMN_BYTES, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
+    COLUMN_BYTES, MOST_STOPS, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
 )
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, bytes16, cloned_void, inline_void, word_t
@@ -24,9 +24,6 @@ cdef extern from "gather/loops/columns.h":
                                                        Py_ssize_t n) noexcept nogil
     ColumnLoop column_loop_of "gs_column_loop_of" (Py_ssize_t item_bytes, int index_bytes,
                                                    Py_ssize_t row_bytes) noexcept nogil
-
-cdef enum:
-    MOST_STOPS = 16     # rows at which that loop stopped, before it is given up
 
 cdef struct Columns:
     const Job* job

@@ -4,12 +4,9 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from common.codes cimport FLOAT32, FLOAT64, OK
-from common.interrupts cimport is_interrupted
-from common.resolve cimport are_native
-from common.walk cimport DATA, INDICES, OTHER, Cursor, seek, advance
 from scatter.accumulate cimport accumulates_rows, finish_elements
-from scatter.direct cimport DIRECT_RUN, LoopInOrder, Pairs, direct_loop, means_in_order, pairs_of, point_to
-from scatter.job cimport Job, apply_and_count, counting_loop, row_items
+from scatter.direct cimport LoopInOrder, direct_loop, means_in_order
+from scatter.job cimport Job, apply_and_count, counting_loop, row_items, run_in_order
 from scatter.loops.table cimport loops
 from scatter.marks cimport Marks
 
@@ -57,27 +54,8 @@ cdef inline bint can_use_cells(const Job* job, const Marks* marks) noexcept nogi
 cdef inline Py_ssize_t apply_to_cells(const Job* job, char* cells, Py_ssize_t low, Py_ssize_t start,
                                       Py_ssize_t stop) noexcept nogil:
     """Apply tuples start to stop, from the offset low of the result on. Returns where it stopped."""
-    cdef Cursor cursor
-    cdef Pairs pairs = pairs_of(&job.tuples, &job.walk)
     cdef LoopInOrder loop = means_in_order(job.step.type_code, <int>row_items(job))
-    cdef int inner = job.walk.n_dims - 1
-    cdef Py_ssize_t n, done, row
-    cdef const char* p
-    seek(&job.walk, start, &cursor)
-    while start < stop:
-        n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
-        p = job.tuples.base + cursor.offset[INDICES]
-        if not are_native(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
-            break
-        point_to(&pairs, &job.tuples, p)
-        row = (cursor.offset[DATA] - low) // job.row_bytes
-        done = loop(&pairs, cells + row * cell_bytes(job), job.updates + cursor.offset[OTHER],
-                    job.walk.stride[inner][OTHER], n)
-        start += done
-        if done < n:
-            break
-        advance(&job.walk, n, &cursor)
-    return start
+    return run_in_order(job, loop, cells, low, job.row_bytes, cell_bytes(job), job.updates, False, start, stop)
 
 
 cdef inline void unpack_cells(const char* cells, Py_ssize_t row_bytes, Py_ssize_t width, char* sums, char* counts,

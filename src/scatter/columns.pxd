@@ -12,7 +12,7 @@ cimport numpy as cnp
 
 from common.codes cimport ELEMENTS, OK, SKIP, Kind
 from common.columns cimport (
-    COLUMN_BYTES, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
+    COLUMN_BYTES, MOST_STOPS, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
 )
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line
@@ -29,9 +29,6 @@ from scatter.late_marks cimport (
 )
 from scatter.loops.table cimport loops
 from scatter.marks cimport SINK_BYTES, Marks, mark_block, send_to_sinks, start_sinks
-
-cdef enum:
-    MOST_STOPS = 16     # rows at which a loop of direct.pxd stopped, before it is given up
 
 cdef struct Columns:
     const Job* job

@@ -177,16 +177,20 @@ cdef inline Py_ssize_t apply_repeated(const Job* job, LoopInOrder loop, char* ou
     return start
 
 
-cdef inline Py_ssize_t apply_directly(const Job* job, LoopInOrder loop, char* out, const char* updates,
-                                      Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """As apply_tuples, by a loop of direct.pxd. Returns where it stopped: there apply_tuples has to go on."""
+cdef inline Py_ssize_t run_in_order(const Job* job, LoopInOrder loop, char* out, int64_t origin, Py_ssize_t row_bytes,
+                                    Py_ssize_t pitch, const char* updates, bint one_update, Py_ssize_t start,
+                                    Py_ssize_t stop) noexcept nogil:
+    """Apply tuples start to stop by a loop of direct.pxd. Returns where it stopped: there the caller has to go on.
+
+    out: of the row at offset origin of the result. Rows that are row_bytes apart there are pitch apart in out.
+    one_update: it is for all tuples.
+    """
     cdef Cursor cursor
     cdef Pairs pairs = pairs_of(&job.tuples, &job.walk)
     cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t step = 0 if one_update else job.walk.stride[inner][OTHER]
     cdef Py_ssize_t n, done
     cdef const char* p
-    if job.repeats > 1:
-        return apply_repeated(job, loop, out, updates, start, stop)
     seek(&job.walk, start, &cursor)
     while start < stop:
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
@@ -194,12 +198,21 @@ cdef inline Py_ssize_t apply_directly(const Job* job, LoopInOrder loop, char* ou
         if not are_native(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
             break
         point_to(&pairs, &job.tuples, p)
-        done = loop(&pairs, out + cursor.offset[DATA], updates + cursor.offset[OTHER], job.walk.stride[inner][OTHER], n)
+        done = loop(&pairs, out + (cursor.offset[DATA] - origin) // row_bytes * pitch,
+                    updates if one_update else updates + cursor.offset[OTHER], step, n)
         start += done
         if done < n:
             break
         advance(&job.walk, n, &cursor)
     return start
+
+
+cdef inline Py_ssize_t apply_directly(const Job* job, LoopInOrder loop, char* out, const char* updates,
+                                      Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """As apply_tuples, by a loop of direct.pxd. Returns where it stopped: there apply_tuples has to go on."""
+    if job.repeats > 1:
+        return apply_repeated(job, loop, out, updates, start, stop)
+    return run_in_order(job, loop, out, 0, 1, 1, updates, False, start, stop)
 
 
 cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* marks, char* out, const char* updates,
@@ -289,33 +302,15 @@ cdef inline LoopInOrder counting_loop(const Job* job, const Marks* marks) noexce
 cdef inline Py_ssize_t count_directly(const Job* job, const Marks* marks, LoopInOrder loop, Py_ssize_t start,
                                       Py_ssize_t stop) noexcept nogil:
     """count_tuples by such a loop. Returns where it stopped, as apply_directly."""
-    cdef Cursor cursor
-    cdef Pairs pairs = pairs_of(&job.tuples, &job.walk)
-    cdef int inner = job.walk.n_dims - 1
     cdef uint8_t one = 1
     cdef uint32_t one_of_4 = 1
     cdef uint64_t one_of_8 = 1
     cdef const char* update = <const char*>&one
-    cdef Py_ssize_t n, done, row
-    cdef const char* p
     if marks.width == 4:
         update = <const char*>&one_of_4
     elif marks.width == 8:
         update = <const char*>&one_of_8
-    seek(&job.walk, start, &cursor)
-    while start < stop:
-        n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
-        p = job.tuples.base + cursor.offset[INDICES]
-        if not are_native(&job.tuples, p, pairs.step) or is_interrupted(job.interrupts, n):
-            break
-        point_to(&pairs, &job.tuples, p)
-        row = (cursor.offset[DATA] - marks.origin) // job.row_bytes
-        done = loop(&pairs, marks.table + row * marks.width, update, 0, n)
-        start += done
-        if done < n:
-            break
-        advance(&job.walk, n, &cursor)
-    return start
+    return run_in_order(job, loop, marks.table, marks.origin, job.row_bytes, marks.width, update, True, start, stop)
 
 
 cdef inline void count_tuples(const Job* job, const Marks* marks, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:

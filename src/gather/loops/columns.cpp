@@ -5,12 +5,6 @@
 
 #include "common/compiler.h"
 
-#if defined(__GNUC__)
-  #define GS_UNROLL_8 _Pragma("GCC unroll 8")
-#else
-  #define GS_UNROLL_8
-#endif
-
 namespace {
 
 constexpr ptrdiff_t row_bytes = 256;  // a constant, so that it is a shift
@@ -23,7 +17,7 @@ template <class Word, class Index>
 ptrdiff_t move_row(const char *tile, int64_t size, const char *indices, char *out, ptrdiff_t n) {
     // Volatile: an index is read once, so that the one that is checked is the one that is used.
     const volatile Index *index = (const volatile Index *)indices;
-    GS_UNROLL_8
+    GS_UNROLL(8)
     for (ptrdiff_t j = 0; j < n; j++) {
         const int64_t row = index[j];
         Word item;

@@ -13,12 +13,6 @@
   #include <emmintrin.h>
 #endif
 
-#if defined(__GNUC__)
-  #define GS_UNROLL_4 _Pragma("GCC unroll 4")
-#else
-  #define GS_UNROLL_4
-#endif
-
 namespace {
 
 template <ptrdiff_t n>
@@ -139,7 +133,7 @@ struct FarItems {
                 uintptr_t from[n_loaded];
                 Word word[n_loaded];
                 bool is_bad = false;
-                GS_UNROLL_4
+                GS_UNROLL(4)
                 for (int m = 0; m < n_loaded; m++) {
                     const char *next = what == NEXT_ROW ? nullptr : (const char *)item(i + j + m + ahead);
                     if (what == NEAR_ITEMS) GS_PREFETCH_L1(next);
@@ -161,9 +155,9 @@ struct FarItems {
                     if (streams) memcpy(out + i * size(), scratch, j * size());
                     return i + j;
                 }
-                GS_UNROLL_4
+                GS_UNROLL(4)
                 for (int m = 0; m < n_loaded; m++) Item::load(&word[m], (const char *)from[m], size());
-                GS_UNROLL_4
+                GS_UNROLL(4)
                 for (int m = 0; m < n_loaded; m++) Item::store(to + (j + m) * size(), &word[m], size());
             }
             if (streams) stream_group(out + i * size(), scratch);

@@ -17,14 +17,6 @@
   #include "scatter/loops/operations.hpp"
 #endif
 
-#if defined(__GNUC__)
-  #define GS_UNROLL_GROUP _Pragma("GCC unroll 4")
-  #define GS_UNROLL_WIDE _Pragma("GCC unroll 16")
-#else
-  #define GS_UNROLL_WIDE
-  #define GS_UNROLL_GROUP
-#endif
-
 namespace {
 
 constexpr ptrdiff_t tile_row_bytes = 256;  // of a tile of columns, without counts
@@ -53,7 +45,7 @@ struct Reduction {
     template <ptrdiff_t n>
     static GS_ALWAYS_INLINE Register reduce(Register a, const char *updates, ptrdiff_t step) {
         Element b;
-        GS_UNROLL_WIDE
+        GS_UNROLL(16)
         for (ptrdiff_t j = 0; j < n; j++) {
             memcpy(&b, updates + j * step, sizeof b);
             a = Step::reduce(a, b);
@@ -269,7 +261,7 @@ struct ElementsInOrder {
                     continue;
                 }
             }
-            GS_UNROLL_GROUP
+            GS_UNROLL(4)
             for (int j = 0; j < group; j++) {
                 const int64_t a = first(pairs, i + j), b = second(pairs, i + j);
                 if (is_outside(pairs, a, b)) return i + j;
@@ -312,7 +304,7 @@ struct ElementsInOrder {
 
     // Indices in bounds, few enough that the caller prefetches.
     static GS_NOINLINE ptrdiff_t run_positions(const Index *positions, char *out, const char *updates, ptrdiff_t n) {
-        GS_UNROLL_GROUP
+        GS_UNROLL(4)
         for (ptrdiff_t i = 0; i < n; i++) apply(out, positions[i], updates + i * step);
         return n;
     }
@@ -329,13 +321,13 @@ struct ElementsInOrder {
             if constexpr (n_shared > 0) {
                 int64_t a[n_shared];
                 bool is_bad = false;
-                GS_UNROLL_GROUP
+                GS_UNROLL(4)
                 for (int j = 0; j < n_shared; j++) {
                     a[j] = first(pairs, i + j);
                     is_bad |= is_outside(pairs, a[j], 0);
                 }
                 if (!is_bad) {
-                    GS_UNROLL_GROUP
+                    GS_UNROLL(4)
                     for (int j = 0; j < n_shared; j++) Operation::apply(out + a[j] * Operation::pitch, updates);
                     i += n_shared;
                     continue;
@@ -389,7 +381,7 @@ ptrdiff_t run_columns(const gs_pairs_t *pairs, char *tile, const char *updates, 
     constexpr ptrdiff_t size = Operation::update_bytes, columns = tile_row_bytes / size;
     const volatile Index *indices = (const volatile Index *)pairs->first;
     if (columns != pairs->columns) return 0;
-    GS_UNROLL_GROUP
+    GS_UNROLL(4)
     for (ptrdiff_t i = 0; i < n; i++) {
         const int64_t row = indices[i];
         if (GS_UNLIKELY((uint64_t)row >= (uint64_t)pairs->size)) return i;

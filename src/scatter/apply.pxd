@@ -62,6 +62,11 @@ cdef inline void finish_step(Step* step) noexcept nogil:
         step.row_loop = row_loop_of(step.reduction, step.type_code)
 
 
+cdef inline bint divides_in_registers(const Step* step) noexcept nogil:
+    """Whether reduce_rows divides the means of such rows."""
+    return step.row_loop == ROW_LOOP(ADD, FLOAT32) or step.row_loop == ROW_LOOP(ADD, FLOAT64)
+
+
 cdef inline inline_void combine_any(bint by_value, const Step* step, char* out, const int64_t* offsets,
                                     const char* updates, const int64_t* update_offsets, Py_ssize_t update_step,
                                     Py_ssize_t n) noexcept nogil:

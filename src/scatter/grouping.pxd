@@ -58,6 +58,7 @@ cdef struct Rows:
     uint32_t* order             # updates of the round, sorted by row, by their rows in rows.updates
     uint32_t* counts            # order_chunk's histograms; NULL: order_updates
     Marks marks                 # by row id
+    bint divides                # means are divided in registers, without marks
     Py_ssize_t n_tasks
     bint fresh                  # in the first round: rows of out are not written yet
     bint is_last                # round

@@ -117,3 +117,39 @@ def test_a_row_with_many_updates_between_others(include_self):
     with kernels.forced(1, scatter="rows"):
         assert_same_bits(gs.scatter(data, indices, updates, **words), expected)
     assert ScatterStrategy(scatter.last_strategy()) == ScatterStrategy.ROWS
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "F", "D"])
+def test_means(dtype, include_self):
+    """Rows of every length, which ROWS divides while they are in registers."""
+    rng = np.random.default_rng(0)
+    for length in LENGTHS:
+        data, updates = (random_rows(rng, dtype, (n, length)) for n in (N_ROWS, N_UPDATES))
+        indices = rng.integers(0, N_ROWS - 1, N_UPDATES)
+        expected = data.copy()
+        for row in set(indices):
+            terms = [*data[row : row + include_self], *updates[indices == row]]
+            total = terms[0]
+            for term in terms[1:]:
+                total = step("add", total, term)
+            parts = (total.view(dtype.lower()) if dtype in "FD" else total) / np.array(len(terms), dtype).real
+            expected[row] = parts.view(dtype)
+        with kernels.forced(2, scatter="rows"):
+            result = gs.scatter(data, indices, updates, reduction="mean", include_self=include_self)
+            assert scatter.last_strategy() == ScatterStrategy.ROWS
+            assert_same_numbers(result, expected)
+            gs.scatter(data, indices, updates, reduction="mean", include_self=include_self, out=data)
+        assert_same_numbers(data, expected)
+
+
+@pytest.mark.parametrize("strategy", ["serial", "rows"])
+def test_rows_without_updates_keep_the_bits_of_a_signalling_nan(strategy):
+    """A division, even by 1, would make it quiet."""
+    data = np.full((9, 16), 0x7F800005, np.uint32).view(np.float32)
+    updates = np.ones((20, 16), np.float32)
+    for include_self in (True, False):
+        with kernels.forced(1, scatter=strategy):
+            result = gs.scatter(data, np.arange(20) % 8, updates, reduction="mean", include_self=include_self)
+        assert (result[8].view(np.uint32) == 0x7F800005).all()
+        assert np.isnan(result[:8]).all() == include_self

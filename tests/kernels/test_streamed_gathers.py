@@ -1,5 +1,7 @@
 """Gathers whose results are larger than the caches: into memory of each alignment, and with the fill value."""
 
+import functools
+
 import gatherscatter as gs
 import numpy as np
 import pytest
@@ -19,10 +21,9 @@ def between_guards(shape, dtype, place):
     return result, [memory[:start], memory[start + n_bytes :]]
 
 
-@pytest.mark.parametrize("mode", ["raise", "fill"])
-@pytest.mark.parametrize("place", [0, 16, 1])
-@pytest.mark.parametrize("row_bytes", [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 240, 272, 512, 4096, 4112])
-def test_rows(row_bytes, place, mode):
+@functools.lru_cache(1)
+def rows_gathered(row_bytes, mode):
+    """data, indices, and the rows that they select."""
     rng = np.random.default_rng(row_bytes)
     n, n_rows = LARGE // row_bytes, 1000
     data = rng.integers(0, 256, (n_rows, row_bytes), np.uint8)
@@ -30,6 +31,14 @@ def test_rows(row_bytes, place, mode):
     expected = np.concatenate([data, np.full((300, row_bytes), 7, np.uint8)])[
         np.where(indices < 0, indices + n_rows, indices)
     ]
+    return data, indices, expected
+
+
+@pytest.mark.parametrize("place", [0, 16, 1])
+@pytest.mark.parametrize("mode", ["raise", "fill"])
+@pytest.mark.parametrize("row_bytes", [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 240, 272, 512, 4096, 4112])
+def test_rows(row_bytes, mode, place):
+    data, indices, expected = rows_gathered(row_bytes, mode)
     for n_threads in (1, 3):
         with kernels.forced(n_threads):
             out, guards = between_guards(expected.shape, "u1", place)

@@ -1,5 +1,7 @@
 """Scatters into results that are larger than the caches: into memory of each alignment."""
 
+import functools
+
 import gatherscatter as gs
 import numpy as np
 import pytest
@@ -18,10 +20,14 @@ def scattered(rng, n_rows, skewed):
     return np.concatenate([indices, np.full(17_000, n_rows // 2)]) if skewed else indices
 
 
-def assert_as_one_by_one(strategy, data, indices, updates, place, **words):
-    """The strategy gives the bits of SERIAL, which applies the updates one by one: into other memory, and in place."""
+def one_by_one(data, indices, updates, words):
+    """The operands, and what SERIAL makes of them, which applies the updates one by one."""
     with kernels.forced(1, scatter="serial"):
-        expected = gs.scatter(data, indices, updates, **words)
+        return data, indices, updates, words, gs.scatter(data, indices, updates, **words)
+
+
+def assert_as_one_by_one(strategy, place, data, indices, updates, words, expected):
+    """The strategy gives the same bits: into other memory, which begins at `place`, and in place."""
     for n_threads in (1, 3):
         with kernels.forced(n_threads, scatter=strategy.name.lower()):
             out, guards = between_guards(data.shape, data.dtype, place)
@@ -34,11 +40,21 @@ def assert_as_one_by_one(strategy, data, indices, updates, place, **words):
             assert all((guard == 171).all() for guard in guards)
 
 
-@pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
+@functools.lru_cache(1)
+def rows_scattered(dtype, n_items, **words):
+    rng = np.random.default_rng(n_items)
+    n_rows = RESULT_BYTES // (n_items * np.dtype(dtype).itemsize)
+    indices = scattered(rng, n_rows, skewed=False)
+    data = rng.integers(0, 50, (n_rows, n_items), np.int8).astype(dtype)
+    updates = rng.integers(0, 50, (len(indices), n_items), np.int8).astype(dtype)
+    return one_by_one(data, indices, updates, words)
+
+
 @pytest.mark.parametrize(
     "place", [0, 4, pytest.param(32, marks=pytest.mark.slow), pytest.param(16, marks=pytest.mark.slow)]
 )
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
 @pytest.mark.parametrize(
     ("dtype", "n_items"),
     [
@@ -46,41 +62,44 @@ def assert_as_one_by_one(strategy, data, indices, updates, place, **words):
         *(("f8", 24), ("f8", 32), ("f8", 64), ("f2", 32), ("f2", 128), ("f2", 136), ("i4", 300), ("u1", 4080)),
     ],
 )
-def test_rows(dtype, n_items, place, reduction, include_self):
-    rng = np.random.default_rng(n_items)
-    n_rows = RESULT_BYTES // (n_items * np.dtype(dtype).itemsize)
-    indices = scattered(rng, n_rows, skewed=False)
-    data = rng.integers(0, 50, (n_rows, n_items)).astype(dtype)
-    updates = rng.integers(0, 50, (len(indices), n_items)).astype(dtype)
-    assert_as_one_by_one(
-        ScatterStrategy.ROWS, data, indices, updates, place, reduction=reduction, include_self=include_self
-    )
+def test_rows(dtype, n_items, reduction, include_self, place):
+    case = rows_scattered(dtype, n_items, reduction=reduction, include_self=include_self)
+    assert_as_one_by_one(ScatterStrategy.ROWS, place, *case)
 
 
-@pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduction", ["add", "max", "mean"])
-@pytest.mark.parametrize("place", [0, 16, 8])
-@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
-def test_elements(dtype, place, reduction, include_self):
+@functools.lru_cache(1)
+def elements_scattered(dtype, **words):
     rng = np.random.default_rng(0)
     n = RESULT_BYTES // np.dtype(dtype).itemsize
     indices = rng.integers(-n, n, 300_000)
-    data, updates = (rng.integers(0, 50, size).astype(dtype) for size in (n, len(indices)))
-    words = {"reduction": reduction, "include_self": include_self}
-    assert_as_one_by_one(ScatterStrategy.PARTITION, data, indices, updates, place, **words)
+    data, updates = (rng.integers(0, 50, size, np.int8).astype(dtype) for size in (n, len(indices)))
+    return one_by_one(data, indices, updates, words)
 
 
+@pytest.mark.parametrize("place", [0, 16, 8])
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("place", [0, 32, 16, 4])
-def test_a_row_with_many_updates(place, include_self):
+@pytest.mark.parametrize("reduction", ["add", "max", "mean"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+def test_elements(dtype, reduction, include_self, place):
+    case = elements_scattered(dtype, reduction=reduction, include_self=include_self)
+    assert_as_one_by_one(ScatterStrategy.PARTITION, place, *case)
+
+
+@functools.lru_cache(1)
+def skewed_rows(**words):
     rng = np.random.default_rng(0)
     n_rows = RESULT_BYTES // 256
     indices = scattered(rng, n_rows, skewed=True)
     data = rng.standard_normal((n_rows, 64), np.float32)
     updates = rng.standard_normal((len(indices), 64), np.float32)
-    assert_as_one_by_one(
-        ScatterStrategy.ROWS, data, indices, updates, place, reduction="add", include_self=include_self
-    )
+    return one_by_one(data, indices, updates, words)
+
+
+@pytest.mark.parametrize("place", [0, 32, 16, 4])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduction", ["add", "mean"])
+def test_a_row_with_many_updates(reduction, include_self, place):
+    assert_as_one_by_one(ScatterStrategy.ROWS, place, *skewed_rows(reduction=reduction, include_self=include_self))
 
 
 def test_data_that_are_one_row():

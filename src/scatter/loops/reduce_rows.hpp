@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #if defined(__SSE2__)
   #include <immintrin.h>
 #endif
@@ -24,12 +25,13 @@ struct Run {
     ptrdiff_t n, last, ahead;
     bool are_cached;
     bool streams;
+    ptrdiff_t terms;  // divide the sum by it; 0: do not
 };
 
 // One update, which is not prefetched.
 GS_ALWAYS_INLINE Run single(const char *update) {
     static const uint32_t first = 0;
-    return {update, 0, &first, 1, 0, 1, false, false};
+    return {update, 0, &first, 1, 0, 1, false, false, 0};
 }
 
 // Store a vector of 16 or 32 bytes by a non-temporal store. Others, which rows that are streamed do not have, are stored.
@@ -75,6 +77,8 @@ GS_ALWAYS_INLINE void prefetch_ahead(const gs_ahead_t &ahead, const char *out, c
 // Rows of numbers, in vectors of at most max_bytes bytes.
 template <class Operation, class Number, int max_bytes>
 struct Rows {
+    static constexpr bool can_divide = std::is_same_v<Operation, Add> && std::is_floating_point_v<Number>;
+
     // Reduce the part of a row from byte `begin` on: `width` vectors, which stay in registers.
     template <int bytes, int width>
     static GS_ALWAYS_INLINE void reduce_part(char *to, const char *from, const Run &run, ptrdiff_t begin) {
@@ -97,6 +101,12 @@ struct Rows {
                 // of two cache lines the second first: see compiler.h
                 const int k = width * bytes < 128 ? j : j ^ (64 / bytes);
                 parts[k] = Operation::reduce(parts[k], load<Vector>(update + k * bytes));
+            }
+        }
+        if constexpr (can_divide) {
+            if (run.terms) {
+                _Pragma("GCC unroll 8")
+                for (int k = 0; k < width; k++) parts[k] /= (Number)run.terms;
             }
         }
         if (run.streams) {
@@ -151,7 +161,7 @@ struct Rows {
 
     // width: the vectors of a row, if it is a constant; else 0. The fewer instructions a row takes, the more of the
     // following rows the CPU reads at the same time.
-    template <int width>
+    template <int width, bool divides>
     static GS_NOINLINE void reduce_rows_of(char *to, const char *source, ptrdiff_t source_step, ptrdiff_t row_bytes,
                                            const gs_grouped_t &grouped, const uint32_t *end, ptrdiff_t first,
                                            ptrdiff_t n) {
@@ -160,7 +170,7 @@ struct Rows {
         const ptrdiff_t source_ahead = grouped.source_ahead;
         const uint32_t *const order = grouped.order, *const order_end = order + grouped.n, *next = order + first;
         Run run = {grouped.updates, grouped.step, next, 0, 0, grouped.ahead, (bool)grouped.are_cached,
-                   (bool)grouped.streams};
+                   (bool)grouped.streams, 0};
         for (const uint32_t *const stop = end + n; end < stop; end++, to += row_bytes, source += source_step) {
             const char *start = source;
             run.order = next;
@@ -168,6 +178,7 @@ struct Rows {
             run.n = next - run.order;
             run.last = order_end - run.order;
             if (run.n == 0 && in_place) continue;
+            if (divides) run.terms = run.n > 0 ? run.n + grouped.more : 0;
             for (ptrdiff_t i = 0; source_ahead && i < row_bytes; i += 64) GS_PREFETCH_L2(source + source_ahead + i);
             if (assigns && run.n > 0) {
                 start = run.updates + *run.order * run.step;
@@ -184,17 +195,28 @@ struct Rows {
         }
     }
 
-    static void reduce_rows(char *to, const char *source, ptrdiff_t source_step, ptrdiff_t row_bytes,
-                            const gs_grouped_t &grouped, const uint32_t *end, ptrdiff_t first, ptrdiff_t n) {
+    template <bool divides>
+    static void reduce_rows_by(char *to, const char *source, ptrdiff_t source_step, ptrdiff_t row_bytes,
+                               const gs_grouped_t &grouped, const uint32_t *end, ptrdiff_t first, ptrdiff_t n) {
         // With many updates of each row, constant sizes were 1.05 times as slow.
         const bool are_few = end[n - 1] - first < 4 * n;
         if (are_few && row_bytes == 8 * max_bytes) {
-            reduce_rows_of<8>(to, source, source_step, row_bytes, grouped, end, first, n);
+            reduce_rows_of<8, divides>(to, source, source_step, row_bytes, grouped, end, first, n);
         } else if (are_few && row_bytes == 4 * max_bytes) {
-            reduce_rows_of<4>(to, source, source_step, row_bytes, grouped, end, first, n);
+            reduce_rows_of<4, divides>(to, source, source_step, row_bytes, grouped, end, first, n);
         } else {
-            reduce_rows_of<0>(to, source, source_step, row_bytes, grouped, end, first, n);
+            reduce_rows_of<0, divides>(to, source, source_step, row_bytes, grouped, end, first, n);
         }
+    }
+
+    static void reduce_rows(char *to, const char *source, ptrdiff_t source_step, ptrdiff_t row_bytes,
+                            const gs_grouped_t &grouped, const uint32_t *end, ptrdiff_t first, ptrdiff_t n) {
+        if constexpr (can_divide) {
+            if (grouped.divides) {
+                return reduce_rows_by<true>(to, source, source_step, row_bytes, grouped, end, first, n);
+            }
+        }
+        reduce_rows_by<false>(to, source, source_step, row_bytes, grouped, end, first, n);
     }
 
     // size: of a row, if it is constant; else 0.

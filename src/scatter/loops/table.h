@@ -39,6 +39,8 @@ typedef struct {
     int are_cached;
     ptrdiff_t source_ahead; /* bytes: rows of source are prefetched so far ahead; 0: not */
     int assigns;            /* a row with updates starts from its first one */
+    int divides;            /* means: a row with updates is divided by their number plus `more`; float32 and float64 only */
+    ptrdiff_t more;
     int streams;            /* non-temporal stores: `to` and row_bytes are multiples of 32. The caller has the fence. */
 } gs_grouped_t;
 

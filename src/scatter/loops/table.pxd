@@ -21,6 +21,8 @@ cdef extern from "scatter/loops/table.h":
         bint are_cached
         Py_ssize_t source_ahead
         bint assigns
+        bint divides
+        Py_ssize_t more
         bint streams
 
     ctypedef struct Ahead "gs_ahead_t":

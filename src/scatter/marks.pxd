@@ -21,7 +21,7 @@ ctypedef fused mark_t:
 
 cdef enum:
     SINK_BYTES = BLOCK * MAX_WORD_BYTES
-    MOST_ROWS_PER_UPDATE = 8    # with more, marks are in a hash table
+    MOST_ROWS_PER_UPDATE = 64   # with more, marks are in a hash table
 
 cdef struct Marks:
     # The mark of a destination is 0 before its first update; then the number of its updates, or 1 if width is 1.

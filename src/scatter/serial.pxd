@@ -3,7 +3,8 @@
 # run, also if memory is short.
 #
 # Where destinations are accumulated from the identity (accumulate.pxd), the other threads count the updates meanwhile.
-# Alone, or for few elements, a thread counts those of a mean itself, in cells (cells.pxd).
+# Alone, or for few elements, a thread counts those of a mean itself, in cells (cells.pxd). Few updates are applied to
+# the result itself (few_updates.pxd).
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange
 
@@ -18,12 +19,15 @@ from scatter.accumulate cimport (
 from scatter.cells cimport average_in_cells, can_use_cells, cell_bytes
 from scatter.divide cimport divide_means
 from scatter.job cimport (
-    SCRATCH_BYTES, Job, apply_tuples, begin_writing, copy_data, count_tuples, is_brief, is_one_block,
+    SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples, is_brief, is_one_block,
 )
+from scatter.few_updates cimport can_reset, divide_tuples, reset_tuples
 from scatter.late_marks cimport accumulate_elements
 from scatter.marks cimport MOST_ROWS_PER_UPDATE, Marks, add_marks, allocate_marks, allocate_slots, free_marks
 
 cdef enum:
+    FEW_COUNTED = 32        # elements for each update of a mean
+    FEW_ELEMENTS = 4        # elements for each update, with include_self=False
     MOST_CELLS = 1 << 16    # bytes of elements: from more, it is faster if a second thread counts
 
 
@@ -63,12 +67,32 @@ cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums, char*
     return status
 
 
+cdef inline bint has_few_updates(const Job* job) noexcept nogil:
+    """Whether passes over the updates are faster than passes over the result."""
+    if not job.is_contiguous:
+        return True
+    if job.step.by_value:
+        return job.walk.n < job.n_rows // (FEW_COUNTED if job.divides else FEW_ELEMENTS)
+    return job.walk.n < job.n_rows // 4 * 3
+
+
+cdef inline Py_ssize_t apply_all(const Job* job, const Marks* marks, bint resets) noexcept nogil:
+    """Apply all updates to the result itself."""
+    cdef Py_ssize_t status = reset_tuples(job) if resets else OK
+    if status == OK:
+        apply_and_count(job, marks, job.out, 0, job.walk.n, &status)
+    if status == OK and job.divides and marks.keys == NULL and has_few_updates(job):
+        divide_tuples(job, marks)
+    return status
+
+
 cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     cdef Py_ssize_t status = OK
     cdef Marks marks = job.marks
     cdef bint by_row = job.is_contiguous and job.walk.n >= job.n_rows // MOST_ROWS_PER_UPDATE
-    cdef bint accumulates = by_row and (accumulates_rows(job) or (
+    cdef bint accumulates = not has_few_updates(job) and (accumulates_rows(job) or (
         job.accumulates and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)))
+    cdef bint resets = not accumulates and can_reset(job)
     cdef bint brief, has_cells
     cdef char* scratch = NULL
     cdef char* cells = NULL
@@ -76,7 +100,9 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     cdef cnp.ndarray large
     cdef Py_ssize_t n_tables = 1
     if marks.width:
-        marks.assigns = not job.include_self and not accumulates
+        marks.assigns = not (job.include_self or accumulates or resets)
+        if resets and not job.divides:
+            marks.width = 0
         if accumulates:
             has_cells = (job.n_threads == 1 or job.out_bytes <= MOST_CELLS) and can_use_cells(job, &marks)
             if has_cells and job.n_rows * cell_bytes(job) < MIN_SCRATCH:
@@ -91,8 +117,8 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
             if needs_scratch(job):
                 scratch = <char*>malloc(max(job.out_bytes, <Py_ssize_t>1))
         if ((accumulates and needs_scratch(job) and scratch == NULL)
-                or (by_row and not allocate_marks(&marks, n_tables * job.n_rows))
-                or (not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
+                or (marks.width and by_row and not allocate_marks(&marks, n_tables * job.n_rows))
+                or (marks.width and not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
             free(scratch)
             free(memory)
             return NO_MEMORY
@@ -103,11 +129,11 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
         brief = is_brief(job)
         copy_data(job)
         if brief:
-            apply_tuples(job, &job.step, &marks, job.out, job.updates, 0, job.walk.n, &status)
+            status = apply_all(job, &marks, resets)
         else:
             with nogil:
-                apply_tuples(job, &job.step, &marks, job.out, job.updates, 0, job.walk.n, &status)
-        if status == OK:
+                status = apply_all(job, &marks, resets)
+        if status == OK and not (by_row and has_few_updates(job)):
             divide_means(job, &marks)
     free_marks(&marks)
     free(scratch)

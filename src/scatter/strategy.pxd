@@ -11,14 +11,15 @@ from common.walk cimport OTHER
 from scatter.columns cimport Columns
 from scatter.direct cimport FAR_BYTES, direct_loop
 from scatter.grouping cimport UPDATES_PER_ROW, Rows, describe_rows
+from scatter.few_updates cimport can_reset
 from scatter.job cimport SCRATCH_BYTES, Job, reduces_adjacent
 from scatter.local_ranges cimport LocalRanges, describe_local_ranges
-from scatter.marks cimport MOST_ROWS_PER_UPDATE
 from scatter.private cimport can_be_private, has_private_elements, has_private_rows
 from scatter.ranges cimport Ranges, are_long_rows, can_pass, describe_ranges
 from scatter.result_tiles cimport can_use_tiles
 from scatter.row_pieces cimport LONG_ROW, RowPieces, describe_row_pieces
 from scatter.tiles cimport Partition, can_partition, can_partition_wide, describe_partition, is_scattered
+from scatter.serial cimport FEW_COUNTED
 from scatter.units cimport Units
 from scatter.widen cimport wide_row_bytes
 from scatter.windows cimport WINDOWS_THREADS
@@ -76,7 +77,7 @@ cdef inline bint has_room_for_marks(const Job* job, int forced) noexcept nogil:
     if not job.is_contiguous:
         return False
     # For few updates of many short rows, a table would be too large.
-    return (forced != AUTO or job.walk.n >= job.n_rows // MOST_ROWS_PER_UPDATE or job.row_bytes >= LONG_ROW
+    return (forced != AUTO or job.walk.n >= job.n_rows // FEW_COUNTED or job.row_bytes >= LONG_ROW
             or (job.data != NULL and job.row_bytes >= CACHE_LINE))
 
 
@@ -96,17 +97,24 @@ cdef inline bint reduces_in_order(const Job* job) noexcept nogil:
     One thread that prefetches updates and rows reads almost as fast as two. Those strategies read updates in another
     order, or twice.
     """
-    cdef Py_ssize_t most = 0
+    cdef Py_ssize_t cached = cached_bytes(), most = 0
+    # ROWS knows the first update of each row, and their number, which is a further pass for one thread.
+    cdef bint is_marked = job.data != NULL and job.marks.width
     if not job.updates_are_linear or not reduces_adjacent(job, &job.step, job.walk.stride[job.walk.n_dims - 1][OTHER]):
         return False
-    if job.n_threads == 1:
-        most = 8 * cached_bytes() if job.row_bytes <= CACHE_LINE else cached_bytes() // 2 * 3
-    elif job.n_threads == 2:
-        if job.row_bytes < CACHE_LINE:
-            most = 2 * cached_bytes()
-        elif job.row_bytes <= 2 * CACHE_LINE and not (
-                job.step.type_code == FLOAT16 or job.step.type_code == BFLOAT16):
-            most = cached_bytes() // (job.row_bytes // CACHE_LINE)
+    if job.n_threads == 1 and job.row_bytes <= CACHE_LINE:
+        most = cached // 4 * 5 if is_marked and job.divides and job.walk.n > job.n_rows // 4 else 8 * cached
+    elif job.n_threads == 1:
+        most = cached if job.data != NULL else cached // 2 * 3
+        if is_marked and job.n_rows // 4 < job.walk.n < job.n_rows:
+            most = cached // 4
+    elif job.n_threads == 2 and job.row_bytes < CACHE_LINE:
+        most = 2 * cached
+    elif job.n_threads == 2 and job.row_bytes <= 2 * CACHE_LINE and not (
+            job.step.type_code == FLOAT16 or job.step.type_code == BFLOAT16):
+        most = cached // (job.row_bytes // CACHE_LINE)
+        if is_marked and job.row_bytes > CACHE_LINE:
+            most = cached // 4
     return job.out_bytes <= most
 
 
@@ -146,8 +154,9 @@ cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:
 
 cdef inline bint is_sparse_in_place(const Job* job) noexcept nogil:
     """Whether a result in place has so few updates that their cache misses cost less than a pass over all of it."""
-    return (job.data == NULL and not job.marks.width and job.n_threads <= 2
-            and job.walk.n < job.out_bytes // BYTES_PER_UPDATE and job.out_bytes <= 4 * cached_bytes())
+    cdef bint resets = can_reset(job) and not job.divides
+    return (job.data == NULL and (resets or not job.marks.width) and job.n_threads <= 2
+            and job.walk.n < job.out_bytes // BYTES_PER_UPDATE and (resets or job.out_bytes <= 4 * cached_bytes()))
 
 
 cdef inline Py_ssize_t wide_worth_of(const Job* job) noexcept nogil:
@@ -173,12 +182,18 @@ cdef inline bint prefers_rows(const Job* job) noexcept nogil:
     return job.step.reduction == ASSIGN or (job.data != NULL and job.walk.n < 2 * job.n_rows and job.streams)
 
 
+cdef inline bint pays_to_partition(const Job* job, Partition* partition) noexcept:
+    describe_partition(partition, job)
+    return (job.walk.n >= MIN_PARTITION and partition.reach >= worth_of(job) and not is_sparse_in_place(job)
+            and can_partition(partition) and is_scattered(partition))
+
+
 cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descriptions* descriptions) noexcept:
     """forced: the strategy to choose if it can run the job; AUTO: none."""
     cdef Partition* partition = &descriptions.partition
     cdef Py_ssize_t n_tuples = job.walk.n
     if not has_room_for_marks(job, forced):
-        return SERIAL
+        return PARTITION if job.is_contiguous and pays_to_partition(job, partition) else SERIAL
     if forced != AUTO and can_run(job, forced, descriptions):
         return <ScatterStrategy>forced
     if forced == AUTO and is_for_order(job) and not outruns_order(job) and describe_rows(&descriptions.rows, job, True):
@@ -211,11 +226,7 @@ cdef inline ScatterStrategy choose_strategy(const Job* job, int forced, Descript
         return ROW_PIECES
     if job.n_threads == 1 and n_tuples < MIN_PARTITION:
         return SERIAL
-    describe_partition(partition, job)
-    if (n_tuples >= MIN_PARTITION and partition.reach >= worth_of(job) and not is_sparse_in_place(job)
-            and can_partition(partition) and is_scattered(partition)):
-        return PARTITION
-    return SERIAL
+    return PARTITION if pays_to_partition(job, partition) else SERIAL
 
 
 cdef inline bint is_for_passed_ranges(const Job* job, int forced, Ranges* ranges) noexcept nogil:

@@ -1,0 +1,147 @@
+"""SERIAL with fewer updates than there are rows (few_updates.pxd), beside the loops of the reference."""
+
+import itertools
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_bits, assert_same_numbers
+from constants import reduces
+from gatherscatter import reference
+from gatherscatter._kernels import scatter
+from gatherscatter._kernels.codes import ScatterStrategy
+from gatherscatter.backends import kernels
+from strategies import numbers, numpy_dtype
+
+MARKED = [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)]
+marked = pytest.mark.parametrize(("reduction", "include_self"), MARKED)
+N_ROWS = 2000
+# Updates: counted in a hash table; in a table; reset, if they are elements; rows.
+NUMBERS = [1, 20, 50, 300, 1400]
+
+
+def operands(dtype, row, n, seed=0):
+    """The last destination has one update, the others about three each."""
+    rng = np.random.default_rng(seed)
+    some = rng.integers(0, N_ROWS - 1, n // 3 + 1)
+    some[::2] -= N_ROWS
+    indices = rng.choice(some, n)
+    indices[-1] = N_ROWS - 1
+    return numbers((N_ROWS, *row), dtype, seed), indices, numbers((n, *row), dtype, seed + 1)
+
+
+def assert_as_reference(data, indices, updates, **options):
+    """Into a new result, and in place."""
+    expected = reference.scatter(data, indices, updates, **options)
+    with kernels.forced(1, scatter="serial"):
+        assert_same_numbers(gs.scatter(data, indices, updates, **options), expected)
+        assert scatter.last_strategy() == ScatterStrategy.SERIAL
+        out = data.copy()
+        gs.scatter(out, indices, updates, out=out, **options)
+        assert_same_numbers(out, expected)
+        assert_same_numbers(gs.scatter_nd(data[None], indices_of_pairs(indices), updates, **options)[0], expected)
+
+
+def indices_of_pairs(indices):
+    return np.stack([np.zeros_like(indices), indices], axis=1)
+
+
+@marked
+@pytest.mark.parametrize("n", NUMBERS)
+@pytest.mark.parametrize("row", [(), (1,), (2,), (3,), (4,), (16,), (17,)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+def test_rows(dtype, row, n, reduction, include_self):
+    assert_as_reference(*operands(np.dtype(dtype), row, n), reduction=reduction, include_self=include_self)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "reduction", "include_self"),
+    [
+        (dtype, *options)
+        for dtype, options in itertools.product(["i1", "u2", "i8", "f2", "bfloat16", "c8", "c16", ">f4", ">i2"], MARKED)
+        if reduces(options[0], dtype) or dtype[0] == ">"
+    ],
+)
+def test_dtypes(dtype, reduction, include_self):
+    dtype = np.dtype(dtype) if dtype[0] == ">" else numpy_dtype(dtype)
+    for row in ((), (5,)):
+        for n in (20, 50, 300):
+            assert_as_reference(*operands(dtype, row, n), reduction=reduction, include_self=include_self)
+
+
+@marked
+@pytest.mark.parametrize("mode", ["drop", "clip", "wrap"])
+@pytest.mark.parametrize("row", [(), (3,), (16,)])
+def test_modes(row, mode, reduction, include_self):
+    for n in (20, 50, 300):
+        data, indices, updates = operands(np.dtype("f4"), row, n)
+        indices[::3] *= 2
+        assert_as_reference(data, indices, updates, reduction=reduction, include_self=include_self, mode=mode)
+        outside = np.full(n, N_ROWS)
+        assert_as_reference(data, outside, updates, reduction=reduction, include_self=include_self, mode=mode)
+
+
+@marked
+@pytest.mark.parametrize("length", [128, 129, 300])
+def test_long_rows(length, reduction, include_self):
+    """Up to 1 KiB a row is reset by a copy of a row of identities."""
+    assert_as_reference(*operands(np.dtype("f8"), (length,), 30), reduction=reduction, include_self=include_self)
+
+
+@marked
+def test_rows_that_are_not_contiguous(reduction, include_self):
+    data, indices, updates = operands(np.dtype("f4"), (6, 4), 50)
+    options = {"reduction": reduction, "include_self": include_self}
+    expected = reference.scatter(data, indices, updates, **options)
+    for memory, place in (
+        (np.full((N_ROWS, 12, 4), -9, "f4"), np.s_[:, ::2]),
+        (np.full((N_ROWS, 6, 8), -9, "f4"), np.s_[:, :, ::2]),
+        (np.full((N_ROWS, 9, 9), -9, "f4"), np.s_[:, :6, :4]),
+        (np.full((2 * N_ROWS, 6, 4), -9, "f4"), np.s_[::2]),
+    ):
+        memory[place] = data
+        with kernels.forced(1, scatter="serial"):
+            gs.scatter(memory[place], indices, updates, out=memory[place], **options)
+        assert_same_bits(np.ascontiguousarray(memory[place]), expected)
+        memory[place] = -9
+        assert (memory == -9).all()
+
+
+@marked
+@pytest.mark.parametrize("row", [(), (3,), (16,)])
+@pytest.mark.parametrize("bad", [N_ROWS, -N_ROWS - 1, 2**40])
+def test_an_index_out_of_bounds(bad, row, reduction, include_self):
+    for n in (20, 50, 300):
+        data, indices, updates = operands(np.dtype("f4"), row, n)
+        indices[n - 3] = bad
+        out = data.copy()
+        for target in (None, out):
+            with kernels.forced(1, scatter="serial"), pytest.raises(IndexError, match=rf"indices\[{n - 3}\] = {bad} "):
+                gs.scatter(data, indices, updates, reduction=reduction, include_self=include_self, out=target)
+        assert_same_bits(out, data)
+
+
+@marked
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("n", [20_000, 80_000])
+def test_large_results(n, n_threads, reduction, include_self):
+    """From some tens of thousands of updates on, PARTITION is chosen."""
+    rng = np.random.default_rng(0)
+    data, updates = rng.standard_normal(5_000_000, np.float32), rng.standard_normal(n, np.float32)
+    indices = rng.choice(rng.integers(0, len(data), n // 3), n)
+    options = {"reduction": reduction, "include_self": include_self}
+    with kernels.forced(1, scatter="serial"):
+        expected = gs.scatter(data, indices, updates, **options)
+    some = np.unique(indices)[:500]
+    at_some = np.isin(indices, some)
+    assert_same_bits(
+        expected[some],
+        reference.scatter(data[some], np.searchsorted(some, indices[at_some]), updates[at_some], **options),
+    )
+    others = np.ones(len(data), bool)
+    others[indices] = False
+    assert_same_bits(expected[others], data[others])
+    with kernels.forced(n_threads):
+        assert_same_bits(gs.scatter(data, indices, updates, **options), expected)
+        gs.scatter(data, indices, updates, out=data, **options)
+    assert_same_bits(data, expected)

@@ -89,6 +89,28 @@ class Means:
 
 
 @timed
+class Few:
+    """An update for every second row, or every tenth element; most of the others have none."""
+
+    params = (["elements", "points", "rows"], ["add", "mean"], [True, False], THREADS)
+    param_names = ("of", "reduction", "include_self", "threads")
+
+    def setup(self, of, reduction, include_self, threads):
+        use_threads(threads, LARGE)
+        self.options = {"reduction": reduction, "include_self": include_self}
+        shape = {"elements": (LARGE,), "points": (LARGE // 10, 3), "rows": (LARGE // 10, 32)}[of]
+        n = shape[0] // (10 if of == "elements" else 2)
+        self.arrays = numbers(shape, "float32"), places(shape[0], (n,)), numbers((n, *shape[1:]), "float32")
+
+    def time_scatter(self, *_):
+        gs.scatter(*self.arrays, **self.options)
+
+    def time_scatter_in_place(self, *_):
+        data, *arrays = self.arrays
+        gs.scatter(data, *arrays, **self.options, out=data)
+
+
+@timed
 class FewInPlace:
     """One update for each 100 bytes of a result that about fits the caches."""
 

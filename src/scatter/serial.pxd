@@ -18,10 +18,10 @@ from scatter.accumulate cimport (
 )
 from scatter.cells cimport average_in_cells, can_use_cells, cell_bytes
 from scatter.divide cimport divide_means
+from scatter.few_updates cimport can_reset, divide_tuples, reset_tuples
 from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples, is_brief, is_one_block,
 )
-from scatter.few_updates cimport can_reset, divide_tuples, reset_tuples
 from scatter.late_marks cimport accumulate_elements
 from scatter.marks cimport MOST_ROWS_PER_UPDATE, Marks, add_marks, allocate_marks, allocate_slots, free_marks
 
@@ -76,12 +76,12 @@ cdef inline bint has_few_updates(const Job* job) noexcept nogil:
     return job.walk.n < job.n_rows // 4 * 3
 
 
-cdef inline Py_ssize_t apply_all(const Job* job, const Marks* marks, bint resets) noexcept nogil:
-    """Apply all updates to the result itself."""
+cdef inline Py_ssize_t apply_all(const Job* job, const Marks* marks, bint resets, bint divides) noexcept nogil:
+    """Apply all updates to the result itself. resets, divides: its destinations, before and afterwards."""
     cdef Py_ssize_t status = reset_tuples(job) if resets else OK
     if status == OK:
         apply_and_count(job, marks, job.out, 0, job.walk.n, &status)
-    if status == OK and job.divides and marks.keys == NULL and has_few_updates(job):
+    if status == OK and divides:
         divide_tuples(job, marks)
     return status
 
@@ -93,6 +93,7 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
     cdef bint accumulates = not has_few_updates(job) and (accumulates_rows(job) or (
         job.accumulates and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)))
     cdef bint resets = not accumulates and can_reset(job)
+    cdef bint divides = not accumulates and job.divides and by_row and has_few_updates(job)
     cdef bint brief, has_cells
     cdef char* scratch = NULL
     cdef char* cells = NULL
@@ -129,11 +130,11 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
         brief = is_brief(job)
         copy_data(job)
         if brief:
-            status = apply_all(job, &marks, resets)
+            status = apply_all(job, &marks, resets, divides)
         else:
             with nogil:
-                status = apply_all(job, &marks, resets)
-        if status == OK and not (by_row and has_few_updates(job)):
+                status = apply_all(job, &marks, resets, divides)
+        if status == OK and not divides:
             divide_means(job, &marks)
     free_marks(&marks)
     free(scratch)

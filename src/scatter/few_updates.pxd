@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from common.codes cimport ASSIGN, FLOAT32, FLOAT64, INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, inline_void
+from common.items cimport inline_void
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.walk cimport Cursor, seek
 from scatter.apply cimport assign_rows
@@ -21,7 +21,7 @@ from scatter.means cimport divide_items, divide_row
 from scatter.reductions cimport Step, value_t
 
 cdef enum:
-    SHORT_RESET = 1 << 10   # bytes of a row that is copied from a row of identities
+    LONGEST_RESET = 1 << 8  # bytes of a row; to find and assign the first update of a longer one is faster
 
 
 cdef inline bint has_contiguous_rows(const Job* job) noexcept nogil:
@@ -32,6 +32,7 @@ cdef inline bint has_contiguous_rows(const Job* job) noexcept nogil:
 cdef inline bint can_reset(const Job* job) noexcept nogil:
     """Whether reset_tuples can prepare the destinations."""
     return (not job.include_self and has_contiguous_rows(job)
+            and row_items(job) * job.step.row.item_bytes <= LONGEST_RESET
             and job.reduction.has_identity >> <int>job.step.type_code & 1)
 
 
@@ -48,14 +49,13 @@ cdef inline Py_ssize_t reset_directly(const Job* job, const char* identity, Py_s
 
 cdef inline Py_ssize_t reset_tuples(const Job* job) noexcept nogil:
     """Let the destinations become the identity. Returns OK, INTERRUPTED or the position of a bad index."""
-    cdef char row[SHORT_RESET + CACHE_LINE]
+    cdef char row[LONGEST_RESET]
     cdef int64_t offsets[BLOCK]
     cdef Cursor cursor
     cdef const char* identity = job.reduction.identity[<int>job.step.type_code]
     cdef Py_ssize_t width = job.step.row.item_bytes, items = row_items(job)
-    cdef Py_ssize_t start = reset_directly(job, identity, 0, job.walk.n), n, i
-    if items * width <= SHORT_RESET:
-        fill_elements(width, identity, row, items)
+    cdef Py_ssize_t start = reset_directly(job, identity, 0, job.walk.n), n
+    fill_elements(width, identity, row, items)
     seek(&job.walk, start, &cursor)
     while start < job.walk.n:
         resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, job.walk.n - start), False, offsets, &n)
@@ -63,12 +63,7 @@ cdef inline Py_ssize_t reset_tuples(const Job* job) noexcept nogil:
             return start * job.tuples.k - 1 - n
         if is_interrupted(job.interrupts, n * job.tuple_work):
             return INTERRUPTED
-        if items * width <= SHORT_RESET:
-            assign_rows(items * width, job.out, offsets, row, NULL, 0, n)
-        else:
-            for i in range(n):
-                if offsets[i] != SKIPPED:
-                    fill_elements(width, identity, job.out + offsets[i], items)
+        assign_rows(items * width, job.out, offsets, row, NULL, 0, n)
         start += n
     return OK
 

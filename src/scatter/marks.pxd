@@ -2,7 +2,8 @@
 #
 # With include_self=False, elements are accumulated from the reduction's identity (accumulate.pxd), and a mark decides
 # at the end between the sum and the element of data; so are rows of which accumulates_rows says that it is fast enough.
-# Elsewhere the first update of a destination is assigned, and the others are combined with it (marks.assigns).
+# Of few updates, the destinations become the identity first, and only means are marked (few_updates.pxd). Elsewhere the
+# first update of a destination is assigned, and the others are combined with it (marks.assigns).
 from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -21,7 +22,6 @@ ctypedef fused mark_t:
 
 cdef enum:
     SINK_BYTES = BLOCK * MAX_WORD_BYTES
-    MOST_ROWS_PER_UPDATE = 64   # with more, marks are in a hash table
 
 cdef struct Marks:
     # The mark of a destination is 0 before its first update; then the number of its updates, or 1 if width is 1.

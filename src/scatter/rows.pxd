@@ -129,9 +129,8 @@ cdef inline void reduce_ordered(const Rows* rows, Grouped* grouped, char* to, co
     cdef bint assigns = rows.marks.assigns
     cdef const char* start
     cdef uint32_t stop
-    cdef bint divides = rows.divides
     grouped.assigns = assigns
-    grouped.divides = divides
+    grouped.divides = rows.divides
     grouped.more = rows.job.include_self
     if rows.end[row + n - 1] - first <= MAX_REDUCED:
         loops.reduce_rows(row_loop, to, source, source_step, row_bytes, grouped, rows.end + row, first, n)
@@ -142,7 +141,7 @@ cdef inline void reduce_ordered(const Rows* rows, Grouped* grouped, char* to, co
             if is_interrupted(rows.job.interrupts, MAX_REDUCED * row_bytes >> 2):
                 return
             stop = <uint32_t>min(<Py_ssize_t>rows.end[row + i], first + MAX_REDUCED)
-            grouped.divides = divides and stop == rows.end[row + i]
+            grouped.divides = rows.divides and stop == rows.end[row + i]
             loops.reduce_rows(row_loop, to + i * row_bytes, start, 0, row_bytes, grouped, &stop, first, 1)
             grouped.more += stop - first
             first = stop
@@ -175,8 +174,8 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     cdef Py_ssize_t first = rows.end[row - 1] if row else 0
     cdef Py_ssize_t step = job.data_step if rows.fresh else job.row_bytes, last, n, n_bytes
     cdef bint in_registers = job.step.row_loop != 0 and (not rows.marks.assigns or rows.start == 0)
-    # If few rows start from data, these are not prefetched: one thread has bandwidth to spare for more of them.
-    cdef Py_ssize_t most_halves = 6 if job.n_threads == 1 else 3  # halves of an update, for each row
+    # With more updates for each row, too few rows start from data to prefetch them. One thread has bandwidth for more.
+    cdef double most_updates = 3 if job.n_threads == 1 else 1.5
     cdef Grouped grouped
     cdef const char* data
     cdef char* out
@@ -187,8 +186,8 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
     grouped.n = rows.end[rows.n_rows - 1]
     grouped.are_cached = job.updates_bytes <= cached_bytes() and job.row_bytes <= LONGEST_NEAR
     grouped.ahead = (NEAR_AHEAD if grouped.are_cached else FAR_AHEAD) // job.row_bytes
-    # From registers to the result, unless rows are counted after it. Stores of 16 bytes only would be slower
-    # than those from scratch memory.
+    # From registers to the result, unless rows are counted after it. Stores of 16 bytes only would be slower than those
+    # from scratch memory.
     grouped.streams = (rows.streams and in_registers and not rows.marks.width
                        and ((<size_t>job.out | <size_t>job.row_bytes) & (STREAM_WHOLE - 1)) == 0)
     if not in_registers or rows.marks.width or (rows.streams and not grouped.streams):  # rows are read again, from L1
@@ -203,7 +202,7 @@ cdef inline void write_combined(const Rows* rows, Py_ssize_t row, Py_ssize_t sto
         data = job.data + row * step if rows.fresh else out
         target = scratch if rows.streams and not grouped.streams else out
         grouped.source_ahead = STREAM_AHEAD if rows.fresh and step and (
-            not rows.marks.assigns or 2 * (last - first) < most_halves * n) else 0
+            not rows.marks.assigns or last - first < most_updates * n) else 0
         if in_registers:
             reduce_ordered(rows, &grouped, target, data, step, row, first, n)
         else:
@@ -262,7 +261,7 @@ cdef inline bint run_rows(Rows* rows, Py_ssize_t* bad) noexcept:
     if order == NULL:
         lists = allocate_scratch(rows.n_rows * sizeof(uint32_t) + per_round * tuple_bytes(rows.job))
     rows.marks = rows.job.marks
-    # In a single round a row's first update is known without a mark.
+    # In a single round a row's first update is known without a mark, and the number of its updates without a count.
     rows.divides = (rows.job.divides and per_round >= n_tuples and divides_in_registers(&rows.job.step)
                     and not rows.job.conversion.pair)
     if per_round >= n_tuples and (rows.divides or not rows.job.divides):

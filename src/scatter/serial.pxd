@@ -23,11 +23,13 @@ from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples, is_brief, is_one_block,
 )
 from scatter.late_marks cimport accumulate_elements
-from scatter.marks cimport MOST_ROWS_PER_UPDATE, Marks, add_marks, allocate_marks, allocate_slots, free_marks
+from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks
 
 cdef enum:
-    FEW_COUNTED = 32        # elements for each update of a mean
-    FEW_ELEMENTS = 4        # elements for each update, with include_self=False
+    # Rows for each update. With more than this,
+    MOST_ROWS_PER_UPDATE = 64   # counts are in a hash table
+    FEW_COUNTED = 32            # there are few updates: of elements, for a mean
+    FEW_ELEMENTS = 8            # the same with include_self=False
     MOST_CELLS = 1 << 16    # bytes of elements: from more, it is faster if a second thread counts
 
 
@@ -73,7 +75,8 @@ cdef inline bint has_few_updates(const Job* job) noexcept nogil:
         return True
     if job.step.by_value:
         return job.walk.n < job.n_rows // (FEW_COUNTED if job.divides else FEW_ELEMENTS)
-    return job.walk.n < job.n_rows // 4 * 3
+    # For means with include_self=True, other threads can count while one passes over the result.
+    return job.walk.n < job.n_rows // 4 * (1 if job.divides and job.include_self and job.n_threads > 1 else 3)
 
 
 cdef inline Py_ssize_t apply_all(const Job* job, const Marks* marks, bint resets, bint divides) noexcept nogil:

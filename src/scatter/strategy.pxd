@@ -71,7 +71,11 @@ cdef inline bint can_run(const Job* job, int strategy, Descriptions* description
 
 
 cdef inline bint has_room_for_marks(const Job* job, int forced) noexcept nogil:
-    """Whether marks, if the job needs any, can be a table with one for each row. Otherwise SERIAL has a hash table."""
+    """Whether marks, if the job needs any, can be a table with one for each row.
+
+    Otherwise the job is for PARTITION, whose tables are of a tile, or for SERIAL, which passes over few updates again
+    or has a hash table.
+    """
     if not job.marks.width:
         return True
     if not job.is_contiguous:

@@ -281,20 +281,24 @@ def aligned(n):
     return memory[start : start + n]
 
 
+def compiled(source):
+    """The functions of a C file, for this machine."""
+    compiler = next(filter(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")), None)
+    if compiler is None:
+        raise ImportError("no C compiler")
+    library = str(Path(tempfile.mkdtemp()) / "loops.so")
+    flags = ["-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, str(source), "-o", library], check=True)
+    return ctypes.CDLL(library)
+
+
 class Limit:
     """A plain loop in C for this workload only, as a limit for general code."""
 
     name, package = "C", "gatherscatter"
 
     def __init__(self, threads):
-        compiler = next(filter(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")), None)
-        if compiler is None:
-            raise ImportError("no C compiler")
-        folder = tempfile.mkdtemp()
-        library = str(Path(folder) / "limit.so")
-        flags = ["-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"]
-        subprocess.run([compiler, *flags, str(LIMIT), "-o", library], check=True)
-        self.library, self.threads = ctypes.CDLL(library), threads
+        self.library, self.threads = compiled(LIMIT), threads
 
     def bandwidth(self, megabytes=256, rounds=9):
         """Bytes a second, read and written, of a copy by all threads."""

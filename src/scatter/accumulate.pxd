@@ -11,7 +11,7 @@ from common.threads cimport chunk_start
 from scatter.fill cimport fill_elements
 from scatter.job cimport Job, row_items
 from scatter.marks cimport Marks, count_of
-from scatter.means cimport divide_any, divide_rows
+from scatter.means cimport divide_elements, divide_rows
 
 cdef enum:
     STEP_ELEMENTS = 1 << 20  # of a pass over the result, between two questions for signals
@@ -113,7 +113,7 @@ cdef inline void finish_elements(const Job* job, const Marks* marks, char* sums,
         if not job.step.by_value:
             finish_step_of_rows(job, &some, data, out, m)
         elif job.divides:
-            divide_any(job.step.type_code, sums, m, 0, &some, data, job.include_self)
+            divide_elements(job.step.type_code, &some, sums, data, m, job.include_self)
             if sums != out:
                 memcpy(out, sums, m * job.row_bytes)
         else:

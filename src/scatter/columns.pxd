@@ -3,7 +3,7 @@
 #
 #     data (size × columns) ── pack ──> tile (size × COLUMN_BYTES) ── apply the updates ──> the same columns of out
 #
-# Elements of a mean are cells (cells.pxd), so that a tile has twice as many bytes.
+# Elements may be cells (cells.pxd), so that a tile has twice as many bytes.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
@@ -22,7 +22,7 @@ from common.walk cimport DATA, INDICES, OTHER, Cursor, seek
 from scatter.accumulate cimport finish_elements, start_elements
 from scatter.apply cimport apply_elements
 from scatter.cells cimport finish_cells, have_cells, start_cells
-from scatter.direct cimport LoopInOrder, Pairs, loop_in_order, means_in_order, pairs_of
+from scatter.direct cimport LoopInOrder, Pairs, counted_in_order, loop_in_order, pairs_of
 from scatter.job cimport SCRATCH_BYTES, Job, begin_writing, check_tuples, copy_data
 from scatter.late_marks cimport (
     REST_NOT_UPDATED, UNKNOWN, Unmarked, can_mark_late, choose_other, identity_of, unmarked_of,
@@ -76,7 +76,9 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
     cdef uint64_t out_of_bounds = 0
     start_sinks(sinks, BLOCK)
     if tiles.tuples.trivial and update_step == width and not only_marks and (columns.has_cells or not marks.width):
-        loop = means_in_order(job.step.type_code, 1) if columns.has_cells else loop_in_order(&job.step)
+        loop = loop_in_order(&job.step)
+        if columns.has_cells:
+            loop = counted_in_order(job.step.reduction, job.step.type_code, 1)
         pairs = pairs_of(&tiles.tuples, &tiles.outer)
         pairs.columns = <int>tiles.columns_per_tile
     for row in range(tiles.n_rows):
@@ -98,7 +100,8 @@ cdef inline bint apply_tile(const Columns* columns, const Marks* marks, char* ti
             if out_of_bounds:
                 return False
             if columns.has_cells:
-                loops.add_to_cells(<int>width, tile, offsets, row_updates, update_step, n)
+                loops.reduce_cells(job.step.reduction, job.step.type_code, tile, offsets, row_updates, update_step,
+                                   n)
                 start += n
                 continue
             if marks.width:
@@ -120,7 +123,7 @@ cdef inline bint run_column_tile(const Columns* columns, Py_ssize_t task, char* 
     cdef Cursor cursor
     cdef Marks marks = job.marks
     cdef Marks none = job.marks
-    cdef bint is_late = can_mark_late(job), streams
+    cdef bint is_late = can_mark_late(job) and not columns.has_cells, streams
     cdef char memory[COLUMN_BYTES + CACHE_LINE]
     cdef char* piece = at_line(memory)
     cdef char* tile_row

@@ -20,6 +20,7 @@ cdef extern from "scatter/loops/elements_in_order.h":
         Py_ssize_t repeats
         int64_t row
         int columns
+        bint is_far
         bint skips
         bint clips
 
@@ -27,7 +28,7 @@ cdef extern from "scatter/loops/elements_in_order.h":
         const Pairs* pairs, char* out, const char* updates, Py_ssize_t step, Py_ssize_t n) noexcept nogil
     LoopInOrder reduction_in_order "gs_reduction_in_order" (int reduction, int type, int size,
                                                             bint is_rare) noexcept nogil
-    LoopInOrder means_in_order "gs_means_in_order" (int type, int size) noexcept nogil
+    LoopInOrder counted_in_order "gs_counted_in_order" (int reduction, int type, int size) noexcept nogil
     LoopInOrder assignment_in_order "gs_assignment_in_order" (Py_ssize_t bytes, bint is_near) noexcept nogil
 
 cdef enum:
@@ -47,13 +48,11 @@ cdef inline LoopInOrder loop_in_order(const Step* step) noexcept nogil:
     return reduction_in_order(step.reduction, step.type_code, <int>n_items, False)
 
 
-cdef inline LoopInOrder direct_loop(const Tuples* tuples, const Walk* walk, const Step* step,
-                                    Py_ssize_t out_bytes) noexcept nogil:
+cdef inline LoopInOrder direct_loop(const Tuples* tuples, const Walk* walk, const Step* step) noexcept nogil:
     """The same for indices of this layout."""
     cdef Py_ssize_t bytes = step.row.n_inner * step.row.item_bytes
     if (not tuples.native or tuples.arrays != NULL or bytes == 0 or tuples.stride[tuples.k - 1] != bytes
-            or tuples.stride[0] % bytes or walk.stride[walk.n_dims - 1][DATA] != 0
-            or (not step.by_value and out_bytes >= FAR_BYTES)):
+            or tuples.stride[0] % bytes or walk.stride[walk.n_dims - 1][DATA] != 0):
         return NULL
     return loop_in_order(step)
 
@@ -78,6 +77,7 @@ cdef inline Pairs pairs_of(const Tuples* tuples, const Walk* walk) noexcept nogi
     pairs.row_wrap = tuples.wrap[last]
     pairs.repeats = 1
     pairs.columns = 0
+    pairs.is_far = False
     pairs.row = tuples.stride[0] // tuples.stride[last]
     pairs.skips = tuples.mode == SKIP
     pairs.clips = tuples.mode == CLIP and not can_fail(tuples)

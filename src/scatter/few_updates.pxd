@@ -43,7 +43,7 @@ cdef inline Py_ssize_t reset_directly(const Job* job, const char* identity, Py_s
     cdef LoopInOrder loop = NULL
     step.reduction = ASSIGN
     if step.by_value:
-        loop = direct_loop(&job.tuples, &job.walk, &step, job.out_bytes)
+        loop = direct_loop(&job.tuples, &job.walk, &step)
     return start if loop == NULL else run_in_order(job, loop, job.out, 0, 1, 1, identity, True, start, stop)
 
 

@@ -138,13 +138,19 @@ cdef inline Py_ssize_t updates_ahead(Py_ssize_t row_bytes) noexcept nogil:
     return min(max(UPDATES_AHEAD // row_bytes, <Py_ssize_t>ROWS_AT_A_TIME), <Py_ssize_t>MOST_UPDATES_AHEAD)
 
 
+cdef inline bint counts_meanwhile(const Job* job, const Marks* marks) noexcept nogil:
+    """Whether reduce_ahead sets these marks. For shorter rows, it is faster to count a block of updates at a time."""
+    return (marks != NULL and marks.width == 4 and not marks.assigns and marks.keys == NULL and marks.shift >= 0
+            and (job.row_bytes > CACHE_LINE or (job.row_bytes == CACHE_LINE and job.out_bytes >= FAR_BYTES)))
+
+
 cdef inline void reduce_ahead(const Job* job, const Step* step, char* out, const int64_t* offsets, const char* updates,
                               const int64_t* update_offsets, Py_ssize_t row_bytes, Py_ssize_t n,
-                              const int64_t* next_offsets, Py_ssize_t n_next) noexcept nogil:
+                              const int64_t* next_offsets, Py_ssize_t n_next, const Marks* marks) noexcept nogil:
     """Reduce n rows. Prefetch later updates meanwhile, and later rows if the result is large.
 
     update_offsets: NULL if updates are adjacent; otherwise there are n_next more of them. next_offsets: of the n_next
-    rows that come after the n.
+    rows that come after the n. marks: those that counts_meanwhile, or NULL.
     """
     cdef Ahead ahead
     ahead.updates = UPDATES_AHEAD if update_offsets == NULL else updates_ahead(row_bytes)
@@ -153,6 +159,11 @@ cdef inline void reduce_ahead(const Job* job, const Step* step, char* out, const
         ahead.rows = min(max(<Py_ssize_t>ROWS_AT_A_TIME, PREFETCH_DISTANCE // row_bytes), <Py_ssize_t>MOST_AHEAD)
     ahead.next = next_offsets
     ahead.n_next = n_next
+    ahead.counts = NULL
+    if marks != NULL:
+        ahead.counts = <uint32_t*>marks.table
+        ahead.origin = marks.origin
+        ahead.shift = marks.shift
     loops.reduce_each(step.row_loop, out, offsets, updates, update_offsets, row_bytes, n, row_bytes, &ahead)
 
 
@@ -191,6 +202,7 @@ cdef inline Py_ssize_t run_in_order(const Job* job, LoopInOrder loop, char* out,
     cdef Py_ssize_t step = 0 if one_update else job.walk.stride[inner][OTHER]
     cdef Py_ssize_t n, done
     cdef const char* p
+    pairs.is_far = job.out_bytes // row_bytes * pitch >= FAR_BYTES
     seek(&job.walk, start, &cursor)
     while start < stop:
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>DIRECT_RUN))
@@ -232,12 +244,13 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
     cdef bint skips = job.tuples.mode == SKIP
     cdef bint is_ahead = prefetches_ahead(job, step, update_step)
     cdef bint prefetches = job.tuples.prefetches and 0 < update_step <= CACHE_LINE and not is_ahead
-    cdef bint is_marked = marks != NULL and marks.width
+    cdef bint is_counted = is_ahead and counts_meanwhile(job, marks)
+    cdef bint is_marked = marks != NULL and marks.width and not is_counted
     cdef char sinks[SINK_BYTES]
     cdef LoopInOrder loop = NULL
     status[0] = OK
-    if not is_marked:
-        loop = direct_loop(&job.tuples, &job.walk, step, job.out_bytes)
+    if not (is_marked or is_counted):
+        loop = direct_loop(&job.tuples, &job.walk, step)
     if loop != NULL:
         start = apply_directly(job, loop, out, updates, start, stop)
         if start == stop:
@@ -269,7 +282,8 @@ cdef inline void apply_tuples(const Job* job, const Step* step, const Marks* mar
         if n and step.by_value:
             apply_elements(step, out, offsets, updates + first, update_step, n)
         elif n and is_ahead:
-            reduce_ahead(job, step, out, offsets, updates + first, NULL, update_step, n, next_offsets, n_next)
+            reduce_ahead(job, step, out, offsets, updates + first, NULL, update_step, n, next_offsets, n_next,
+                         marks if is_counted else NULL)
         elif n and prefetches_rows(job, step):
             combine_prefetched(step, out, offsets, updates + first, update_step, n)
         elif n:
@@ -335,7 +349,7 @@ cdef inline void apply_and_count(const Job* job, const Marks* marks, char* out, 
     """apply_tuples with marks that only count. If each has a fast loop, they take turns, and indices come from L2."""
     cdef Py_ssize_t n
     if marks.width == 0 or marks.assigns or counting_loop(job, marks) == NULL or direct_loop(
-            &job.tuples, &job.walk, &job.step, job.out_bytes) == NULL:
+            &job.tuples, &job.walk, &job.step) == NULL:
         apply_tuples(job, &job.step, marks, out, job.updates, start, stop, status)
         return
     status[0] = OK
@@ -467,7 +481,7 @@ cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
 cdef inline bint is_one_block(const Job* job) noexcept nogil:
     """Whether apply_tuples resolves all tuples before it writes, in place."""
     return (job.walk.n <= job.block and job.updates_are_linear and job.data == NULL and job.strided == NULL
-            and not job.marks.width and direct_loop(&job.tuples, &job.walk, &job.step, job.out_bytes) == NULL)
+            and not job.marks.width and direct_loop(&job.tuples, &job.walk, &job.step) == NULL)
 
 
 cdef inline Py_ssize_t begin_writing(const Job* job, bint check_now) noexcept:

@@ -4,7 +4,9 @@
 # at the end between the sum and the element of data; so are rows of which accumulates_rows says that it is fast enough.
 # Of few updates, the destinations become the identity first, and only means are marked (few_updates.pxd). Elsewhere the
 # first update of a destination is assigned, and the others are combined with it (marks.assigns).
-from cpython.mem cimport PyMem_RawCalloc as calloc, PyMem_RawFree as free  # so that tracemalloc sees it
+from cpython.mem cimport (  # so that tracemalloc sees it
+    PyMem_RawCalloc as calloc, PyMem_RawFree as free, PyMem_RawMalloc as malloc,
+)
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -65,6 +67,12 @@ cdef inline bint allocate_marks(Marks* marks, Py_ssize_t n_rows) noexcept nogil:
     return marks.table != NULL
 
 
+cdef inline bint allocate_unset_marks(Marks* marks, Py_ssize_t n_rows) noexcept nogil:
+    """The same for marks that are set before they are read."""
+    marks.table = <char*>malloc(max(n_rows * marks.width, <Py_ssize_t>1))
+    return marks.table != NULL
+
+
 cdef inline bint allocate_slots(Marks* marks, Py_ssize_t n_destinations) noexcept nogil:
     """Allocate a hash table that is at most half full. False: there is no memory."""
     marks.hash_shift = 60
@@ -103,6 +111,15 @@ cdef inline void add_to_mark(Marks* marks, Py_ssize_t index, uint64_t n) noexcep
         (<uint32_t*>marks.table)[index] += <uint32_t>n
     else:
         (<uint64_t*>marks.table)[index] += n
+
+
+cdef inline void set_mark(Marks* marks, Py_ssize_t index, uint64_t n) noexcept nogil:
+    if marks.width == 1:
+        (<uint8_t*>marks.table)[index] = n != 0
+    elif marks.width == 4:
+        (<uint32_t*>marks.table)[index] = <uint32_t>n
+    else:
+        (<uint64_t*>marks.table)[index] = n
 
 
 cdef inline void add_marks(Marks* marks, const Marks* more, Py_ssize_t n) noexcept nogil:

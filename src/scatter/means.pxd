@@ -18,38 +18,25 @@ from scatter.reductions cimport (
     widen_bfloat16, widen_float16,
 )
 
-cdef extern from *:
-    """
-    static inline int64_t gs_floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }  /* b > 0 */
-    static inline uint64_t gs_divide_unsigned(uint64_t a, uint64_t b) { return a / b; }
-    """
-    int64_t floor_divide "gs_floor_divide" (int64_t a, int64_t b) nogil
-    uint64_t divide_unsigned "gs_divide_unsigned" (uint64_t a, uint64_t b) nogil
+cdef extern from "scatter/quotients.h":
+    float16 mean_of_float16 "gs_mean_of_float16" (float16 total, int64_t terms) nogil
+    bfloat16 mean_of_bfloat16 "gs_mean_of_bfloat16" (bfloat16 total, int64_t terms) nogil
+    int32_t mean_of_int32 "gs_mean_of_int32" (int32_t total, int64_t terms) nogil
+    uint32_t mean_of_uint32 "gs_mean_of_uint32" (uint32_t total, int64_t terms) nogil
+    int64_t mean_of_int64 "gs_mean_of_int64" (int64_t total, int64_t terms) nogil
+    uint64_t mean_of_uint64 "gs_mean_of_uint64" (uint64_t total, int64_t terms) nogil
 
 
-cdef enum:
-    # Terms of a float16 for which its mean can be rounded twice, to float32 and to float16: it is a midpoint of two
-    # float16, or further from one (by 2 ** -23 of it, as a midpoint has 12 bits and the divisor 11) than the first
-    # rounding moves it.
-    FEW_TERMS = 1 << 11
-
-ctypedef fused count_t:
-    int32_t
-    int64_t
-
-
-cdef inline value_t quotient(value_t total, count_t count) noexcept nogil:
+cdef inline value_t quotient(value_t total, int64_t count) noexcept nogil:
     cdef value_t result = total
     if value_t is float:
         return total / <float>count
     elif value_t is double:
         return total / <double>count
     elif value_t is float16:
-        if count <= FEW_TERMS:
-            return round_float16(widen_float16(total) / <float>count)
-        return round_float16(round_to_odd(<double>widen_float16(total) / <double>count))
+        return mean_of_float16(total, count)
     elif value_t is bfloat16:
-        return round_bfloat16(round_to_odd(<double>widen_bfloat16(total) / <double>count))
+        return mean_of_bfloat16(total, count)
     elif value_t is complex64:
         result.real = total.real / <float>count
         result.imag = total.imag / <float>count
@@ -60,31 +47,22 @@ cdef inline value_t quotient(value_t total, count_t count) noexcept nogil:
         return result
     elif value_t is boolean:
         return total  # never called: bools have no mean
-    elif value_t is uint8_t or value_t is uint16_t or value_t is uint32_t or value_t is uint64_t:
-        return <value_t>divide_unsigned(<uint64_t>total, <uint64_t>count)
+    elif value_t is int64_t:
+        return mean_of_int64(total, count)
+    elif value_t is uint64_t:
+        return mean_of_uint64(total, count)
+    elif value_t is uint32_t:
+        return mean_of_uint32(total, count)
     else:
-        return <value_t>floor_divide(<int64_t>total, count)
+        return <value_t>mean_of_int32(total, count)
 
 
 # A parameter `type` is never read: it selects the specialisation of a fused type.
 
-cdef inline inline_void divide_elements(value_t* type, count_t* counts, char* out, const char* data, Py_ssize_t n,
-                                        count_t more) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef value_t a
-    if value_t is float and count_t is int32_t:
-        loops.divide_floats(out, counts, data, n, more)
-        return
-    if value_t is double and count_t is int32_t:
-        loops.divide_doubles(out, counts, data, n, more)
-        return
-    for i in range(n):
-        if counts[i]:
-            memcpy(&a, out + i * sizeof(value_t), sizeof(value_t))
-            a = quotient(a, <count_t>(counts[i] + more))
-        else:
-            memcpy(&a, data + i * sizeof(value_t), sizeof(value_t))
-        memcpy(out + i * sizeof(value_t), &a, sizeof(value_t))
+cdef inline void divide_elements(int type_code, const Marks* marks, char* out, const char* data, Py_ssize_t n,
+                                 int64_t more) noexcept nogil:
+    """Divide n elements, each by its own count plus `more`. One without updates becomes that of data."""
+    loops.divide(type_code, out, marks.table, marks.width, data, n, more)
 
 
 cdef inline inline_void divide_items(value_t* type, char* out, Py_ssize_t n, Py_ssize_t step,
@@ -97,52 +75,45 @@ cdef inline inline_void divide_items(value_t* type, char* out, Py_ssize_t n, Py_
         memcpy(out + i * step, &a, sizeof(value_t))
 
 
-cdef inline inline_void divide_typed(value_t* type, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
-                                     const char* data, int64_t count) noexcept nogil:
-    if marks != NULL and marks.width == 4:
-        divide_elements(type, <int32_t*>marks.table, out, data, n, <int32_t>count)
-    elif marks != NULL:
-        divide_elements(type, <int64_t*>marks.table, out, data, n, count)
-    elif step == sizeof(value_t):
+cdef inline inline_void divide_typed(value_t* type, char* out, Py_ssize_t n, Py_ssize_t step,
+                                     int64_t count) noexcept nogil:
+    if step == sizeof(value_t):
         divide_items(type, out, n, sizeof(value_t), count)
     else:
         divide_items(type, out, n, step, count)
 
 
-cdef inline cloned_void divide_any(int type_code, char* out, Py_ssize_t n, Py_ssize_t step, const Marks* marks,
-                                   const char* data, int64_t count) noexcept nogil:
-    """Divide n elements that are `step` bytes apart by count.
-
-    marks not NULL: adjacent elements. Each is divided by its own count plus `count`; one without updates is data's.
-    """
+cdef inline cloned_void divide_any(int type_code, char* out, Py_ssize_t n, Py_ssize_t step,
+                                   int64_t count) noexcept nogil:
+    """Divide n elements that are `step` bytes apart by count."""
     if type_code == FLOAT32:
-        divide_typed(<float*>NULL, out, n, step, marks, data, count)
+        divide_typed(<float*>NULL, out, n, step, count)
     elif type_code == FLOAT64:
-        divide_typed(<double*>NULL, out, n, step, marks, data, count)
+        divide_typed(<double*>NULL, out, n, step, count)
     elif type_code == INT64:
-        divide_typed(<int64_t*>NULL, out, n, step, marks, data, count)
+        divide_typed(<int64_t*>NULL, out, n, step, count)
     elif type_code == INT32:
-        divide_typed(<int32_t*>NULL, out, n, step, marks, data, count)
+        divide_typed(<int32_t*>NULL, out, n, step, count)
     elif type_code == FLOAT16:
-        divide_typed(<float16*>NULL, out, n, step, marks, data, count)
+        divide_typed(<float16*>NULL, out, n, step, count)
     elif type_code == BFLOAT16:
-        divide_typed(<bfloat16*>NULL, out, n, step, marks, data, count)
+        divide_typed(<bfloat16*>NULL, out, n, step, count)
     elif type_code == COMPLEX64:
-        divide_typed(<complex64*>NULL, out, n, step, marks, data, count)
+        divide_typed(<complex64*>NULL, out, n, step, count)
     elif type_code == COMPLEX128:
-        divide_typed(<complex128*>NULL, out, n, step, marks, data, count)
+        divide_typed(<complex128*>NULL, out, n, step, count)
     elif type_code == INT8:
-        divide_typed(<int8_t*>NULL, out, n, step, marks, data, count)
+        divide_typed(<int8_t*>NULL, out, n, step, count)
     elif type_code == INT16:
-        divide_typed(<int16_t*>NULL, out, n, step, marks, data, count)
+        divide_typed(<int16_t*>NULL, out, n, step, count)
     elif type_code == UINT8:
-        divide_typed(<uint8_t*>NULL, out, n, step, marks, data, count)
+        divide_typed(<uint8_t*>NULL, out, n, step, count)
     elif type_code == UINT16:
-        divide_typed(<uint16_t*>NULL, out, n, step, marks, data, count)
+        divide_typed(<uint16_t*>NULL, out, n, step, count)
     elif type_code == UINT32:
-        divide_typed(<uint32_t*>NULL, out, n, step, marks, data, count)
+        divide_typed(<uint32_t*>NULL, out, n, step, count)
     elif type_code == UINT64:
-        divide_typed(<uint64_t*>NULL, out, n, step, marks, data, count)
+        divide_typed(<uint64_t*>NULL, out, n, step, count)
 
 
 cdef inline void divide_swapped(const Step* step, char* out, int64_t count) noexcept nogil:
@@ -150,7 +121,7 @@ cdef inline void divide_swapped(const Step* step, char* out, int64_t count) noex
     memset(native, 0, 16)
     memcpy(native, out, step.row.item_bytes)
     swap_bytes(native, step.swapped)
-    divide_any(step.type_code, native, 1, 0, NULL, NULL, count)
+    divide_any(step.type_code, native, 1, 0, count)
     swap_bytes(native, step.swapped)
     memcpy(out, native, step.row.item_bytes)
 
@@ -164,8 +135,7 @@ cdef inline void divide_row(const Step* step, char* out, int64_t count) noexcept
             for j in range(step.row.n_inner):
                 divide_swapped(step, out + cursor.offset[DATA] + j * step.row.inner_data, count)
         else:
-            divide_any(step.type_code, out + cursor.offset[DATA], step.row.n_inner, step.row.inner_data, NULL,
-                       NULL, count)
+            divide_any(step.type_code, out + cursor.offset[DATA], step.row.n_inner, step.row.inner_data, count)
         advance(&step.row.outer, 1, &cursor)
 
 
@@ -194,7 +164,7 @@ cdef inline void divide_rows(const Step* step, const Marks* marks, bint include_
     cdef Py_ssize_t i
     cdef int64_t count
     if step.by_value:
-        divide_any(step.type_code, out, n, 0, marks, out, include_self)
+        divide_elements(step.type_code, marks, out, out, n, include_self)
         return
     if (step.row.outer.n == 1 and not step.swapped and step.row.inner_data == step.row.item_bytes
             and (step.type_code == FLOAT32 or step.type_code == FLOAT64)):

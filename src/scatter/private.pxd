@@ -8,13 +8,14 @@ from common.codes cimport ASSIGN, BOOL, OK
 from common.rows cimport empty_row
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.apply cimport combine_row, finish_step
-from scatter.accumulate cimport (
-    elements_of_data, finish_elements, needs_scratch, start_elements,
+from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
+from scatter.cells cimport (
+    apply_to_cells, can_use_cells, cell_bytes, finish_cells, start_cells, start_cells_from, unpack_cells,
 )
 from scatter.fill cimport fill_elements
 from scatter.job cimport SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_data, count_tuples, row_items
 from scatter.late_marks cimport can_mark_late, finish_unmarked
-from scatter.marks cimport Marks, add_marks, allocate_marks, free_marks
+from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_unset_marks, free_marks
 from scatter.reductions cimport Step
 
 cdef enum:
@@ -96,7 +97,7 @@ cdef inline void finish_private(const Job* job, Marks* marks, char* sums, bint i
     finish_elements(job, marks, sums, data, job.out, job.n_rows)
 
 
-cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noexcept nogil:
+cdef inline void combine_copy(const Job* job, char* sums, const char* copy, Py_ssize_t n_items) noexcept nogil:
     """Combine a copy into sums, both taken as one row."""
     cdef Step step
     cdef Py_ssize_t width = job.step.row.item_bytes
@@ -106,12 +107,59 @@ cdef inline void combine_copy(const Job* job, char* sums, const char* copy) noex
     step.is_near = False
     step.swapped = 0
     empty_row(&step.row)
-    step.row.n_inner = job.n_rows * row_items(job)
+    step.row.n_inner = n_items
     step.row.inner_data = width
     step.row.inner_other = width
     step.row.item_bytes = width
     finish_step(&step)
     combine_row(&step, sums, copy)
+
+
+cdef inline Py_ssize_t run_chunk_of_cells(const Job* job, char* cells, Py_ssize_t chunk) noexcept nogil:
+    """Apply a chunk of the updates to its cells. Returns where it stopped."""
+    cdef Py_ssize_t start = chunk_start(job.walk.n, job.n_threads, chunk)
+    cells += chunk * job.n_rows * cell_bytes(job)
+    if chunk == 0:
+        start_cells(job, cells, elements_of_data(job), job.n_rows)
+    else:
+        start_cells_from(job, cells, job.reduction.identity[<int>job.step.type_code], True, job.n_rows)
+    return apply_to_cells(job, cells, 0, start, chunk_start(job.walk.n, job.n_threads, chunk + 1))
+
+
+cdef inline bint finish_all_cells(const Job* job, char* cells, const Py_ssize_t* stopped) noexcept nogil:
+    """Write the result from all cells. False: a chunk has updates left, and nothing was written."""
+    cdef Py_ssize_t chunk
+    for chunk in range(job.n_threads):
+        if stopped[chunk] < chunk_start(job.walk.n, job.n_threads, chunk + 1):
+            return False
+    for chunk in range(1, job.n_threads):  # counts are added as the integers next to them are
+        combine_copy(job, cells, cells + chunk * job.n_rows * cell_bytes(job), 2 * job.n_rows)
+    finish_cells(job, cells, elements_of_data(job), job.out, job.n_rows)
+    return True
+
+
+cdef inline void run_rest_of_cells(const Job* job, const Marks* marks, char* sums, char* copies, const char* cells,
+                                   Py_ssize_t chunk, Py_ssize_t start, Py_ssize_t* status) noexcept nogil:
+    """run_private_chunk for the updates that are left."""
+    cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else sums
+    cdef Marks some = marks_of(job, marks, chunk)
+    unpack_cells(job, cells + chunk * job.n_rows * cell_bytes(job), out, &some, job.n_rows)
+    apply_and_count(job, &some, out, start, chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
+
+
+cdef inline bint run_private_cells(const Job* job, const Marks* marks, char* sums, char* copies, char* cells,
+                                   Py_ssize_t* status) noexcept:
+    """Sums of integers in cells. True: the result is written; else it is in sums, copies and marks."""
+    cdef Py_ssize_t stopped[MAX_TASKS]
+    cdef Py_ssize_t chunk
+    for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
+        stopped[chunk] = run_chunk_of_cells(job, cells, chunk)
+        status[chunk] = OK
+    if finish_all_cells(job, cells, stopped):
+        return True
+    for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
+        run_rest_of_cells(job, marks, sums, copies, cells, chunk, stopped[chunk], &status[chunk])
+    return False
 
 
 cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
@@ -120,19 +168,27 @@ cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
     cdef Py_ssize_t chunk
     cdef Marks marks = job.marks
     cdef Marks marks_now
-    cdef bint is_late = can_mark_late(job)
+    cdef bint is_late, is_written = False
     cdef bint uses_scratch = job.accumulates and needs_scratch(job)
     cdef char* copies = <char*>malloc((job.n_threads - 1 + uses_scratch) * job.out_bytes)
     cdef char* sums = copies + (job.n_threads - 1) * job.out_bytes if uses_scratch else job.out
+    cdef char* cells = NULL
     marks.assigns = False
-    if copies == NULL or (marks.width and not allocate_marks(&marks, job.n_threads * job.n_rows)):
+    if can_use_cells(job, &marks):
+        cells = <char*>malloc(job.n_threads * job.n_rows * cell_bytes(job))
+    if (copies == NULL or (cells != NULL and not allocate_unset_marks(&marks, job.n_threads * job.n_rows))
+            or (cells == NULL and marks.width and not allocate_marks(&marks, job.n_threads * job.n_rows))):
         free(copies)
+        free(cells)
         return False
+    is_late = can_mark_late(job) and cells == NULL
     marks_now = marks
     if is_late:
         marks_now.width = 0
     bad[0] = begin_writing(job, job.checks_first)
-    if bad[0] == OK:
+    if bad[0] == OK and cells != NULL:
+        is_written = run_private_cells(job, &marks, sums, copies, cells, status)
+    elif bad[0] == OK:
         for chunk in range(job.n_threads - 1):
             start_copy(job, copies + chunk * job.out_bytes)
         if job.accumulates:
@@ -141,11 +197,13 @@ cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
             copy_data(job)
         for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
             run_private_chunk(job, &marks_now, sums, copies, chunk, &status[chunk])
+    if bad[0] == OK and not is_written:
         for chunk in range(job.n_threads - 1):
-            combine_copy(job, sums, copies + chunk * job.out_bytes)
+            combine_copy(job, sums, copies + chunk * job.out_bytes, job.n_rows * row_items(job))
         bad[0] = first_error(status, job.n_threads)
         if bad[0] == OK and job.accumulates:
             finish_private(job, &marks, sums, is_late)
     free_marks(&marks)
     free(copies)
+    free(cells)
     return True

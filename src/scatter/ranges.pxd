@@ -105,7 +105,7 @@ cdef inline void apply_queue(const Job* job, Queue* queue, bint is_ahead, Py_ssi
     """Apply the first n updates of the queue."""
     if is_ahead:
         reduce_ahead(job, &job.step, job.out, queue.offsets, job.updates, queue.updates, job.row_bytes, n,
-                     queue.offsets + n, queue.n - n)
+                     queue.offsets + n, queue.n - n, NULL)
     else:
         apply_rows(&job.step, job.out, queue.offsets, job.updates, queue.updates, 0, n)
     queue.n -= n

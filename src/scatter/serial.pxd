@@ -10,20 +10,21 @@ from cython.parallel cimport prange
 
 cimport numpy as cnp
 
+from common.caches cimport cached_bytes
 from common.codes cimport NO_MEMORY, OK
 from common.scratch cimport MIN_SCRATCH, allocate_scratch
 from common.threads cimport chunk_start
 from scatter.accumulate cimport (
     accumulates_rows, elements_of_data, finish_all, needs_scratch, start_all, start_elements,
 )
-from scatter.cells cimport average_in_cells, can_use_cells, cell_bytes
+from scatter.cells cimport can_use_cells, cell_bytes, reduce_in_cells
 from scatter.divide cimport divide_means
 from scatter.few_updates cimport can_reset, divide_tuples, reset_tuples
 from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_and_count, apply_tuples, begin_writing, copy_data, count_tuples, is_brief, is_one_block,
 )
 from scatter.late_marks cimport accumulate_elements
-from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, free_marks
+from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_slots, allocate_unset_marks, free_marks
 
 cdef enum:
     # Rows for each update. With more than this,
@@ -52,8 +53,8 @@ cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums, char*
     if n_tasks == 1:
         with nogil:
             if cells != NULL:
-                average_in_cells(job, marks, cells, sums, 0, job.n_rows, job.out, elements_of_data(job), 0,
-                                 job.walk.n, &status)
+                reduce_in_cells(job, marks, cells, sums, 0, job.n_rows, job.out, elements_of_data(job), 0, job.walk.n,
+                                &status)
                 return status
             start_elements(job, sums, elements_of_data(job), job.n_rows)
             accumulate_elements(job, marks, sums, 0, job.n_rows, job.out, elements_of_data(job), 0, job.walk.n, &status)
@@ -67,6 +68,13 @@ cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums, char*
     if status == OK:
         finish_all(job, marks, sums)
     return status
+
+
+cdef inline bint has_cells(const Job* job, const Marks* marks) noexcept nogil:
+    """Whether accumulators are cells. With include_self=False, a second pass is faster if these take too much cache."""
+    cdef Py_ssize_t most = cached_bytes() // 3 * 2 if job.step.by_value else cached_bytes()
+    return (can_use_cells(job, marks) and (job.n_threads == 1 or job.out_bytes <= MOST_CELLS)
+            and (job.divides or job.n_rows * cell_bytes(job) <= most))
 
 
 cdef inline bint has_few_updates(const Job* job) noexcept nogil:
@@ -97,7 +105,7 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
         job.accumulates and (not needs_scratch(job) or job.out_bytes <= SCRATCH_BYTES)))
     cdef bint resets = not accumulates and can_reset(job)
     cdef bint divides = not accumulates and job.divides and by_row and has_few_updates(job)
-    cdef bint brief, has_cells
+    cdef bint brief, in_cells
     cdef char* scratch = NULL
     cdef char* cells = NULL
     cdef char* memory = NULL
@@ -108,10 +116,10 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
         if resets and not job.divides:
             marks.width = 0
         if accumulates:
-            has_cells = (job.n_threads == 1 or job.out_bytes <= MOST_CELLS) and can_use_cells(job, &marks)
-            if has_cells and job.n_rows * cell_bytes(job) < MIN_SCRATCH:
+            in_cells = has_cells(job, &marks)
+            if in_cells and job.n_rows * cell_bytes(job) < MIN_SCRATCH:
                 cells = memory = <char*>malloc(max(job.n_rows * cell_bytes(job), <Py_ssize_t>1))
-            elif has_cells:
+            elif in_cells:
                 large = allocate_scratch(job.n_rows * cell_bytes(job))
                 cells = NULL if large is None else cnp.PyArray_BYTES(large)
             # All threads but one count updates, each in a table of its own.
@@ -121,7 +129,8 @@ cdef inline Py_ssize_t run_serial(Job* job) noexcept:
             if needs_scratch(job):
                 scratch = <char*>malloc(max(job.out_bytes, <Py_ssize_t>1))
         if ((accumulates and needs_scratch(job) and scratch == NULL)
-                or (marks.width and by_row and not allocate_marks(&marks, n_tables * job.n_rows))
+                or (cells != NULL and not allocate_unset_marks(&marks, job.n_rows))
+                or (cells == NULL and marks.width and by_row and not allocate_marks(&marks, n_tables * job.n_rows))
                 or (marks.width and not by_row and not allocate_slots(&marks, min(job.walk.n, job.n_rows)))):
             free(scratch)
             free(memory)

@@ -131,7 +131,7 @@ cdef inline bint repeats_in_order(const Job* job) noexcept nogil:
     """Whether updates that successive tuples share are applied by one thread, in order, without copies of them."""
     return (job.repeats > 1 and job.n_threads <= 2 and job.tuples.mode == RAISE
             and not job.marks.width and job.out_bytes < FAR_BYTES
-            and direct_loop(&job.tuples, &job.walk, &job.step, job.out_bytes) != NULL)
+            and direct_loop(&job.tuples, &job.walk, &job.step) != NULL)
 
 
 cdef inline Py_ssize_t worth_of(const Job* job) noexcept nogil:

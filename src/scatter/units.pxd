@@ -11,7 +11,7 @@ from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.stream cimport STREAM_ROW, can_stream_units, stream_bytes, stream_fence
 from common.threads cimport MAX_TASKS, first_error, n_tasks_for
 from scatter.accumulate cimport elements_of_data, needs_scratch, start_elements
-from scatter.cells cimport average_in_cells, can_use_cells, cell_bytes
+from scatter.cells cimport can_use_cells, cell_bytes, reduce_in_cells
 from scatter.divide cimport divide_means, divide_steps
 from scatter.job cimport (
     SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_bytes, copy_data, fill_bytes, repeated_element,
@@ -76,11 +76,12 @@ cdef inline void run_unit(const Units* units, Marks* marks, char* cells, Py_ssiz
         return
     if marks.width and units.unit_bytes:
         marks.origin = start
-        memset(marks.table, 0, units.unit_rows * marks.width)
+        if cells == NULL:  # which set them
+            memset(marks.table, 0, units.unit_rows * marks.width)
     if units.accumulates:
         if cells != NULL:
-            average_in_cells(job, marks, cells, sums, start, units.unit_rows, unit_out, data,
-                             unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)
+            reduce_in_cells(job, marks, cells, sums, start, units.unit_rows, unit_out, data,
+                            unit * units.unit_tuples, (unit + 1) * units.unit_tuples, status)
             return
         start_elements(job, sums, data, units.unit_rows)
         accumulate_elements(job, marks, sums, start, units.unit_rows, unit_out, data, unit * units.unit_tuples,

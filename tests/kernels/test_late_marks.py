@@ -54,8 +54,10 @@ def operands(shape, dtype, reduction, some):
     ("strategy", "n_threads", "shape", "axis"),
     [
         ("serial", 1, (3000,), 0),
+        ("serial", 1, (600,), 0),  # for sums of integers, with counts instead (cells.pxd)
         ("serial", 2, (3000,), 0),
         ("private", 3, (3000,), 0),
+        ("private", 3, (600,), 0),
         ("units", 2, (40, 300), 1),
         ("column_tiles", 2, (40, 300), 0),
     ],

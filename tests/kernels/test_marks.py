@@ -196,6 +196,15 @@ def test_extrema_of_many_updates_per_destination(dtype, reduction, include_self,
             assert_same_numbers(gs.scatter(data, indices, updates, **options), expected)
 
 
+def quotients(totals, counts, dtype):
+    """Means of so many terms; besides, one of a single term."""
+    indices = np.append(np.repeat(np.arange(len(totals)), counts), len(totals))
+    updates = np.zeros(len(indices), dtype)
+    updates[np.cumsum(counts) - counts] = totals
+    data = np.zeros(len(totals) + 1, dtype)
+    return gs.scatter(data, indices, updates, reduction="mean", include_self=False)[:-1]
+
+
 def test_quotients_of_float16_round_once():
     """Rounded to float32 first, these quotients would fall on the wrong side of the middle of two 16-bit floats."""
     dtype, least = np.dtype("f2"), 30_000
@@ -207,10 +216,7 @@ def test_quotients_of_float16_round_once():
     assert len(which) >= 3
     some = np.linspace(0, len(which) - 1, 3).astype(int)
     count = counts[count[some]]
-    indices = np.repeat(np.arange(3), count)
-    updates = np.zeros(len(indices), dtype)
-    updates[np.cumsum(count) - count] = totals[which[some], 0]
-    result = gs.scatter(np.zeros(3, dtype), indices, updates, reduction="mean", include_self=False)
+    result = quotients(totals[which[some], 0], count, dtype)
     assert_same_bits(result, exact[which[some], count - least].astype(dtype))
 
 
@@ -239,3 +245,12 @@ def test_many_updates_are_counted(n_threads, strategy, index_dtype):
                     assert_same_bits(gs.scatter_nd(data, pairs, updates, **words), expected)
                     found = gs.scatter(data.reshape(-1), flat.astype("i8"), updates, **words)
                 assert_same_bits(found.reshape(shape), expected)
+
+
+def test_quotients_of_bfloat16_round_once():
+    totals, counts = np.array([129, 134, 156]), np.array([65791, 69559, 67931])
+    mantissa, exponent = np.frexp(totals / counts)
+    exact = np.ldexp(np.rint(mantissa * 256), exponent - 8).astype("f4")
+    dtype = numpy_dtype("bfloat16")
+    assert not ((totals / counts).astype("f4").astype(dtype) == exact).any()
+    assert_same_bits(quotients(totals, counts, dtype), exact.astype(dtype))

@@ -26,7 +26,7 @@ struct Reduction {
     typedef typename Step::Element Element;
     static constexpr ptrdiff_t update_bytes = sizeof(Element);
     static constexpr ptrdiff_t pitch = sizeof(Element);  // bytes from a destination to the next
-    static constexpr bool has_runs = true;
+    static constexpr bool has_runs = true, may_be_far = false;
     static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
         Element a, b;
         memcpy(&a, to, sizeof a);
@@ -59,16 +59,17 @@ using Addition = Reduction<Sum<Number>>;
 template <class Number, bool greatest>
 using Change = Reduction<Extreme<Number, greatest>>;
 
-// To a cell. A run counts its updates apart, so that none waits for the count of the one before.
-template <class Number>
-struct CountedAddition {
-    typedef PlainCell<Number> Register;
+// Of cells. A run counts its updates apart, so that none waits for the count of the one before.
+template <class Step>
+struct CountedReduction {
+    typedef typename Step::Element Number;
+    typedef PlainCell<Step> Register;
     static constexpr ptrdiff_t update_bytes = sizeof(Number), pitch = sizeof(Register);
-    static constexpr bool has_runs = true;
+    static constexpr bool has_runs = true, may_be_far = false;
     static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
         Number b;
         memcpy(&b, update, sizeof b);
-        add_to_cell(to, b);
+        reduce_cell<Step>(to, b);
     }
     static GS_ALWAYS_INLINE Register load(const char *from) {
         Register a;
@@ -78,7 +79,7 @@ struct CountedAddition {
     static GS_ALWAYS_INLINE void store(char *to, Register a) { memcpy(to, &a, sizeof a); }
     template <ptrdiff_t n>
     static GS_ALWAYS_INLINE Register reduce(Register a, const char *updates, ptrdiff_t step) {
-        a.sum = Addition<Number>::template reduce<n>(a.sum, updates, step);
+        a.number = Reduction<Step>::template reduce<n>(a.number, updates, step);
         a.count += n;
         return a;
     }
@@ -102,7 +103,7 @@ template <class First, class Second>
 struct Both {
     static constexpr ptrdiff_t update_bytes = First::update_bytes + Second::update_bytes;
     static constexpr ptrdiff_t pitch = First::pitch + Second::pitch;
-    static constexpr bool has_runs = true;
+    static constexpr bool has_runs = true, may_be_far = true;
     static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
         First::apply(to, update);
         Second::apply(to + First::pitch, update + First::update_bytes);
@@ -127,22 +128,24 @@ struct Both {
 
 // Of points of two, three or four numbers.
 template <class Number, int size>
-struct VectorAddition : Addition<typename VectorOf<Number, size * (int)sizeof(Number)>::type> {};
+struct VectorAddition : Addition<typename VectorOf<Number, size * (int)sizeof(Number)>::type> {
+    static constexpr bool may_be_far = true;
+};
 template <class Number>
 struct VectorAddition<Number, 3> : Both<VectorAddition<Number, 2>, Addition<Number>> {};
 
 // The same to cells.
 template <class Number, int size>
-struct CountedVectorAddition : Both<VectorAddition<Number, size>, Counting<typename CountOf<Number>::type>> {};
+struct CountedVectorAddition : Both<VectorAddition<Number, size>, Counting<CountOf<Number>>> {};
 template <class Number>
-struct CountedVectorAddition<Number, 3> : Both<VectorAddition<Number, 2>, CountedAddition<Number>> {};
+struct CountedVectorAddition<Number, 3> : Both<VectorAddition<Number, 2>, CountedReduction<Sum<Number>>> {};
 #endif
 
 // prefetches: a store to a line that is not in L1 waits in the store buffer, which is soon full. A prefetch does not wait.
 template <class Word, bool prefetches>
 struct Assignment {
     static constexpr ptrdiff_t update_bytes = sizeof(Word), pitch = sizeof(Word);
-    static constexpr bool has_runs = false;
+    static constexpr bool has_runs = false, may_be_far = false;
     static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
         Word b;
         memcpy(&b, update, sizeof b);
@@ -156,7 +159,7 @@ struct Assignment {
 template <class Number, bool greatest>
 struct RareChange {
     static constexpr ptrdiff_t update_bytes = sizeof(Number), pitch = sizeof(Number);
-    static constexpr bool has_runs = false;
+    static constexpr bool has_runs = false, may_be_far = false;
     static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
         Number a, b;
         memcpy(&a, to, sizeof a);
@@ -173,7 +176,7 @@ GS_NOINLINE int64_t clipped(int64_t index, int64_t size) {
 // index_step: in indices. is_pair: two of them for each element. step: of adjacent updates, in bytes; else 0.
 template <class Operation, class Index, bool is_pair, int index_step, int step>
 struct ElementsInOrder {
-    static constexpr ptrdiff_t group = 4, ahead = 4096, few = 8, wide = 16;
+    static constexpr ptrdiff_t group = 4, ahead = 4096, few = 8, wide = 16, far_ahead = 24;
 
     // Volatile: it is read once, so that the index that is checked is the one that is used.
     static GS_ALWAYS_INLINE int64_t first(const gs_pairs_t &pairs, ptrdiff_t i) {
@@ -236,14 +239,24 @@ struct ElementsInOrder {
         GS_PREFETCH_L2(updates + i * update_step + ahead);
     }
 
+    // Destinations of later groups. Any index will do for a prefetch.
+    static GS_ALWAYS_INLINE void prefetch_destinations(const gs_pairs_t &pairs, const char *out, ptrdiff_t i) {
+        GS_UNROLL(4)
+        for (int j = 0; j < group; j++) {
+            const int64_t to = position(pairs, first(pairs, i + j), second(pairs, i + j));
+            GS_PREFETCH_WRITE((const char *)((uintptr_t)out + (uintptr_t)to * Operation::pitch));
+        }
+    }
+
     // From update i on, as long as all indices of a group are in bounds. Returns where it stopped.
-    template <bool in_runs>
+    template <bool in_runs, bool is_far>
     static GS_NOINLINE ptrdiff_t run_groups(const gs_pairs_t *all, char *out, const char *updates, ptrdiff_t update_step,
                                             ptrdiff_t i, ptrdiff_t n) {
         const gs_pairs_t pairs = *all;
         if (step) update_step = step;
         for (; i + group <= n; i += group) {
             prefetch(pairs, updates, update_step, i);
+            if (is_far && i + far_ahead + group <= n) prefetch_destinations(pairs, out, i + far_ahead);
             if constexpr (in_runs) {
                 const int64_t a = first(pairs, i), b = second(pairs, i);
                 if (is_one_destination(pairs, i, a, b)) {
@@ -278,8 +291,9 @@ struct ElementsInOrder {
         const bool in_runs = are_in_runs(pairs, n);
         ptrdiff_t i = 0, stopped = -few, distance = few, n_changes = 0;
         while (i < n) {
-            if (in_runs) i = run_groups<Operation::has_runs>(all, out, updates, update_step, i, n);
-            else i = run_groups<false>(all, out, updates, update_step, i, n);
+            if (in_runs) i = run_groups<Operation::has_runs, false>(all, out, updates, update_step, i, n);
+            else if (pairs.is_far) i = run_groups<false, Operation::may_be_far>(all, out, updates, update_step, i, n);
+            else i = run_groups<false, false>(all, out, updates, update_step, i, n);
             // Each change of the distance between such indices is a branch that was mispredicted.
             if (i - stopped != distance) {
                 if (++n_changes > 16 + i / 32) return i;
@@ -451,17 +465,28 @@ Loop *sum_of(int type, int size) {
     }
 }
 
-template <class Number>
-Loop *mean_of(int size) {
-    switch (size) {
-        case 1: return run_counted<CountedAddition<Number>>;
 #if GS_HAS_VECTORS
+template <class Number>
+Loop *counted_points(int size) {
+    switch (size) {
         case 2: return run_counted<CountedVectorAddition<Number, 2>>;
         case 3: return run_counted<CountedVectorAddition<Number, 3>>;
         case 4: return sizeof(Number) == 4 ? run_counted<CountedVectorAddition<float, 4>> : nullptr;
-#endif
         default: return nullptr;
     }
+}
+#endif
+
+Loop *counted_of(int reduction, int type, int size) {
+    Loop *loop = nullptr;
+    if (size == 1) {
+        with_cell_step(reduction, type, [&](auto step) { loop = run_counted<CountedReduction<decltype(step)>>; });
+    }
+#if GS_HAS_VECTORS
+    if (size > 1 && reduction == GS_ADD && type == GS_FLOAT32) return counted_points<float>(size);
+    if (size > 1 && reduction == GS_ADD && type == GS_FLOAT64) return counted_points<double>(size);
+#endif
+    return loop;
 }
 
 template <template <class, bool> class Operation, bool greatest>
@@ -520,9 +545,7 @@ gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is
     return loop_of(reduction, type, size, is_rare);
 }
 
-gs_loop_in_order gs_means_in_order(int type, int size) {
-    return type == GS_FLOAT32 ? mean_of<float>(size) : type == GS_FLOAT64 ? mean_of<double>(size) : nullptr;
-}
+gs_loop_in_order gs_counted_in_order(int reduction, int type, int size) { return counted_of(reduction, type, size); }
 
 gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes, int is_near) {
     return is_near ? assignment_of<false>(bytes) : assignment_of<true>(bytes);

@@ -18,6 +18,7 @@ typedef struct {
     int64_t row;            /* elements of `out` from one value of the first index to the next, if there is a second */
     int columns;            /* not 0: `out` is a tile of so many columns, and update i is for column i of the row that its single
                                index selects; updates are adjacent. The loop stops at a negative index too. */
+    int is_far;             /* the destinations are not in L2: those of points are prefetched */
     int skips, clips;       /* an index that is out of bounds is skipped or clipped; else, and with repeats, the loop stops */
 } gs_pairs_t;
 
@@ -32,8 +33,8 @@ typedef ptrdiff_t (*gs_loop_in_order)(const gs_pairs_t *pairs, char *out, const 
 /* The loop for a ReductionCode of elements that are `size` numbers of a TypeCode; NULL: there is none. is_rare: an update
    rarely changes its destination. */
 gs_loop_in_order gs_reduction_in_order(int reduction, int type, int size, int is_rare);
-/* The loop that adds elements, `size` numbers of a TypeCode each, to cells (cells.hpp); NULL: there is none. */
-gs_loop_in_order gs_means_in_order(int type, int size);
+/* The same for cells (cells.hpp) of such elements. */
+gs_loop_in_order gs_counted_in_order(int reduction, int type, int size);
 /* The loop that assigns elements of so many bytes; NULL: there is none. is_near: the destinations are in L1. */
 gs_loop_in_order gs_assignment_in_order(ptrdiff_t bytes, int is_near);
 #ifdef __cplusplus

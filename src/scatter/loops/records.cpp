@@ -65,14 +65,15 @@ void apply(char *tile, uint32_t *bits, const char *records, ptrdiff_t n) {
 }
 
 // To cells.
-template <class Number>
-void add_and_count(char *cells, uint32_t *, const char *records, ptrdiff_t n) {
+template <class Step>
+void reduce_and_count(char *cells, uint32_t *, const char *records, ptrdiff_t n) {
+    typedef typename Step::Element Number;
     for (; n > 0; n--, records += sizeof(uint32_t) + sizeof(Number)) {
         uint32_t position;
         Number b;
         memcpy(&position, records, sizeof position);
         memcpy(&b, records + sizeof position, sizeof b);
-        add_to_cell(cells + 2 * (size_t)position, b);
+        reduce_cell<Step>(cells + 2 * (size_t)position, b);
     }
 }
 
@@ -115,10 +116,9 @@ gs_record_loop loop_of(int reduction, int type) {
 }
 
 gs_record_loop counting_loop_of(int reduction, int type) {
-    if (reduction != GS_ADD) return nullptr;
-    if (type == GS_FLOAT32) return add_and_count<float>;
-    if (type == GS_FLOAT64) return add_and_count<double>;
-    return nullptr;
+    gs_record_loop loop = nullptr;
+    with_cell_step(reduction, type, [&](auto step) { loop = reduce_and_count<decltype(step)>; });
+    return loop;
 }
 
 }  // namespace

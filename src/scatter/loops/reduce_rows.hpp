@@ -57,7 +57,12 @@ GS_ALWAYS_INLINE Vector load(const char *from) {
     return vector;
 }
 
+GS_ALWAYS_INLINE uint32_t *count_of(const gs_ahead_t &ahead, int64_t offset) {
+    return ahead.counts + ((offset - ahead.origin) >> ahead.shift);
+}
+
 // Short rows share cache lines, which then have several prefetches: a part of the prefetches is not carried out.
+template <bool counts>
 GS_ALWAYS_INLINE void prefetch_ahead(const gs_ahead_t &ahead, const char *out, const int64_t *offsets,
                                      const char *updates, const int64_t *update_offsets, const char *update,
                                      ptrdiff_t i, ptrdiff_t n, ptrdiff_t row_bytes) {
@@ -71,6 +76,7 @@ GS_ALWAYS_INLINE void prefetch_ahead(const gs_ahead_t &ahead, const char *out, c
         const ptrdiff_t later = i + ahead.rows;
         const int64_t offset = later < n ? offsets[later] : later - n < ahead.n_next ? ahead.next[later - n] : INT64_MIN;
         if (offset != INT64_MIN) gs_prefetch_row(out + offset, row_bytes);
+        if (counts && offset != INT64_MIN) GS_PREFETCH_WRITE(count_of(ahead, offset));
     }
 }
 
@@ -220,7 +226,7 @@ struct Rows {
     }
 
     // size: of a row, if it is constant; else 0.
-    template <int size>
+    template <int size, bool counts = false>
     static GS_ALWAYS_INLINE void reduce_each_of(char *out, const int64_t *offsets, const char *updates,
                                                 const int64_t *update_offsets, ptrdiff_t step, ptrdiff_t n,
                                                 ptrdiff_t row_bytes, const gs_ahead_t *ahead) {
@@ -228,8 +234,9 @@ struct Rows {
             if (size) row_bytes = size;
             for (ptrdiff_t i = 0; i < n; i++) {
                 const char *update = updates + (update_offsets ? update_offsets[i] : i * step);
-                if (ahead) prefetch_ahead(*ahead, out, offsets, updates, update_offsets, update, i, n, row_bytes);
+                if (ahead) prefetch_ahead<counts>(*ahead, out, offsets, updates, update_offsets, update, i, n, row_bytes);
                 if (offsets[i] == INT64_MIN) continue;
+                if constexpr (counts) (*count_of(*ahead, offsets[i]))++;
                 reduce_row(out + offsets[i], out + offsets[i], single(update), row_bytes);
             }
         }
@@ -238,6 +245,12 @@ struct Rows {
     // The sizes of points and pixels are constants: choosing vectors would take longer than their use.
     static void reduce_each(char *out, const int64_t *offsets, const char *updates, const int64_t *update_offsets,
                             ptrdiff_t step, ptrdiff_t n, ptrdiff_t row_bytes, const gs_ahead_t *ahead) {
+        if (ahead && ahead->counts) {
+            if (row_bytes == 64) {
+                return reduce_each_of<64, true>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+            }
+            return reduce_each_of<0, true>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
+        }
         switch (row_bytes) {
             case 2: return reduce_each_of<2>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);
             case 3: return reduce_each_of<3>(out, offsets, updates, update_offsets, step, n, row_bytes, ahead);

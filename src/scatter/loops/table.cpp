@@ -19,7 +19,7 @@
 #define GS_TABLE \
     { \
         HAS_FLOAT16_SUMS, reduce_rows, reduce_each, widen_numbers, narrow_numbers, widen_rows, has_signals, add_rows, \
-        combine_run, divide<float>, divide<double>, start_cells, add_to_cells, divide_cells<float>, divide_cells<double> \
+        combine_run, divide, start_cells, reduce_cells, finish_cells, divide_cells \
     }
 
 extern "C" {

@@ -44,12 +44,15 @@ typedef struct {
     int streams;            /* non-temporal stores: `to` and row_bytes are multiples of 32. The caller has the fence. */
 } gs_grouped_t;
 
-/* What reduce_each prefetches while it reduces a row: updates, and rows of `out`. */
+/* What reduce_each does while it reduces a row: it prefetches updates and rows of `out`, and counts the update. */
 typedef struct {
     ptrdiff_t updates;      /* bytes ahead, of adjacent updates; rows ahead, if there are update_offsets */
     ptrdiff_t rows;         /* rows ahead; 0: none */
     const int64_t *next;    /* n_next offsets that follow the n; so many update_offsets follow theirs, too */
     ptrdiff_t n_next;
+    uint32_t *counts;       /* of rows of 1 << shift bytes, the first one at offset `origin`; NULL: updates are not counted */
+    int64_t origin;
+    int shift;
 } gs_ahead_t;
 
 typedef struct {
@@ -90,21 +93,22 @@ typedef struct {
     void (*combine_run)(char *sums, const char *rows, ptrdiff_t step, const uint32_t *order, ptrdiff_t n,
                         ptrdiff_t last, ptrdiff_t n_items, ptrdiff_t ahead, int multiplies);
 
-    /* Means: divide each of n sums in `out` by its count plus `more`; one whose count is 0 becomes that of data, which
-       may be `out`. */
-    void (*divide_floats)(char *out, const int32_t *counts, const char *data, ptrdiff_t n, int32_t more);
-    void (*divide_doubles)(char *out, const int32_t *counts, const char *data, ptrdiff_t n, int32_t more);
+    /* Means: divide each of n sums of a TypeCode in `out` by its count, of `width` bytes (4 or 8), plus `more`; one whose
+       count is 0 becomes that of data, which may be `out`. */
+    void (*divide)(int type, char *out, const char *counts, int width, const char *data, ptrdiff_t n, int64_t more);
 
     /* Make n cells (cells.hpp) of `items` adjacent numbers each, of `size` bytes, 4 or 8, with counts of 0. repeats: one
        number stands for all. */
     void (*start_cells)(int size, ptrdiff_t items, char *cells, const char *numbers, int repeats, ptrdiff_t n);
-    /* Add n updates, `step` bytes apart, to cells of one number. offsets: in bytes, of their elements without counts. */
-    void (*add_to_cells)(int size, char *cells, const int64_t *offsets, const char *updates, ptrdiff_t step, ptrdiff_t n);
-    /* Write to `out` the numbers of each of n cells, divided by its count plus `more`; if the count is 0, those of data,
-       or, if data is NULL, those of the cell as they are. */
-    void (*divide_float_cells)(ptrdiff_t items, const char *cells, const char *data, char *out, ptrdiff_t n, int32_t more);
-    void (*divide_double_cells)(ptrdiff_t items, const char *cells, const char *data, char *out, ptrdiff_t n,
-                                int32_t more);
+    /* Apply n updates, `step` bytes apart, to cells of one number. offsets: in bytes, of their elements without counts. */
+    void (*reduce_cells)(int reduction, int type, char *cells, const int64_t *offsets, const char *updates, ptrdiff_t step,
+                         ptrdiff_t n);
+    /* Write to `out` the numbers of each of n cells; if the count is 0, those of data. */
+    void (*finish_cells)(int size, ptrdiff_t items, const char *cells, const char *data, char *out, ptrdiff_t n);
+    /* The same, but divided by their count plus `more`. data may be NULL: then those of a cell whose count is 0 are
+       written as they are. */
+    void (*divide_cells)(int type, ptrdiff_t items, const char *cells, const char *data, char *out, ptrdiff_t n,
+                         int32_t more);
 } gs_loops_t;
 
 #ifdef __cplusplus

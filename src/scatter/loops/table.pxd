@@ -30,6 +30,9 @@ cdef extern from "scatter/loops/table.h":
         Py_ssize_t rows
         const int64_t* next
         Py_ssize_t n_next
+        uint32_t* counts
+        int64_t origin
+        int shift
 
     ctypedef struct Loops "gs_loops_t":
         bint has_float16_sums
@@ -51,17 +54,15 @@ cdef extern from "scatter/loops/table.h":
         void (*combine_run)(char* sums, const char* rows, Py_ssize_t step, const uint32_t* order, Py_ssize_t n,
                             Py_ssize_t last, Py_ssize_t n_items, Py_ssize_t ahead,
                             bint multiplies) noexcept nogil
-        void (*divide_floats)(char* out, const int32_t* counts, const char* data, Py_ssize_t n,
-                              int32_t more) noexcept nogil
-        void (*divide_doubles)(char* out, const int32_t* counts, const char* data, Py_ssize_t n,
-                               int32_t more) noexcept nogil
+        void (*divide)(int type_code, char* out, const char* counts, int width, const char* data, Py_ssize_t n,
+                       int64_t more) noexcept nogil
         void (*start_cells)(int size, Py_ssize_t items, char* cells, const char* numbers, bint repeats,
                             Py_ssize_t n) noexcept nogil
-        void (*add_to_cells)(int size, char* cells, const int64_t* offsets, const char* updates, Py_ssize_t step,
+        void (*reduce_cells)(int reduction, int type_code, char* cells, const int64_t* offsets, const char* updates,
+                             Py_ssize_t step, Py_ssize_t n) noexcept nogil
+        void (*finish_cells)(int size, Py_ssize_t items, const char* cells, const char* data, char* out,
                              Py_ssize_t n) noexcept nogil
-        void (*divide_float_cells)(Py_ssize_t items, const char* cells, const char* data, char* out, Py_ssize_t n,
-                                   int32_t more) noexcept nogil
-        void (*divide_double_cells)(Py_ssize_t items, const char* cells, const char* data, char* out, Py_ssize_t n,
-                                    int32_t more) noexcept nogil
+        void (*divide_cells)(int type_code, Py_ssize_t items, const char* cells, const char* data, char* out,
+                             Py_ssize_t n, int32_t more) noexcept nogil
 
     const Loops* loops "gs_loops"

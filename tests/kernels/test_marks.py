@@ -196,6 +196,24 @@ def test_extrema_of_many_updates_per_destination(dtype, reduction, include_self,
             assert_same_numbers(gs.scatter(data, indices, updates, **options), expected)
 
 
+@pytest.mark.parametrize("mode", ["raise", "drop"])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("strategy", ["serial", "units", "row_pieces"])
+def test_rows_that_are_counted_while_they_are_reduced(strategy, include_self, mode):
+    """Rows of more than a cache line, in each of several units, whose marks are relative to the unit."""
+    rng = np.random.default_rng(0)
+    for n_items in (32, 40, 64):
+        shape = (300, n_items) if strategy == "row_pieces" else (5, 300, n_items)
+        data = rng.standard_normal(shape, np.float32)
+        indices = rng.integers(-300, 400 if mode == "drop" else 300, 1500)
+        updates = rng.standard_normal((*shape[:-2], 1500, n_items), np.float32)
+        options = {"axis": len(shape) - 2, "reduction": "mean", "include_self": include_self, "mode": mode}
+        with kernels.forced(1, scatter=strategy):
+            found = gs.scatter(data, indices, updates, **options)
+        assert kernel.last_strategy() == ScatterStrategy[strategy.upper()]
+        assert_same_bits(found, reference.scatter(data, indices, updates, **options))
+
+
 def quotients(totals, counts, dtype):
     """Means of so many terms; besides, one of a single term."""
     indices = np.append(np.repeat(np.arange(len(totals)), counts), len(totals))

@@ -70,7 +70,7 @@ class Partitioned:
 class Means:
     """Sums and means of elements, of coordinates, and of elements along the first axis."""
 
-    params = (["elements", "points", "columns"], ["add", "mean"], [True, False], THREADS)
+    params = (["elements", "integers", "points", "columns"], ["add", "mean"], [True, False], THREADS)
     param_names = ("of", "reduction", "include_self", "threads")
 
     def setup(self, of, reduction, include_self, threads):
@@ -81,8 +81,9 @@ class Means:
             updates = numbers((1000, 1000), "float32")
         else:
             self.call, shape = gs.scatter, (10_000, 3) if of == "points" else (10_000,)
-            indices, updates = places(10_000, (LARGE,)), numbers((LARGE, *shape[1:]), "float32")
-        self.arrays = numbers(shape, "float32"), indices, updates
+            dtype = "int32" if of == "integers" else "float32"
+            indices, updates = places(10_000, (LARGE,)), numbers((LARGE, *shape[1:]), dtype)
+        self.arrays = numbers(shape, updates.dtype), indices, updates
 
     def time_scatter(self, *_):
         self.call(*self.arrays, **self.options)

@@ -1,6 +1,6 @@
-# Cells: each accumulator stands next to the count of its updates (loops/cells.hpp). One loop reduces and counts, and both
-# are in one cache line. For means, and for include_self=False where an accumulator may be the identity of the reduction
-# although it had updates.
+# Cells: each accumulator stands next to the count of its updates (loops/cells.hpp). One loop reduces and counts, and
+# both are in one cache line. For means, and for include_self=False where an accumulator may be the identity of the
+# reduction although it had updates.
 from libc.stdint cimport INT32_MAX, uint32_t, uint64_t
 from libc.string cimport memcpy
 

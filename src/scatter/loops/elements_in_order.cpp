@@ -168,6 +168,18 @@ struct RareChange {
     }
 };
 
+template <class Step>
+struct RareChange16 {
+    static constexpr ptrdiff_t update_bytes = 2, pitch = 2;
+    static constexpr bool has_runs = false, may_be_far = false;
+    static GS_ALWAYS_INLINE void apply(char *to, const char *update) {
+        uint16_t a, b;
+        memcpy(&a, to, sizeof a);
+        memcpy(&b, update, sizeof b);
+        if (Step::reduce(a, b) != a) memcpy(to, &b, sizeof b);
+    }
+};
+
 // A call: inlined, it would take registers from the loop.
 GS_NOINLINE int64_t clipped(int64_t index, int64_t size) {
     return index < 0 ? 0 : std::min(index, size - 1);
@@ -513,9 +525,16 @@ Loop *product_of(int type, int size) {
     }
 }
 
+template <class Step>
+Loop *change16_of(int is_rare) {
+    return is_rare ? run_widths<RareChange16<Step>> : run_widths<Reduction<Step>>;
+}
+
 template <bool greatest>
 Loop *extreme_of(int type, int size, int is_rare) {
     if (size != 1) return nullptr;
+    if (type == GS_FLOAT16) return change16_of<ExtremeFloat16<greatest>>(is_rare);
+    if (type == GS_BFLOAT16) return change16_of<ExtremeBFloat16<greatest>>(is_rare);
     return is_rare ? change_of<RareChange, greatest>(type) : change_of<Change, greatest>(type);
 }
 

@@ -40,4 +40,31 @@ struct Extreme {
     static GS_ALWAYS_INLINE Number identity(Number b) { return b; }
 };
 
+// The same of 16-bit floats, by their bits, without a branch between numbers. Below 0, a greater magnitude is less, and -0
+// equals 0. A NaN comes first, that in `a` before that in b.
+template <bool greatest>
+struct ExtremeFloat16 {
+    typedef uint16_t Element;
+    static GS_ALWAYS_INLINE int rank(uint16_t x, int of_nan) {
+        const int magnitude = x & 0x7fff, number = (x >> 15 != 0) == greatest ? -magnitude : magnitude;
+        return magnitude > 0x7c00 ? of_nan : number;
+    }
+    static GS_ALWAYS_INLINE uint16_t reduce(uint16_t a, uint16_t b) {
+        const int changes = rank(a, 1 << 17) < rank(b, 1 << 16);
+        return (uint16_t)(a ^ ((a ^ b) & -changes));
+    }
+};
+
+// A bfloat16 is the upper half of a float.
+template <bool greatest>
+struct ExtremeBFloat16 {
+    typedef uint16_t Element;
+    static GS_ALWAYS_INLINE uint16_t reduce(uint16_t a, uint16_t b) {
+        const float x = gs_widen_bfloat16({a}), y = gs_widen_bfloat16({b});
+        if (GS_UNLIKELY(y != y)) return x == x ? b : a;
+        const int changes = greatest ? y > x : y < x;
+        return (uint16_t)(a ^ ((a ^ b) & -changes));
+    }
+};
+
 }  // namespace

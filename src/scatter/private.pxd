@@ -174,7 +174,7 @@ cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
     cdef char* sums = copies + (job.n_threads - 1) * job.out_bytes if uses_scratch else job.out
     cdef char* cells = NULL
     marks.assigns = False
-    if can_use_cells(job, &marks):
+    if can_use_cells(job, &marks) and job.n_threads * job.n_rows * cell_bytes(job) <= SCRATCH_BYTES:
         cells = <char*>malloc(job.n_threads * job.n_rows * cell_bytes(job))
     if (copies == NULL or (cells != NULL and not allocate_unset_marks(&marks, job.n_threads * job.n_rows))
             or (cells == NULL and marks.width and not allocate_marks(&marks, job.n_threads * job.n_rows))):

@@ -72,9 +72,11 @@ cdef inline Py_ssize_t run_accumulated(Job* job, Marks* marks, char* sums, char*
 
 cdef inline bint has_cells(const Job* job, const Marks* marks) noexcept nogil:
     """Whether accumulators are cells. With include_self=False, a second pass is faster if these take too much cache."""
-    cdef Py_ssize_t most = cached_bytes() // 3 * 2 if job.step.by_value else cached_bytes()
+    cdef Py_ssize_t most = SCRATCH_BYTES
+    if not job.divides:
+        most = cached_bytes() // 3 * 2 if job.step.by_value else cached_bytes()
     return (can_use_cells(job, marks) and (job.n_threads == 1 or job.out_bytes <= MOST_CELLS)
-            and (job.divides or job.n_rows * cell_bytes(job) <= most))
+            and job.n_rows * cell_bytes(job) <= most)
 
 
 cdef inline bint has_few_updates(const Job* job) noexcept nogil:

@@ -238,6 +238,18 @@ class TestMemory:
             finally:
                 tracemalloc.stop()
 
+    def test_sums_with_their_counts_are_few(self):
+        data = np.zeros((4_500_000, 3), "f4")  # 72 MB with counts
+        indices, updates = np.arange(len(data)), np.broadcast_to(np.float32(6), data.shape)
+        with kernels.forced(1, scatter="serial"):
+            tracemalloc.start()
+            try:
+                gs.scatter(data, indices, updates, reduction="mean", out=data)
+                assert tracemalloc.get_traced_memory()[1] < 2**26
+            finally:
+                tracemalloc.stop()
+        assert (data == 3).all()
+
     def test_nothing_is_copied_for_its_strides(self):
         data = np.zeros((2**13, 2**13), "u1").T
         indices = np.zeros((2000, 2**13), "i1")[::-1, ::-1]

@@ -1,5 +1,7 @@
 """Accumulators that stand next to the count of their updates (cells.pxd), and the divisions of means."""
 
+import itertools
+
 import gatherscatter as gs
 import numpy as np
 import pytest
@@ -40,8 +42,10 @@ def draw(n, dtype, seed=0):
     return np.where((seed == 1) & (np.arange(n) < n // 2), numbers, numbers >> 45).astype(dtype)
 
 
-@pytest.mark.parametrize("n", [1, 3, 100, 5000, 140_000])
-@pytest.mark.parametrize("index_dtype", ["i4", "i8", "i2"])
+@pytest.mark.parametrize(
+    ("n", "index_dtype"),
+    [*itertools.product((1, 100, 5000), ("i4", "i8", "i2")), (3, "i8"), (140_000, "i8")],
+)
 @elements
 def test_one_thread(dtype, reduction, include_self, index_dtype, n):
     rng = np.random.default_rng(n)
@@ -157,7 +161,7 @@ def test_points(dtype, size, reduction, include_self):
             expected = np.stack([reduced(a, indices, b, reduction, include_self) for a, b in numbers], axis=1)
             for some_are_negative in (0, 0.0005, 0.5):
                 given = np.where(rng.random(n) < some_are_negative, indices - n_rows, indices)
-                for index_dtype in ("i2", "i4", "i8"):
+                for index_dtype in ("i2", "i4", "i8") if n < 10_000 else ("i8",):
                     out = data.copy()
                     with kernels.forced(1, scatter="serial"):
                         assert_same_bits(gs.scatter(data, given.astype(index_dtype), updates, **options), expected)

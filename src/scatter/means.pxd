@@ -13,10 +13,7 @@ from common.walk cimport DATA, Cursor, advance, seek
 from scatter.apply cimport swap_bytes
 from scatter.loops.table cimport loops
 from scatter.marks cimport Marks, count_of, offset_of
-from scatter.reductions cimport (
-    Step, bfloat16, boolean, complex64, complex128, float16, round_bfloat16, round_float16, round_to_odd, value_t,
-    widen_bfloat16, widen_float16,
-)
+from scatter.reductions cimport Step, bfloat16, boolean, complex64, complex128, float16, value_t
 
 cdef extern from "scatter/quotients.h":
     float16 mean_of_float16 "gs_mean_of_float16" (float16 total, int64_t terms) nogil

@@ -54,7 +54,6 @@ cdef extern from "scatter/numbers.h":
     float16 round_float16 "gs_round_float16" (float x) nogil
     float widen_bfloat16 "gs_widen_bfloat16" (bfloat16 x) nogil
     bfloat16 round_bfloat16 "gs_round_bfloat16" (float x) nogil
-    float round_to_odd "gs_round_to_odd" (double x) nogil
 
 ctypedef fused value_t:
     boolean

@@ -1,7 +1,6 @@
 # UNITS: the leading axes that indices and data share cut the result into units. A thread owns whole units.
 from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t
 from libc.string cimport memset
 cimport numpy as cnp
 

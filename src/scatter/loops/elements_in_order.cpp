@@ -168,6 +168,7 @@ struct RareChange {
     }
 };
 
+// The same of 16-bit floats.
 template <class Step>
 struct RareChange16 {
     static constexpr ptrdiff_t update_bytes = 2, pitch = 2;

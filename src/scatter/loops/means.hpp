@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr ptrdiff_t piece = 256;  // numbers of which it is looked at once which loop is for them
+constexpr ptrdiff_t piece = 256;  // so many numbers have one choice of a loop
 
 GS_ALWAYS_INLINE int8_t mean_of(int8_t sum, int64_t terms) { return (int8_t)gs_mean_of_int32(sum, terms); }
 GS_ALWAYS_INLINE int16_t mean_of(int16_t sum, int64_t terms) { return (int16_t)gs_mean_of_int32(sum, terms); }
@@ -54,7 +54,7 @@ GS_ALWAYS_INLINE void with_number(int type, With with) {
     }
 }
 
-// The mean of one number.
+// What becomes of a number with so many terms.
 struct Mean {
     template <class Number>
     static GS_ALWAYS_INLINE Number of(Number sum, int64_t terms) { return mean_of(sum, terms); }

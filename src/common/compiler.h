@@ -28,7 +28,7 @@
 #if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
     && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   #define GS_CLONED_VOID __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"))) void
-  #define GS_CLONED_V3_VOID __attribute__((target_clones("default", "arch=x86-64-v3"))) void
+  #define GS_CLONED_V3_VOID __attribute__((target_clones("default", "arch=x86-64-v3"), flatten)) void
 #else
   #define GS_CLONED_VOID void
   #define GS_CLONED_V3_VOID void

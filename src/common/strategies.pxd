@@ -9,17 +9,3 @@ cdef enum GatherStrategy:
     RUNS
     COLUMNS
     DATA_TILES
-
-# Described in the docstring of scatter/scatter.pyx.
-cdef enum ScatterStrategy:
-    SERIAL = 1
-    UNITS
-    ROWS
-    ROW_PIECES
-    PRIVATE
-    PARTITION
-    COLUMN_TILES
-    WINDOWS
-    RANGES
-    RESULT_TILES
-    LOCAL_RANGES

@@ -4,7 +4,7 @@
 # copy. Non-temporal stores avoid this read, but lines must be written whole, and the result is then in memory, not in
 # the caches. They are used for results of STREAM_BYTES or more on x86-64 with AVX; elsewhere these functions are plain
 # copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. GATHERSCATTER_STREAM=0 in the
-# environment turns them off, and =1 turns on also those that can_stream_units reserves for Intel's CPUs.
+# environment turns them off.
 from libc.stdint cimport int64_t, uintptr_t
 
 from common.items cimport CACHE_LINE, prefetch_row_l2  # the C code below calls it
@@ -33,14 +33,6 @@ cdef extern from *:
               const char *asked = getenv("GATHERSCATTER_STREAM");
               __builtin_cpu_init();
               known = __builtin_cpu_supports("avx") && !(asked && *asked == '0');
-          }
-          return known;
-      }
-      static int gs_can_stream_units(void) {
-          static int known = -1;
-          if (known < 0) {
-              const char *asked = getenv("GATHERSCATTER_STREAM");
-              known = gs_can_stream() && (__builtin_cpu_is("intel") || (asked && *asked == '1'));
           }
           return known;
       }
@@ -106,7 +98,6 @@ cdef extern from *:
       static void gs_stream_fence(void) { _mm_sfence(); }
     #else
       static int gs_can_stream(void) { return 0; }
-      static int gs_can_stream_units(void) { return 0; }
       static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
                                  ptrdiff_t n_known, size_t size) {
           for (ptrdiff_t i = 0; i < n; i++) {
@@ -121,8 +112,6 @@ cdef extern from *:
     enum:
         ROWS_AHEAD "GS_AHEAD"
     bint can_stream "gs_can_stream" () noexcept nogil
-    # For units (units.pxd) and lines of records (records.pxd), just written to L1: slower by 3 to 6 % on AMD.
-    bint can_stream_units "gs_can_stream_units" () noexcept nogil
     void prefetch_begin "gs_prefetch_begin" (const char* row, size_t size) noexcept nogil
     void prefetch_ahead "gs_prefetch_ahead" (const char* data, const int64_t* offsets, Py_ssize_t i,
                                              Py_ssize_t n_known, size_t size) noexcept nogil

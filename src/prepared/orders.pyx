@@ -1,6 +1,6 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
 """Orders of prepared indices (prepared/prepare.py): updates grouped by destination row, for scatters of rows, and
-positions sorted by tile, for gathers and scatters of elements and points.
+positions sorted by tile, for gathers of elements and points.
 
 An order belongs to an index array that owns its memory, to which nobody writes. Kernels find it by the address of that
 memory, so every way to a kernel has it: a call, a gradient, an array of another library on the same memory. When the
@@ -13,17 +13,15 @@ from functools import partial
 from weakref import ref
 cimport numpy as cnp
 
-from common.codes cimport ADD, OK
+from common.codes cimport OK
 from common.interrupts cimport (
     Interrupts, arm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
 )
 from common.threads cimport MAX_TASKS, chunk_start, remember_choice, team_size
 from prepared.tile_order cimport (
     CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, set_memory, tile_of, tiles_pay_gathers,
-    tiles_pay_scatters, words_of,
+    words_of,
 )
-from scatter.grouping cimport Rows, order_updates
-from scatter.job cimport Job
 
 cnp.import_array()
 
@@ -53,6 +51,38 @@ def _forget(entries, address, dead):
             translations.pop(address, None)
 
 
+cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first, Py_ssize_t stop, uint32_t* ends,
+                             uint32_t* updates, Interrupts* interrupts) noexcept nogil:
+    """Group the updates of the rows from first to stop: a histogram, a prefix sum, and a second pass over all rows."""
+    cdef Py_ssize_t i, start = 0, end
+    cdef uint32_t begin = 0, count
+    cdef int32_t low = <int32_t>first, high = <int32_t>(stop - 1)
+    memset(ends + first, 0, (stop - first) * sizeof(uint32_t))
+    while start < n:
+        end = min(start + TRANSLATED, n)
+        if is_interrupted(interrupts, 2 * TRANSLATED):
+            return
+        for i in range(start, end):
+            begin += 0 <= rows[i] < low
+            if low <= rows[i] <= high:
+                ends[rows[i]] += 1
+        start = end
+    for i in range(first, stop):  # begins; the second pass makes them ends
+        count = ends[i]
+        ends[i] = begin
+        begin += count
+    start = 0
+    while start < n:
+        end = min(start + TRANSLATED, n)
+        if is_interrupted(interrupts, 2 * TRANSLATED):
+            return
+        for i in range(start, end):
+            if low <= rows[i] <= high:
+                updates[ends[rows[i]]] = <uint32_t>i
+                ends[rows[i]] += 1
+        start = end
+
+
 def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
     """Group updates by row, for all scatters with these indices. Returns the bytes of memory that this takes.
 
@@ -60,8 +90,6 @@ def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
     again. empty: makes an array of a shape and a dtype.
     """
     cdef cnp.ndarray memory
-    cdef Rows grouping
-    cdef Job job
     cdef Interrupts interrupts
     cdef Py_ssize_t owner, n = cnp.PyArray_SIZE(rows)
     cdef int team = team_size(n_threads, forced_threads, <double>n)
@@ -74,20 +102,11 @@ def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
     if entry is not None and entry[0]() is rows and entry[2] == n_rows:
         return entry[1].nbytes
     memory = empty((n_rows + n,), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
-    memset(&grouping, 0, sizeof(Rows))
-    memset(&job, 0, sizeof(Job))
     arm(&interrupts)
-    job.interrupts = &interrupts
-    job.step.reduction = ADD
-    grouping.job = &job
-    grouping.n_rows = n_rows
-    grouping.n = n
-    grouping.n_chunks = team
-    grouping.row = <int32_t*>cnp.PyArray_DATA(rows)
-    grouping.end = <uint32_t*>cnp.PyArray_DATA(memory)
-    grouping.order = grouping.end + n_rows
     for owner in prange(team, num_threads=team, schedule="static", nogil=True):
-        order_updates(&grouping, owner)
+        group_range(<const int32_t*>cnp.PyArray_DATA(rows), n, chunk_start(n_rows, team, owner),
+                    chunk_start(n_rows, team, owner + 1), <uint32_t*>cnp.PyArray_DATA(memory),
+                    <uint32_t*>cnp.PyArray_DATA(memory) + n_rows, &interrupts)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
     known[address] = ref(rows, partial(_forget, known, address)), memory, n_rows, n
     return cnp.PyArray_NBYTES(memory)
@@ -154,10 +173,9 @@ def translation_bytes(cnp.ndarray indices not None):
     return 0 if entry is None or entry[0]() is None else entry[2].nbytes
 
 
-def pays(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n, bint scatters):
-    """Whether calls with a tile order are faster: see tile_order.pxd."""
-    return (tiles_pay_scatters(n_slices, slice_bytes, n, True) if scatters else
-            tiles_pay_gathers(n_slices, slice_bytes, n))
+def pays(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n):
+    """Whether gathers with a tile order are faster: see tile_order.pxd."""
+    return tiles_pay_gathers(n_slices, slice_bytes, n)
 
 
 def is_scattered(cnp.ndarray indices not None):

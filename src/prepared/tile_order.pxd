@@ -27,13 +27,10 @@ cdef enum:
     MAX_VALUES = 1 << 26        # bytes of all values in the order, which are in scratch memory
     CHUNK_SHIFT = 15            # log2 of a chunk's indices: their places in the chunk have 16 bits
     # All data are read. This pays for so many bytes of data for each index, at most (docs/benchmarks/bounds.md):
-    PER_SCATTERED = 192
-    PER_SCATTERED_IN_PLACE = 384
     # In a gather for so many, divided by the bytes of a slice, if the data exceed the caches or about fit them.
     PER_GATHERED = 96
     PER_GATHERED_CACHED = 16
     MAX_GATHERED = 8            # bytes of a slice
-    SHORT_SCATTERED = 4         # bytes of a slice: these pay in half as many bytes of data
     MAX_VALUE_BYTES = 16
     GROUP = 64                  # values between prefetches, which fill cache lines
     AHEAD = 1 << 11             # bytes
@@ -98,15 +95,6 @@ cdef inline bint tiles_pay_gathers(Py_ssize_t n_slices, Py_ssize_t slice_bytes, 
     return (slice_bytes <= MAX_GATHERED and can_tile(n_slices, n) and is_value(slice_bytes, n) and n >= MIN_TILED
             and data_bytes >= cached_bytes() and data_bytes * slice_bytes <= n * (
                 PER_GATHERED if data_bytes >= 2 * cached_bytes() else PER_GATHERED_CACHED))
-
-
-cdef inline bint tiles_pay_scatters(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n,
-                                    bint in_place) noexcept nogil:
-    """The same for scatters."""
-    cdef Py_ssize_t data_bytes = n_slices * slice_bytes
-    return (can_tile(n_slices, n) and is_value(slice_bytes, n) and n >= MIN_TILED
-            and data_bytes >= (cached_bytes() // 2 if slice_bytes <= SHORT_SCATTERED else cached_bytes())
-            and data_bytes <= n * (PER_SCATTERED_IN_PLACE if in_place else PER_SCATTERED))
 
 
 cdef inline uint32_t tile_of(int32_t slice, int shift, uint32_t n_tiles) noexcept nogil:

@@ -93,6 +93,58 @@ static inline float gs_round_to_odd(double x) {
     return y;
 }
 
+/* Conversions that keep a signalling NaN signalling, which arithmetic and the CPU's conversions make quiet. So an
+   accumulator that is still signalling has had no update. */
+static inline float gs_widen_float16_exactly(gs_float16 x) {
+    float y = gs_widen_float16(x);
+    uint32_t bits, magnitude = x.bits & 0x7fffu;
+    memcpy(&bits, &y, 4);
+    bits &= ~((uint32_t)((magnitude > 0x7c00u) & (magnitude < 0x7e00u)) << 22);
+    memcpy(&y, &bits, 4);
+    return y;
+}
+static inline double gs_widen_float_exactly(float x) {
+    double y = x;
+    uint32_t magnitude;
+    uint64_t bits;
+    memcpy(&magnitude, &x, 4);
+    magnitude &= 0x7fffffffu;
+    memcpy(&bits, &y, 8);
+    bits &= ~((uint64_t)((magnitude > 0x7f800000u) & (magnitude < 0x7fc00000u)) << 51);
+    memcpy(&y, &bits, 8);
+    return y;
+}
+/* Of updates: always quiet, as the CPU's conversions are. */
+static inline float gs_quiet(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    bits |= (uint32_t)((bits & 0x7fffffffu) > 0x7f800000u) << 22;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+/* The greater or the smaller of two floats: a if they are equal or a is NaN; b if only b is. By one instruction, where
+   the compiler would branch on their order, which random updates mispredict. */
+#if defined(__SSE2__)
+  #include <emmintrin.h>
+  #define GS_EXTREME(name, type, vector, of, to, operation) \
+      static inline type name(type a, type b) { \
+          type c = to(operation(of(b), of(a))); \
+          return b == b || a != a ? c : b; \
+      }
+  GS_EXTREME(gs_max_float, float, __m128, _mm_set_ss, _mm_cvtss_f32, _mm_max_ss)
+  GS_EXTREME(gs_min_float, float, __m128, _mm_set_ss, _mm_cvtss_f32, _mm_min_ss)
+  GS_EXTREME(gs_max_double, double, __m128d, _mm_set_sd, _mm_cvtsd_f64, _mm_max_sd)
+  GS_EXTREME(gs_min_double, double, __m128d, _mm_set_sd, _mm_cvtsd_f64, _mm_min_sd)
+#else
+  #define GS_EXTREME(name, type, operator) \
+      static inline type name(type a, type b) { return b != b ? (a == a ? b : a) : b operator a ? b : a; }
+  GS_EXTREME(gs_max_float, float, >)
+  GS_EXTREME(gs_min_float, float, <)
+  GS_EXTREME(gs_max_double, double, >)
+  GS_EXTREME(gs_min_double, double, <)
+#endif
+
 #if defined(__GNUC__) && defined(__x86_64__)
   #define GS_KEEP(x) __asm__("" : "+x"(x))
 #elif defined(__GNUC__) && defined(__aarch64__)

@@ -1,495 +1,536 @@
-# PARTITION: propagation blocking. Updates are partitioned by tiles of the result that fit L2, then applied by tile.
+# cython: cdivision=True
+# Route "partition": updates are partitioned by tiles of rows, then a thread owns a tile (propagation blocking).
 #
 # In rounds of a bounded number of updates:
-#     write_records   each thread resolves its chunk of the updates and writes them as records (position in the tile,
-#                     update), in order, to a bucket for each tile
-#     apply_records   the thread that owns a tile copies the tile of data and applies the tile's buckets, in order
+#     assign_chunk   each thread resolves its chunk of the tuples to row ids and counts those of each tile (a histogram)
+#     place_chunk    each thread copies its chunk's updates, in order, to the buckets of their tiles. A record is a row
+#                    in the tile and an element or, for longer rows, the number of an update
+#     run_tile       a thread opens a tile, applies the records of its bucket in order, and closes it, all in L2
 #
-# A bucket is a linked list of segments, so there is no need to count its records first, and each index is read once.
+#     records ──> │ tile 0: chunk 0, chunk 1, … │ tile 1: chunk 0, chunk 1, … │ …
 #
-# Accumulators of a wider dtype (accumulate_dtype), and those with counts, are those of one tile for each thread, so a
-# tile has all its records at once. If there is no memory for all records, the tiles are taken in groups, and each group
-# resolves all tuples.
+# Prepared indices have their records already: the numbers of the updates in the order of their rows (Order).
 #
-#     bucket ──> │ record │ record │ … │ link │ ──> │ record │ … │ link │
-#                 <────── segment_bytes ──────>
-from cpython.mem cimport (  # so that tracemalloc sees it
-    PyMem_RawCalloc as calloc, PyMem_RawFree as free, PyMem_RawMalloc as malloc,
-)
+# Accumulators in scratch memory are those of a tile for each thread, so a tile has to have all its records at once. If
+# there is no memory for all records, tiles are taken in groups, whose accumulators are kept from round to round, and
+# each group resolves all tuples.
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t, uint32_t, uintptr_t
+from libc.stdint cimport INT32_MAX, UINT32_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.caches cimport l2_bytes, prefetches_buckets
-from common.codes cimport OK
+from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, prefetch_row_l2
-from common.resolve cimport BLOCK
-from common.scratch cimport allocate_scratch
-from common.stream cimport stream_bytes, stream_fence
-from common.threads cimport MAX_TASKS, first_error, n_tasks_for
-from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
-from scatter.apply cimport apply_elements, apply_rows
-from scatter.fill cimport fill_elements
-from scatter.job cimport Job, begin_writing, check_tuples, copy_bytes, repeated_element, take_element
-from scatter.loops.records cimport BITS, CELLS, FIRST_BITS, UNMARKED
-from scatter.marks cimport SINK_BYTES, Marks, allocate_marks, free_marks, mark_block, start_sinks
-from scatter.means cimport divide_rows
-from scatter.record_loops cimport (
-    WORD_BITS, choose_first_bits, choose_loop, finish_marked, has_bits, start_marked, words_for,
+from common.items cimport (
+    CACHE_LINE, at_line, bytes16, cloned_void, inline_void, prefetch_row_l2, prefetch_stream, whole_lines, word_t,
 )
-from scatter.records cimport FULL, prefetch_segment, read_records, read_short_records, write_records
-from scatter.tiles cimport WIDE_SUMS_BYTES, Partition, Sample, Unwritten, end_of_group, plan_rounds, take_sample
-from scatter.widen cimport apply_wide_block, load_tile, store_tile
+from common.resolve cimport BLOCK, resolve_block
+from common.scratch cimport allocate_scratch
+from common.stream cimport stream_fence
+from common.threads cimport MAX_TASKS, chunk_start, first_error
+from common.walk cimport OTHER, Cursor, advance, seek
+from prepared.order cimport Order
+from scatter.job cimport RUN, Job, apply_block, begin_writing, check_tuples, is_fresh, update_step
+from scatter.kernels cimport RECORDS, Elements, Rows, apply_elements
+from scatter.machine cimport machine
+from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
 
 cdef enum:
-    SUMS_BYTES = 1 << 22        # at most, of tiles of all threads in scratch memory
-    TILES_AT_A_TIME = 8         # at most
-    MAX_AHEAD_BYTES = 1 << 14
-    RECORDS_AT_A_TIME = 64
-    PART_BYTES = 1 << 10        # of a tile that is written while records are applied
-    RECORDS_BYTES = 56 << 20    # at most, of all segments, and of wider accumulators
+    MAX_TILES = 1 << 10         # as many write streams as L1 and the TLB sustain
+    TILES_PER_THREAD = 8        # so that threads that come late find no work left
+    SCRATCH_BYTES = 60 << 20    # of records and accumulators
+    GROUP_BYTES = 24 << 20      # of accumulators of a group of tiles
+    MIN_RECORDS = 1 << 16       # of a round
 
-cdef struct Tile:
-    char* base          # where records' positions count from: in the result, or in accumulators
-    char* sums          # of the first row that starts in the tile, in accumulators
-    char* out           # the same row in the result
-    const char* data
-    Py_ssize_t n_rows
-    Py_ssize_t n_bytes
-    const char* ahead       # what is still to be prefetched
-    const char* ahead_stop
-    bint signals        # data may have a signalling NaN
-    uint32_t* bits
-    Marks marks
-
-
-cdef inline Py_ssize_t first_row_at(const Partition* partition, Py_ssize_t tile) noexcept nogil:
-    """Offset of the first row that starts in this tile or later."""
-    cdef Py_ssize_t row_bytes = partition.job.row_bytes
-    return min(((tile << partition.shift) + row_bytes - 1) // row_bytes * row_bytes, partition.job.out_bytes)
-
-
-cdef inline bint needs_whole_tiles(const Partition* partition) noexcept nogil:
-    """Whether accumulators are only those of tiles."""
-    return partition.widening or partition.marking == CELLS
-
-
-cdef inline bint is_marked(const Partition* partition) noexcept nogil:
-    """Whether accumulators with bits or counts are in scratch memory."""
-    return partition.marking == BITS or partition.marking == CELLS
+cdef struct Partition:
+    const Job* job
+    int shift                   # a tile has 1 << shift rows
+    Py_ssize_t n_tiles
+    Py_ssize_t n_chunks         # of the round's tuples, one for each thread
+    Py_ssize_t start            # of the round's tuples
+    Py_ssize_t n
+    uint32_t* rows              # of the round's tuples; UINT32_MAX: skipped
+    uint32_t* counts            # of each chunk, for each tile, on cache lines of their own
+    Py_ssize_t pitch            # of these
+    uint32_t* begins            # of each tile: its first record; then their number
+    char* records
+    Py_ssize_t record_bytes
+    bint by_value
+    char* accumulators          # of a tile for each thread, or of each tile of the group; NULL: in the result
+    Py_ssize_t tile_bytes
+    char* marks                 # of a tile for each thread, or of each tile of the group
+    Py_ssize_t marks_bytes
+    bint keeps                  # accumulators and marks are kept from round to round
+    Py_ssize_t first_tile       # of the group
+    Py_ssize_t stop_tile
+    bint is_first               # round
+    bint is_last                # round
 
 
-cdef inline bint reads_ahead(const Partition* partition) noexcept nogil:
-    """Whether tiles are prefetched: their data, or what the first round made of them if most lines have records again.
-    """
-    cdef const Job* job = partition.job
-    if partition.is_first:
-        return partition.element == NULL and (job.data != NULL or partition.sums != NULL)
-    return not needs_whole_tiles(partition) and (partition.stop - partition.start) * CACHE_LINE >= job.out_bytes
+cdef inline int tile_shift(const Job* job, int n_threads) noexcept nogil:
+    """log2 of a tile's rows: with its marks it takes a quarter of L2, and each thread has several."""
+    cdef Py_ssize_t per_row = job.kernel.row_bytes + job.kernel.mark_bytes
+    cdef Py_ssize_t most = max(machine.l2_bytes // 4 // per_row, <Py_ssize_t>1)
+    cdef int shift = 0
+    while (<Py_ssize_t>2 << shift) <= most:
+        shift += 1
+    while shift > 0 and (job.n_rows - 1) >> shift < min(<Py_ssize_t>(TILES_PER_THREAD * n_threads), <Py_ssize_t>MAX_TILES):
+        shift -= 1
+    while (job.n_rows - 1) >> shift >= MAX_TILES:
+        shift += 1
+    return shift
 
 
-cdef inline void start_tile(const Partition* partition, Py_ssize_t tile, Py_ssize_t slot, Tile* to) noexcept nogil:
-    """Describe a tile for the thread that owns it. In the first round, copy its data or initialise its accumulators.
-
-    slot: of the memory for accumulators and marks of a tile.
-    """
-    cdef const Job* job = partition.job
-    cdef Py_ssize_t start = 0, end = 0
-    cdef const char* source
-    cdef bint is_late
-    to.n_rows = 0
-    if job.row_bytes:
-        start = first_row_at(partition, tile)
-        end = first_row_at(partition, tile + 1)
-        to.n_rows = (end - start) // job.row_bytes
-    to.base = job.out + partition.low + (tile << partition.shift)
-    if partition.sums != NULL:
-        to.base = partition.sums + slot * partition.sums_bytes
-    to.n_bytes = end - start
-    to.out = job.out + start
-    to.data = elements_of_data(job) + start
-    to.marks = partition.marks
-    if to.marks.width:
-        to.marks.origin = (start - partition.low - (tile << partition.shift)) << partition.widening
-        if partition.tile_rows:
-            to.marks.table += slot * partition.tile_rows * to.marks.width
-            if partition.is_first:
-                memset(to.marks.table, 0, to.n_rows * to.marks.width)
-        else:
-            to.marks.table += start // job.row_bytes * to.marks.width
-    to.bits = NULL
-    if has_bits(partition):
-        to.bits = partition.bits + (slot * partition.tile_words if partition.tile_words
-                                    else start // job.row_bytes // WORD_BITS)
-    to.sums = to.base + ((start - partition.low - (tile << partition.shift)) << partition.widening)
-    to.ahead = to.ahead_stop = NULL
-    if reads_ahead(partition):
-        source = elements_of_data(job) if partition.is_first else job.out
-        # Of this tile, if its data are read at the end only, else of the thread's next one.
-        is_late = is_marked(partition) and not job.include_self
-        to.ahead = source + (start if is_late else end)
-        to.ahead_stop = min(to.ahead + to.n_bytes, source + job.out_bytes)
-        if (tile - partition.first_tile) % partition.tiles_at_a_time == 0 and not partition.is_first:
-            prefetch_row_l2(to.out, to.n_bytes)
-        if (tile - partition.first_tile + 1) % partition.tiles_at_a_time == 0 and not is_late:
-            to.ahead_stop = to.ahead
-    to.signals = partition.is_single
-    if partition.widening:
-        if partition.is_first:
-            load_tile(job, to.data, to.n_rows, to.sums, &to.signals)
-    elif partition.is_first and is_marked(partition):
-        start_marked(partition, to.base, to.bits, to.data, to.n_rows)
-    elif partition.is_first and partition.accumulates:
-        start_elements(job, to.base, to.data, to.n_rows)
-    elif partition.element != NULL:
-        fill_elements(partition.element_bytes, partition.element, to.base, to.n_bytes // partition.element_bytes)
-    elif partition.is_first and (job.data != NULL or partition.streams):
-        memcpy(to.base if partition.streams else to.out, to.data, end - start)
+cdef inline Py_ssize_t record_size(const Job* job) noexcept nogil:
+    """A row id, and the element or the number of an update."""
+    return 4 + (max(job.conversion.narrow_bytes, <Py_ssize_t>4) if job.by_value else 4)
 
 
-cdef inline void copy_tile(const Partition* partition, Py_ssize_t tile) noexcept nogil:
-    """Copy the data of a tile that no tuple can name."""
-    cdef const Job* job = partition.job
-    cdef Py_ssize_t start = first_row_at(partition, tile), n_bytes = first_row_at(partition, tile + 1) - start
-    if partition.element != NULL:
-        fill_elements(partition.element_bytes, partition.element, job.out + start, n_bytes // partition.element_bytes)
-    else:
-        copy_bytes(job, job.out + start, job.data + start, n_bytes)
+cdef inline bint can_partition(const Job* job) noexcept nogil:
+    return (job.kernel.step != TAKE and 0 < job.n_rows <= INT32_MAX
+            and job.walk.n < <Py_ssize_t>UINT32_MAX and job.kernel.row_bytes + job.kernel.mark_bytes <= GROUP_BYTES // 8
+            and (job.order == NULL or job.n_rows * 4 < GROUP_BYTES * 16))
 
 
-cdef inline void apply_block(const Partition* partition, Tile* to, const char* records, Py_ssize_t n,
-                             char* sinks) noexcept nogil:
-    cdef const Job* job = partition.job
-    cdef int64_t offsets[BLOCK]
-    cdef int64_t update_offsets[BLOCK]
-    cdef Py_ssize_t i, record_bytes = partition.record_bytes
-    cdef bint by_value = job.step.by_value
-    cdef const char* updates = records + sizeof(uint32_t) if by_value else job.updates
-    if partition.is_short:
-        read_short_records(records, record_bytes, partition.wide_shift, n, offsets)
-        apply_wide_block(job, &to.marks, to.base, offsets, records + 2, NULL, record_bytes, n, sinks)
-        return
-    read_records(records, record_bytes, by_value, n, offsets, update_offsets)
-    if partition.widening:
+cdef inline cloned_void note_rows(const int64_t* rows, Py_ssize_t n, bint skips, uint32_t* to) noexcept nogil:
+    cdef Py_ssize_t i
+    if skips:
         for i in range(n):
-            offsets[i] <<= partition.widening
-        apply_wide_block(job, &to.marks, to.base, offsets, updates, NULL if by_value else update_offsets,
-                         record_bytes, n, sinks)
+            to[i] = UINT32_MAX if rows[i] < 0 else <uint32_t>rows[i]
+    else:
+        for i in range(n):
+            to[i] = <uint32_t>rows[i]
+
+
+cdef inline void count_rows(const Partition* partition, const uint32_t* rows, Py_ssize_t n,
+                            uint32_t* counts) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int shift = partition.shift
+    cdef uint32_t n_tiles = <uint32_t>partition.n_tiles
+    if partition.job.tuples.mode == SKIP:
+        for i in range(n):
+            counts[min(rows[i] >> shift, n_tiles)] += 1
+    else:
+        for i in range(n):
+            counts[rows[i] >> shift] += 1
+
+
+cdef inline void assign_chunk(const Partition* partition, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+    """Resolve the chunk's tuples to row ids, and count those of each tile."""
+    cdef const Job* job = partition.job
+    cdef int64_t rows[BLOCK]
+    cdef Cursor cursor
+    cdef Py_ssize_t at = chunk_start(partition.n, partition.n_chunks, chunk), n
+    cdef Py_ssize_t stop = chunk_start(partition.n, partition.n_chunks, chunk + 1)
+    cdef uint32_t* counts = partition.counts + chunk * partition.pitch
+    cdef bint skips = job.tuples.mode == SKIP
+    status[0] = OK
+    memset(counts, 0, (partition.n_tiles + 1) * sizeof(uint32_t))
+    seek(&job.walk, partition.start + at, &cursor)
+    while at < stop:
+        resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - at), False, rows, &n)
+        if n < 0:
+            status[0] = (partition.start + at) * job.tuples.k - 1 - n
+            return
+        if is_interrupted(job.interrupts, n * job.tuples.k):
+            status[0] = INTERRUPTED
+            return
+        note_rows(rows, n, skips, partition.rows + at)
+        count_rows(partition, partition.rows + at, n, counts)
+        at += n
+
+
+cdef inline void find_places(const Partition* partition, Py_ssize_t chunk, char** places) noexcept nogil:
+    """Where the chunk's first record of each tile goes: after those of all tiles before, and of chunks before.
+
+    Each thread sums all histograms, which takes less time than to wait for one that does.
+    """
+    cdef uint32_t totals[MAX_TILES + 1]
+    cdef uint32_t before[MAX_TILES + 1]
+    cdef const uint32_t* counts
+    cdef uint32_t sum = 0
+    cdef Py_ssize_t tile, c, n_tiles = partition.n_tiles
+    memset(totals, 0, n_tiles * sizeof(uint32_t))
+    for c in range(partition.n_chunks):
+        if c == chunk:
+            memcpy(before, totals, n_tiles * sizeof(uint32_t))
+        counts = partition.counts + c * partition.pitch
+        for tile in range(n_tiles):
+            totals[tile] += counts[tile]
+    for tile in range(n_tiles):
+        places[tile] = partition.records + (sum + before[tile]) * partition.record_bytes
+        if chunk == 0:
+            partition.begins[tile] = sum
+        sum += totals[tile]
+    if chunk == 0:
+        partition.begins[n_tiles] = sum
+
+
+cdef inline inline_void place_words(word_t* type, const Partition* partition, const uint32_t* rows,
+                                    const char* updates, Py_ssize_t step, Py_ssize_t n, char** places) noexcept nogil:
+    cdef Py_ssize_t i, record_bytes = 4 + (4 if sizeof(word_t) < 4 else sizeof(word_t))
+    cdef uint32_t row, mask = (<uint32_t>1 << partition.shift) - 1
+    cdef int shift = partition.shift
+    cdef char* at
+    cdef word_t value
+    for i in range(n):
+        row = rows[i]
+        at = places[row >> shift]
+        row &= mask
+        memcpy(&value, updates + i * step, sizeof(word_t))
+        memcpy(at, &row, 4)
+        memcpy(at + 4, &value, sizeof(word_t))
+        places[rows[i] >> shift] = at + record_bytes
+
+
+cdef inline void place_kept(const Partition* partition, const uint32_t* rows, const char* updates, Py_ssize_t step,
+                            Py_ssize_t n, char** places) noexcept nogil:
+    """place_words, without skipped updates and those of other groups."""
+    cdef Py_ssize_t i, tile, width = partition.job.conversion.narrow_bytes
+    cdef uint32_t row
+    cdef char* at
+    for i in range(n):
+        tile = rows[i] >> partition.shift
+        if partition.first_tile <= tile < partition.stop_tile:
+            at = places[tile]
+            row = rows[i] & ((<uint32_t>1 << partition.shift) - 1)
+            memcpy(at, &row, 4)
+            memcpy(at + 4, updates + i * step, width)
+            places[tile] = at + partition.record_bytes
+
+
+cdef inline cloned_void place_values(const Partition* partition, bint all, const uint32_t* rows, const char* updates,
+                                     Py_ssize_t step, Py_ssize_t n, char** places) noexcept nogil:
+    cdef Py_ssize_t width = partition.job.conversion.narrow_bytes
+    if not all:
+        place_kept(partition, rows, updates, step, n, places)
+    elif width == 4:
+        place_words(<uint32_t*>NULL, partition, rows, updates, step, n, places)
+    elif width == 8:
+        place_words(<uint64_t*>NULL, partition, rows, updates, step, n, places)
+    elif width == 1:
+        place_words(<uint8_t*>NULL, partition, rows, updates, step, n, places)
+    elif width == 2:
+        place_words(<uint16_t*>NULL, partition, rows, updates, step, n, places)
+    else:
+        place_words(<bytes16*>NULL, partition, rows, updates, step, n, places)
+
+
+cdef inline void place_numbers(const Partition* partition, const uint32_t* rows, Py_ssize_t at, Py_ssize_t n,
+                               char** places) noexcept nogil:
+    """Records with the number of the update in the round, or of the row of the source."""
+    cdef const Job* job = partition.job
+    cdef Py_ssize_t i, tile
+    cdef uint32_t row, number, mask = (<uint32_t>1 << partition.shift) - 1
+    cdef char* place
+    for i in range(n):
+        tile = rows[i] >> partition.shift
+        if partition.first_tile <= tile < partition.stop_tile:
+            row = rows[i] & mask
+            number = <uint32_t>(at + i)
+            if job.update_rows != NULL:
+                number = <uint32_t>job.update_rows[partition.start + at + i]
+            elif job.by_last:
+                number += <uint32_t>partition.start + 1
+            place = places[tile]
+            memcpy(place, &row, 4)
+            memcpy(place + 4, &number, 4)
+            places[tile] = place + 8
+
+
+cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk) noexcept nogil:
+    cdef const Job* job = partition.job
+    cdef char* places[MAX_TILES + 1]
+    cdef Cursor cursor
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t at = chunk_start(partition.n, partition.n_chunks, chunk), n, step = update_step(job)
+    cdef Py_ssize_t stop = chunk_start(partition.n, partition.n_chunks, chunk + 1)
+    cdef bint all = job.tuples.mode != SKIP and partition.stop_tile - partition.first_tile == partition.n_tiles
+    find_places(partition, chunk, places)
+    if not partition.by_value:
+        while at < stop and not is_interrupted(job.interrupts, BLOCK):
+            n = min(<Py_ssize_t>BLOCK, stop - at)
+            place_numbers(partition, partition.rows + at, at, n, places)
+            at += n
         return
-    if to.marks.width:
-        mark_block(&to.marks, &job.step, False, to.base, offsets, updates, NULL if by_value else update_offsets,
-                   record_bytes, n, sinks)
-    if by_value:
-        apply_elements(&job.step, to.base, offsets, updates, record_bytes, n)
-    else:
-        apply_rows(&job.step, to.base, offsets, updates, update_offsets, 0, n)
+    seek(&job.walk, partition.start + at, &cursor)
+    while at < stop and not is_interrupted(job.interrupts, 2 * BLOCK):
+        n = min(<Py_ssize_t>BLOCK, stop - at)
+        if not job.updates_are_linear:
+            n = min(n, job.walk.shape[inner] - cursor.coordinate[inner])
+        place_values(partition, all, partition.rows + at, job.updates + cursor.offset[OTHER], step, n, places)
+        at += n
+        move(job, n, &cursor)
 
 
-cdef inline void prefetch_next(const Partition* partition, Tile* to) noexcept nogil:
-    """Prefetch a part of what will be read after these records, into L2."""
-    cdef Py_ssize_t n = min(partition.ahead_bytes, to.ahead_stop - to.ahead)
-    if n > 0:
-        prefetch_row_l2(to.ahead, n)
-        to.ahead += n
+cdef inline void move(const Job* job, Py_ssize_t n, Cursor* cursor) noexcept nogil:
+    """Advance by n ≤ BLOCK positions, also beyond the end of the innermost axis."""
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t m
+    while n > 0:
+        m = min(n, job.walk.shape[inner] - cursor.coordinate[inner])
+        advance(&job.walk, m, cursor)
+        n -= m
 
 
-cdef inline void write_part(const Partition* partition, Unwritten* left, Py_ssize_t n_bytes) noexcept nogil:
-    """Write some of what is left of a tile."""
-    n_bytes = min(n_bytes, left.n_bytes)
-    if partition.streams:
-        stream_bytes(left.out, left.sums, n_bytes, True)
-        left.sums += n_bytes
-    else:
-        left.sums += finish_marked(partition, left.sums, left.bits, left.data, left.out, n_bytes)
-        left.bits += n_bytes // partition.job.row_bytes // WORD_BITS
-        left.data += n_bytes
-    left.out += n_bytes
-    left.n_bytes -= n_bytes
+# The records of a tile
+
+cdef inline Py_ssize_t offset_of(const Job* job, Py_ssize_t number) noexcept nogil:
+    """The offset of an update."""
+    cdef Cursor cursor
+    if job.updates_are_linear:
+        return number * update_step(job)
+    seek(&job.walk, number, &cursor)
+    return cursor.offset[OTHER]
 
 
-cdef inline void write_next(const Partition* partition, Unwritten* left) noexcept nogil:
-    """Write what is due of the tile before, in whole parts."""
-    cdef Py_ssize_t n_bytes
-    left.due += partition.ahead_bytes
-    if left.due >= PART_BYTES and left.n_bytes > 0:
-        n_bytes = left.due & -<Py_ssize_t>PART_BYTES
-        left.due -= n_bytes
-        if partition.streams:  # parts end with cache lines
-            n_bytes -= <uintptr_t>left.out & (CACHE_LINE - 1)
-        write_part(partition, left, n_bytes)
+cdef inline cloned_void read_rows(const char* records, Py_ssize_t record_bytes, Py_ssize_t n,
+                                  int64_t* rows) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint32_t row
+    if record_bytes == 8:  # a constant
+        for i in range(n):
+            memcpy(&row, records + i * 8, 4)
+            rows[i] = row
+        return
+    for i in range(n):
+        memcpy(&row, records + i * record_bytes, 4)
+        rows[i] = row
 
 
-cdef inline void apply_bucket(const Partition* partition, Tile* to, Unwritten* left, const char* record,
-                              const char* end, char* sinks) noexcept nogil:
-    cdef uintptr_t in_segment = partition.segment_bytes - 1
-    cdef Py_ssize_t per_segment = partition.segment_bytes - <Py_ssize_t>sizeof(char*)
-    cdef Py_ssize_t record_bytes = partition.record_bytes
-    cdef const char* following = NULL
-    cdef const char* link
-    cdef Py_ssize_t n, n_left
-    cdef bint is_last
-    while True:
-        is_last = (<uintptr_t>record ^ <uintptr_t>end) <= in_segment  # same segment
-        if is_last:
-            n_left = (end - record) // record_bytes
+cdef inline void read_offsets(const Partition* partition, const char* records, Py_ssize_t n,
+                              int64_t* offsets) noexcept nogil:
+    cdef const Job* job = partition.job
+    cdef Py_ssize_t i, step = job.row_bytes if job.update_rows != NULL else update_step(job)
+    cdef uint32_t number
+    for i in range(n):
+        memcpy(&number, records + i * 8 + 4, 4)
+        if job.update_rows != NULL or job.updates_are_linear:
+            offsets[i] = number * step + (partition.start * step if job.update_rows == NULL else 0)
         else:
-            n_left = (per_segment - <Py_ssize_t>(<uintptr_t>record & in_segment)) // record_bytes
-            link = record - (<uintptr_t>record & in_segment) + per_segment
-            memcpy(&following, link, sizeof(char*))
-            prefetch_segment(partition, following)
-        if is_interrupted(partition.job.interrupts, n_left * partition.job.tuple_work):
+            offsets[i] = offset_of(job, partition.start + number)
+
+
+cdef inline bint applies_records(const Partition* partition) noexcept nogil:
+    """Whether a record has the very value that is applied."""
+    return partition.job.by_last or (partition.by_value and not partition.job.loads)
+
+
+cdef inline void each_block(const Partition* partition, const Tile* tile, const char* records, Py_ssize_t n,
+                            int what) noexcept nogil:
+    """what: 0 apply the records, 1 open their rows, 2 close them."""
+    cdef const Job* job = partition.job
+    cdef int64_t rows[BLOCK]
+    cdef int64_t offsets[BLOCK]
+    cdef Rows some
+    cdef Elements elements
+    cdef Py_ssize_t m, done, size = partition.record_bytes
+    elements.kind = RECORDS
+    elements.is_far = True  # records come from memory
+    some.rows = rows
+    some.is_far = False
+    while n > 0:
+        m = min(<Py_ssize_t>(RUN if what == 0 and applies_records(partition) else BLOCK), n)
+        if is_interrupted(job.interrupts, m * job.tuple_work):
             return
-        while n_left > 0:
-            n = min(<Py_ssize_t>RECORDS_AT_A_TIME, n_left)
-            prefetch_next(partition, to)
-            if left != NULL:
-                write_next(partition, left)
-            if partition.loop != NULL:
-                partition.loop(to.base, to.bits, record, n)
-            else:
-                apply_block(partition, to, record, n, sinks)
-            record += n * record_bytes
-            n_left -= n
-        if is_last:
-            return
-        record = following
-
-
-cdef inline bint is_empty(const Partition* partition, Py_ssize_t tile) noexcept nogil:
-    """Whether a tile has no records."""
-    cdef Py_ssize_t chunk, bucket
-    for chunk in range(partition.n_chunks):
-        bucket = chunk * (partition.n_tiles + 1) + tile
-        if partition.first[bucket] != partition.end[bucket]:
-            return False
-    return True
-
-
-cdef inline void apply_records(const Partition* partition, Py_ssize_t tile, int thread) noexcept nogil:
-    """Apply the records of a tile, in order."""
-    cdef const Job* job = partition.job
-    cdef Tile to
-    # The one tile of several rounds stays where it is.
-    cdef Unwritten* left = &partition.unwritten[thread] if partition.writes_late and not partition.is_single else NULL
-    cdef Py_ssize_t chunk, bucket, slot = 0 if partition.is_single else thread
-    cdef char sinks[SINK_BYTES]
-    if tile >= partition.n_tiles or (needs_whole_tiles(partition) and partition.is_first and partition.is_last
-                                     and is_empty(partition, tile)):
-        if job.data != NULL or partition.element != NULL:
-            copy_tile(partition, tile)
-        return
-    if is_interrupted(job.interrupts, <Py_ssize_t>1 << partition.shift >> 3):
-        return
-    if left != NULL:
-        slot = 2 * slot + left.is_second
-    start_tile(partition, tile, slot, &to)
-    if to.marks.width:
-        start_sinks(sinks, BLOCK)
-    for chunk in range(partition.n_chunks):
-        bucket = chunk * (partition.n_tiles + 1) + tile
-        if chunk + 1 < partition.n_chunks:
-            prefetch_segment(partition, partition.first[bucket + partition.n_tiles + 1])
-        apply_bucket(partition, &to, left, partition.first[bucket], partition.end[bucket], sinks)
-    if left != NULL:
-        write_part(partition, left, left.n_bytes)
-        stream_fence()
-        left.sums = to.base
-        left.bits = to.bits
-        left.data = to.data
-        left.out = to.out
-        left.n_bytes = to.n_bytes
-        left.due = 0
-        left.is_second = not left.is_second
-    elif partition.streams:
-        stream_bytes(to.out, to.base, to.n_bytes, False)
-        stream_fence()
-    elif partition.is_last and partition.widening:
-        store_tile(job, &to.marks, to.sums, to.n_rows, to.signals, to.out)
-    elif partition.is_last and is_marked(partition):
-        finish_marked(partition, to.base, to.bits, to.data, to.out, to.n_bytes)
-        stream_fence()
-    elif partition.is_last and partition.accumulates and partition.sums != NULL and job.streams:
-        finish_elements(job, &to.marks, to.base, to.data, to.base, to.n_rows)
-        stream_bytes(to.out, to.base, to.n_bytes, False)
-        stream_fence()
-    elif partition.is_last and partition.accumulates:
-        finish_elements(job, &to.marks, to.base, to.data, to.out, to.n_rows)
-    elif partition.is_last and job.divides:
-        divide_rows(&job.step, &to.marks, job.include_self, to.out, job.row_bytes, to.n_rows)
-
-
-cdef inline Py_ssize_t run_rounds(Partition* partition, Job* job, Py_ssize_t per_round) noexcept:
-    """Run all rounds for a group of tiles. FULL: a round has too many records, and nothing was written."""
-    cdef Py_ssize_t status[MAX_TASKS]
-    cdef int n_threads = job.n_threads, n_appliers = job.n_threads
-    cdef Py_ssize_t n_tuples = job.walk.n
-    cdef Py_ssize_t chunk, tile, stop_tile, bad = OK
-    if needs_whole_tiles(partition):
-        n_appliers = partition.n_sums
-    partition.start = 0
-    while partition.start < n_tuples and bad == OK:
-        partition.stop = min(partition.start + per_round, n_tuples)
-        partition.is_first = partition.start == 0
-        partition.is_last = partition.stop == n_tuples
-        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-            write_records(partition, chunk, &status[chunk])
-        bad = first_error(status, n_threads)
-        if bad == OK and partition.is_first and partition.first_tile == 0:
-            bad = begin_writing(job, False)
-        if bad != OK:
-            break
-        # Tuples may be able to select only a part of the result; the tiles after it are copied.
-        stop_tile = partition.stop_tile
-        if partition.is_first and (job.data != NULL or partition.element != NULL) and stop_tile == partition.n_tiles:
-            stop_tile = max(stop_tile, ((job.out_bytes - 1) >> partition.shift) + 1)
-        for tile in prange(partition.first_tile, stop_tile, num_threads=n_appliers, schedule="dynamic",
-                           chunksize=partition.tiles_at_a_time, nogil=True):
-            apply_records(partition, tile, threadid())
-        if partition.writes_late:
-            for chunk in prange(n_appliers, num_threads=n_appliers, schedule="static", nogil=True):
-                write_part(partition, &partition.unwritten[chunk], partition.unwritten[chunk].n_bytes)
-                stream_fence()
-        partition.start = partition.stop if not job.interrupts.stopped else n_tuples
-    return bad
-
-
-cdef inline bint describe_tiles(Partition* partition, bint has_one_round) noexcept:
-    """Choose where tiles are accumulated, and how. Returns whether it is in scratch memory."""
-    cdef const Job* job = partition.job
-    cdef Py_ssize_t tile_bytes = <Py_ssize_t>1 << partition.shift
-    # Accumulators in scratch memory: one write of the result less. Several rounds need them in the result.
-    cdef bint has_scratch = has_one_round and tile_bytes * job.n_threads <= SUMS_BYTES
-    partition.marks = job.marks
-    if partition.marking == BITS and not has_scratch:
-        choose_first_bits(partition)
-    if partition.marking != UNMARKED:
-        partition.marks.width = 0
-    partition.accumulates = (job.accumulates and not needs_whole_tiles(partition) and partition.marking != FIRST_BITS
-                             and (has_scratch or not needs_scratch(job)))
-    partition.marks.assigns = not job.include_self and not partition.accumulates
-    # In place, too: copies of whole tiles are read and written sequentially.
-    partition.element = repeated_element(job)
-    partition.streams = (job.streams and job.is_contiguous
-                         and (job.data != NULL or partition.element != NULL
-                              or job.walk.n >= job.out_bytes // (2 * CACHE_LINE))
-                         and has_scratch and job.step.by_value and partition.low == 0
-                         and not needs_whole_tiles(partition) and not job.marks.width)
-    if not partition.streams:
-        partition.element = NULL
-    partition.writes_late = ((partition.streams or (is_marked(partition) and job.streams))
-                             and 2 * partition.sums_bytes + tile_bytes <= l2_bytes()
-                             and partition.n_sums * partition.sums_bytes <= SUMS_BYTES)
-    return needs_whole_tiles(partition) or partition.streams or (partition.accumulates and has_scratch)
-
-
-cdef inline bint allocate_marks_of_tiles(Partition* partition, bint of_tiles) noexcept:
-    """Allocate bits or marks. of_tiles: those of a tile for each thread. False: there is no memory."""
-    cdef const Job* job = partition.job
-    cdef Py_ssize_t tile_bytes = <Py_ssize_t>1 << partition.shift
-    cdef Py_ssize_t n
-    partition.bits = NULL
-    partition.tile_words = 0
-    partition.tile_rows = 0
-    if has_bits(partition):
-        of_tiles = partition.marking == BITS
-        n = words_for(partition, tile_bytes if of_tiles else job.out_bytes)
-        if of_tiles:  # those of two threads have no pair of cache lines in common
-            partition.tile_words = n + 2 * CACHE_LINE // <Py_ssize_t>sizeof(uint32_t)
-            n = partition.tile_words * (job.n_threads << partition.writes_late)
-        partition.bits = <uint32_t*>calloc(n, sizeof(uint32_t))
-        return partition.bits != NULL
-    if not partition.marks.width:
-        return True
-    if of_tiles:
-        partition.tile_rows = tile_bytes // job.row_bytes + 1
-        if job.n_threads * partition.tile_rows > job.n_rows:
-            partition.tile_rows = 0
-    return allocate_marks(&partition.marks, job.n_threads * partition.tile_rows if partition.tile_rows else job.n_rows)
-
-
-cdef inline bint allocate_tiles(Partition* partition, bint of_tiles) noexcept:
-    """Allocate what belongs to tiles, but for their accumulators. False: there is no memory."""
-    partition.unwritten = <Unwritten*>calloc(partition.n_sums, sizeof(Unwritten))
-    return allocate_marks_of_tiles(partition, of_tiles) and partition.unwritten != NULL
-
-
-cdef inline void free_tiles(Partition* partition) noexcept:
-    free_marks(&partition.marks)
-    free(partition.bits)
-    free(partition.unwritten)
-
-
-cdef inline bint run_partition(Partition* partition, Job* job, Py_ssize_t* bad) noexcept:
-    """False: there is no scratch memory, and nothing was written."""
-    cdef int n_threads = job.n_threads
-    cdef Py_ssize_t n_tuples = job.walk.n
-    cdef Py_ssize_t n_buckets = n_threads * (partition.n_tiles + 1)
-    cdef Py_ssize_t per_round, marks_bytes = 0, most = RECORDS_BYTES, width = partition.n_tiles, sums_bytes = 0
-    cdef bint in_groups
-    cdef Sample sample
-    cdef cnp.ndarray records
-
-    partition.n_chunks = n_threads
-    partition.tiles_at_a_time = max(
-        min(partition.n_tiles // n_tasks_for(n_threads), <Py_ssize_t>TILES_AT_A_TIME), <Py_ssize_t>1)
-    partition.is_single = False
-    partition.prefetches = prefetches_buckets()
-    choose_loop(partition)
-    partition.n_sums = n_threads
-    if partition.marking == CELLS:
-        partition.sums_bytes = <Py_ssize_t>2 << partition.shift
-    elif not partition.widening:
-        partition.sums_bytes = <Py_ssize_t>1 << partition.shift
-    if needs_whole_tiles(partition):
-        partition.n_sums = min(n_threads, <int>(WIDE_SUMS_BYTES // partition.sums_bytes))
-        most -= partition.n_sums * partition.sums_bytes
-    elif partition.marking == UNMARKED:
-        marks_bytes = job.n_rows * job.marks.width
-    per_round = plan_rounds(partition, most, marks_bytes)
-    partition.ahead_bytes = job.out_bytes // max(per_round // RECORDS_AT_A_TIME, <Py_ssize_t>1)
-    partition.ahead_bytes = min(partition.ahead_bytes, <Py_ssize_t>MAX_AHEAD_BYTES)
-    in_groups = needs_whole_tiles(partition) and per_round < n_tuples
-    if in_groups:
-        partition.chunk_bytes = max(partition.chunk_bytes, most // n_threads & -partition.segment_bytes)
-        take_sample(partition, &sample)
-    if describe_tiles(partition, per_round == n_tuples):
-        sums_bytes = (partition.n_sums << partition.writes_late) * partition.sums_bytes
-    # One block, which has huge pages.
-    records = allocate_scratch(n_threads * partition.chunk_bytes + partition.segment_bytes + sums_bytes)
-    partition.first = <char**>malloc(2 * n_buckets * sizeof(char*))
-    if (not allocate_tiles(partition, per_round == n_tuples or in_groups)
-            or records is None or partition.first == NULL):
-        free_tiles(partition)
-        free(partition.first)
-        return False
-    if partition.element != NULL:
-        partition.element_bytes = take_element(job)
-    partition.end = partition.first + n_buckets
-    partition.segments = cnp.PyArray_BYTES(records)
-    partition.segments += -<Py_ssize_t>partition.segments & (partition.segment_bytes - 1)
-    partition.sums = partition.segments + n_threads * partition.chunk_bytes if sums_bytes else NULL
-    if job.checks_first and per_round < n_tuples and not in_groups:  # else the first pass checks all tuples
-        bad[0] = check_tuples(job)
-    partition.first_tile = 0
-    while bad[0] == OK and partition.first_tile < partition.n_tiles and not job.interrupts.stopped:
-        partition.stop_tile = partition.n_tiles
-        if in_groups:
-            partition.stop_tile = min(end_of_group(partition, &sample), partition.first_tile + width)
-        bad[0] = run_rounds(partition, job, n_tuples if in_groups else per_round)
-        if bad[0] == FULL and partition.stop_tile - partition.first_tile > 1:
-            width = (partition.stop_tile - partition.first_tile) // 2
-            bad[0] = OK
+        if what == 0 and applies_records(partition):
+            elements.indices = records
+            apply_elements(&job.kernel, &elements, tile.accumulators, tile.marks, m, &done)
+            records += m * size
+            n -= m
             continue
-        if bad[0] == FULL:  # one tile has most of the updates
-            bad[0] = check_tuples(job) if job.checks_first and partition.first_tile == 0 else OK
-            if bad[0] == OK:
-                partition.is_single = True
-                bad[0] = run_rounds(partition, job, per_round)
-                partition.is_single = False
+        read_rows(records, size, m, rows)
+        if what == 1:
+            open_rows(job, tile, rows, m)
+        elif what == 2:
+            close_rows(job, tile, rows, m)
+        else:
+            some.updates = records + 4
+            some.step = size
+            some.offsets = NULL
+            if not partition.by_value:
+                read_offsets(partition, records, m, offsets)
+                some.updates = job.updates
+                some.offsets = offsets
+            apply_block(job, &some, tile.accumulators, tile.marks, m)
+        records += m * size
+        n -= m
+
+
+cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noexcept nogil:
+    """Apply the updates of an Order."""
+    cdef const Job* job = partition.job
+    cdef const Order* order = job.order
+    cdef int64_t rows[BLOCK]
+    cdef int64_t offsets[BLOCK]
+    cdef Py_ssize_t row = tile.first, n = 0, step = job.row_bytes if job.update_rows != NULL else update_step(job)
+    cdef uint32_t at = order.end[row - 1] if row else 0
+    cdef Rows some
+    some.rows = rows
+    some.updates = job.updates
+    some.offsets = offsets
+    some.is_far = False
+    while row < tile.first + tile.n:
+        while at < order.end[row]:
+            rows[n] = row - tile.first
+            if job.update_rows != NULL or job.updates_are_linear:
+                offsets[n] = order.updates[at] * step
+            else:
+                offsets[n] = offset_of(job, order.updates[at])
+            n += 1
+            at += 1
+            if n == BLOCK:
+                if is_interrupted(job.interrupts, n * job.tuple_work):
+                    return
+                apply_block(job, &some, tile.accumulators, tile.marks, n)
+                n = 0
+        row += 1
+    if n:
+        apply_block(job, &some, tile.accumulators, tile.marks, n)
+
+
+cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thread) noexcept nogil:
+    cdef const Job* job = partition.job
+    cdef Tile tile
+    cdef Py_ssize_t slot = index - partition.first_tile if partition.keeps else thread, n = 0
+    cdef const char* records = NULL
+    tile.first = index << partition.shift
+    tile.n = min(<Py_ssize_t>1 << partition.shift, job.n_rows - tile.first)
+    tile.accumulators = job.out + tile.first * job.row_bytes
+    if partition.accumulators != NULL:
+        tile.accumulators = partition.accumulators + slot * partition.tile_bytes
+    tile.marks = partition.marks + slot * partition.marks_bytes if job.kernel.mark_bytes else NULL
+    if job.order == NULL:
+        records = partition.records + partition.begins[index] * partition.record_bytes
+        n = partition.begins[index + 1] - partition.begins[index]
+    if job.by_updates and n == 0 and not is_fresh(job):
+        return
+    if is_interrupted(job.interrupts, tile.n * job.row_bytes >> 3):
+        return
+    if partition.is_first:
+        open_tile(job, &tile)
+    if job.by_updates:
+        each_block(partition, &tile, records, n, 1)
+    if job.order != NULL:
+        apply_ordered(partition, &tile)
+    else:
+        each_block(partition, &tile, records, n, 0)
+    if job.by_updates:
+        each_block(partition, &tile, records, n, 2)
+    elif partition.is_last:
+        close_tile(job, &tile)
+    if job.streams:
+        stream_fence()
+
+
+cdef inline Py_ssize_t run_round(const Partition* partition, bint begins_writing) noexcept:
+    """Returns OK or the position of the first bad index."""
+    cdef Py_ssize_t status[MAX_TASKS]
+    cdef const Job* job = partition.job
+    cdef Py_ssize_t chunk, tile, found
+    cdef int n_threads = job.n_threads
+    if n_threads == 1:
+        with nogil:
+            if job.order == NULL:
+                assign_chunk(partition, 0, &status[0])
+            else:
+                status[0] = OK
+    else:
+        for chunk in prange(partition.n_chunks if job.order == NULL else 0, num_threads=n_threads, schedule="static",
+                            nogil=True):
+            assign_chunk(partition, chunk, &status[chunk])
+    found = first_error(status, partition.n_chunks) if job.order == NULL else <Py_ssize_t>OK
+    if found == OK and begins_writing:
+        found = begin_writing(job, False)
+    if found != OK or job.interrupts.stopped:
+        return found
+    if n_threads == 1:
+        with nogil:
+            if job.order == NULL:
+                place_chunk(partition, 0)
+            for tile in range(partition.first_tile, partition.stop_tile):
+                run_tile(partition, tile, 0)
+        return OK
+    if job.order == NULL:
+        for chunk in prange(partition.n_chunks, num_threads=n_threads, schedule="static", nogil=True):
+            place_chunk(partition, chunk)
+    for tile in prange(partition.first_tile, partition.stop_tile, num_threads=n_threads, schedule="dynamic",
+                       chunksize=1, nogil=True):
+        run_tile(partition, tile, threadid())
+    return OK
+
+
+cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
+    """False: there is no memory, and nothing was written."""
+    cdef Partition partition
+    cdef Py_ssize_t per_update, per_round, n_slots, table_bytes, marks_bytes, scratch_rows, fixed
+    cdef cnp.ndarray memory
+    cdef char* at
+    cdef bint scratch, is_begun = False
+    partition.job = job
+    partition.shift = tile_shift(job, job.n_threads)
+    partition.n_tiles = ((job.n_rows - 1) >> partition.shift) + 1
+    partition.n_chunks = job.n_threads
+    partition.pitch = (partition.n_tiles + 1 + 31) & ~<Py_ssize_t>31  # pairs of cache lines
+    partition.by_value = job.by_value and job.order == NULL and job.update_rows == NULL
+    partition.record_bytes = record_size(job) if partition.by_value else 8
+    per_update = 4 + partition.record_bytes
+    scratch_rows = <Py_ssize_t>1 << partition.shift
+    partition.marks_bytes = whole_lines(scratch_rows * job.kernel.mark_bytes)
+    table_bytes = 4 * (partition.pitch * (partition.n_chunks + 1) + 64)
+    # One round, with accumulators and marks of a tile for each thread, if records take little enough memory
+    scratch = not job.in_result or (job.streams and is_fresh(job))
+    partition.tile_bytes = whole_lines(scratch_rows * job.kernel.row_bytes) if scratch else 0
+    n_slots = job.n_threads
+    fixed = table_bytes + n_slots * (partition.tile_bytes + partition.marks_bytes)
+    partition.keeps = job.order == NULL and job.walk.n * per_update > SCRATCH_BYTES - fixed
+    partition.first_tile = 0
+    partition.stop_tile = partition.n_tiles
+    per_round = job.walk.n
+    if partition.keeps and job.by_updates:  # tiles are opened once
+        return False
+    if partition.keeps:
+        if job.in_result:  # not streamed: accumulators stay in the result
+            partition.tile_bytes = 0
+        n_slots = partition.n_tiles
+        if partition.tile_bytes:
+            n_slots = min(n_slots, max(GROUP_BYTES // (partition.tile_bytes + partition.marks_bytes), <Py_ssize_t>1))
+        fixed = table_bytes + n_slots * partition.tile_bytes
+        if partition.tile_bytes:
+            fixed += n_slots * partition.marks_bytes
+        per_round = max((SCRATCH_BYTES - fixed) // per_update, <Py_ssize_t>MIN_RECORDS)
+        per_round = (job.walk.n + per_round - 1) // per_round  # rounds
+        per_round = (job.walk.n + per_round - 1) // per_round
+        partition.stop_tile = n_slots
+    marks_bytes = n_slots * partition.marks_bytes
+    memory = allocate_scratch(table_bytes + n_slots * partition.tile_bytes + marks_bytes + 5 * CACHE_LINE
+                              + (per_round * per_update if job.order == NULL else 0))
+    if memory is None:
+        return False
+    at = at_line(cnp.PyArray_BYTES(memory))
+    partition.counts = <uint32_t*>at
+    partition.begins = partition.counts + partition.n_chunks * partition.pitch
+    at = at_line(at + table_bytes)
+    partition.accumulators = at if partition.tile_bytes else NULL
+    at += n_slots * partition.tile_bytes
+    partition.marks = at
+    at += marks_bytes
+    partition.records = at
+    partition.rows = <uint32_t*>at_line(at + per_round * partition.record_bytes)
+    if job.by_updates:
+        memset(partition.marks, 0, marks_bytes)
+    if job.checks_first and (per_round < job.walk.n or partition.stop_tile < partition.n_tiles):
+        bad[0] = check_tuples(job)
+    while bad[0] == OK and partition.first_tile < partition.n_tiles and not job.interrupts.stopped:
+        partition.start = 0
+        while bad[0] == OK and partition.start < max(job.walk.n, 1) and not job.interrupts.stopped:
+            partition.n = min(per_round, job.walk.n - partition.start)
+            partition.is_first = partition.start == 0
+            partition.is_last = partition.start + partition.n == job.walk.n
+            bad[0] = run_round(&partition, not is_begun)
+            is_begun = True
+            partition.start += max(partition.n, 1)
+        n_slots = partition.stop_tile - partition.first_tile
         partition.first_tile = partition.stop_tile
-        width = partition.n_tiles
-    free_tiles(partition)
-    free(partition.first)
+        partition.stop_tile = min(partition.stop_tile + n_slots, partition.n_tiles)
     return True

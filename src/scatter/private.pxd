@@ -1,209 +1,132 @@
-# PRIVATE: each thread reduces its chunk of the updates into a private copy of the result; then copies are combined.
-from cpython.mem cimport PyMem_RawFree as free, PyMem_RawMalloc as malloc  # so that tracemalloc sees it
+# cython: cdivision=True
+# Route "private": few destinations and a reduction that may be regrouped without changing a bit. Each thread applies a
+# chunk of the updates to a copy of its own, which starts from the identity; then copies are merged, in the order of the
+# chunks: a thread takes a range of rows of all copies.
 from cython.parallel cimport prange
-from libc.string cimport memcpy
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+cimport numpy as cnp
 
-from common.caches cimport cached_bytes
-from common.codes cimport ASSIGN, BOOL, OK
-from common.rows cimport empty_row
+from common.codes cimport ASSIGN, OK, TAKE
+from common.items cimport CACHE_LINE, at_line, whole_lines
+from common.resolve cimport BLOCK
+from common.scratch cimport allocate_scratch
 from common.threads cimport MAX_TASKS, chunk_start, first_error
-from scatter.apply cimport combine_row, finish_step
-from scatter.accumulate cimport elements_of_data, finish_elements, needs_scratch, start_elements
-from scatter.cells cimport (
-    apply_to_cells, can_use_cells, cell_bytes, finish_cells, start_cells, start_cells_from, unpack_cells,
-)
 from scatter.fill cimport fill_elements
-from scatter.job cimport SCRATCH_BYTES, Job, apply_and_count, begin_writing, copy_data, count_tuples, row_items
-from scatter.late_marks cimport can_mark_late, finish_unmarked
-from scatter.marks cimport Marks, add_marks, allocate_marks, allocate_unset_marks, free_marks
-from scatter.reductions cimport Step
+from scatter.job cimport Job, apply_tuples, begin_writing
+from scatter.kernels cimport Kernel, Rows, add_to_mark, apply_rows, mark_of
+from scatter.tile cimport Tile, close_tile, open_tile
 
 cdef enum:
-    PRIVATE_BYTES = 1 << 20     # of a result: its copy fits L2
-    MIN_PRIVATE = 4             # updates per row and thread: enough to outweigh combining the copies
+    COPIES_BYTES = 31 << 20     # of all copies
+
+cdef struct Private:
+    const Job* job
+    Kernel kernel               # of copies
+    char start[16]              # what their accumulators start from
+    Py_ssize_t copy_bytes
+    Py_ssize_t copy_marks
+    char* copies                # of each thread: accumulators, then marks
+    char* marks                 # of the whole result; NULL: none
 
 
-cdef inline bint has_private_elements(const Job* job, Py_ssize_t low, Py_ssize_t reach) noexcept nogil:
-    """Whether updates are single elements, with destinations all over the result; else the copies would be large.
-
-    low, reach: as in partition.pxd.
-    """
-    return (job.step.by_value and (job.accumulates or not job.marks.width)
-            and low == 0 and reach + job.step.row.item_bytes == job.out_bytes)
+cdef inline int copy_mark_bytes(const Job* job) noexcept nogil:
+    """Assignments have no identity: a mark tells which rows of a copy have updates."""
+    return 1 if job.kernel.step == ASSIGN else job.kernel.mark_bytes
 
 
-cdef inline bint has_private_rows(const Job* job) noexcept nogil:
-    """Whether updates are contiguous rows for reduce_each."""
-    return (job.step.row_loop and not job.marks.width and job.is_contiguous and job.step.row.outer.n == 1
-            and job.step.row.n_inner * job.step.row.item_bytes == job.row_bytes)
+cdef inline Py_ssize_t private_bytes(const Job* job) noexcept nogil:
+    """Bytes of a copy."""
+    return (whole_lines(job.n_rows * job.kernel.row_bytes) + whole_lines(job.n_rows * copy_mark_bytes(job))
+            + 2 * CACHE_LINE)
 
 
-cdef inline bint can_be_private(const Job* job, bint forced) noexcept nogil:
-    """Whether such elements or rows are for PRIVATE; with forced: whether PRIVATE can run them."""
-    cdef int type_code = job.step.type_code
-    # Not for bool: a step normalises any true byte to 1, so combining would change destinations without updates.
-    return (job.n_threads > 1 and job.step.reduction != ASSIGN and type_code != BOOL
-            and job.reduction.associative >> type_code & 1
-            and (job.reduction.idempotent or job.reduction.has_identity >> type_code & 1)
-            and job.n_threads * (job.out_bytes + job.n_rows * job.marks.width) <= SCRATCH_BYTES
-            and (forced or (job.out_bytes <= max(<Py_ssize_t>PRIVATE_BYTES, 3 * cached_bytes() // (8 * job.n_threads))
-                            and job.walk.n // (MIN_PRIVATE * job.n_threads) >= job.n_rows)))
+cdef inline bint can_be_private(const Job* job, int n_threads) noexcept nogil:
+    # Not for bool: a step normalises any true byte to 1, so merging would change rows without updates.
+    return (n_threads > 1 and job.is_associative and job.kernel.step != TAKE and job.in_result and not job.by_updates
+            and (job.kernel.step == ASSIGN or job.reduction.has_identity >> <int>job.kernel.type_code & 1)
+            and (n_threads + 1) * private_bytes(job) <= COPIES_BYTES and job.order == NULL)
 
 
-cdef inline void start_copy(const Job* job, char* copy) noexcept nogil:
-    cdef int type_code = job.step.type_code
-    if job.include_self and job.reduction.idempotent:  # applying data's elements twice changes nothing
-        memcpy(copy, elements_of_data(job), job.out_bytes)
-    else:
-        fill_elements(job.step.row.item_bytes, job.reduction.identity[type_code], copy,
-                      job.n_rows * row_items(job))
+cdef inline void run_copy(const Private* private, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+    cdef Job job = private.job[0]
+    cdef char* copy = private.copies + chunk * (private.copy_bytes + private.copy_marks)
+    job.kernel = private.kernel
+    if job.kernel.step != ASSIGN:
+        fill_elements(job.conversion.wide_bytes, private.start, copy, job.n_rows * job.row_items)
+    memset(copy + private.copy_bytes, 0, private.copy_marks)
+    apply_tuples(&job, copy, copy + private.copy_bytes, chunk_start(job.walk.n, job.n_threads, chunk),
+                 chunk_start(job.walk.n, job.n_threads, chunk + 1), 0, job.n_rows, status)
 
 
-cdef inline Marks marks_of(const Job* job, const Marks* marks, Py_ssize_t chunk) noexcept nogil:
-    cdef Marks some = marks[0]
-    if some.width:
-        some.table += chunk * job.n_rows * some.width
-    return some
+cdef inline void merge_rows(const Private* private, const Tile* tile, const char* copy,
+                            const char* marks) noexcept nogil:
+    """Apply the rows of a copy that have updates to those of the tile."""
+    cdef const Job* job = private.job
+    cdef int64_t rows[BLOCK]
+    cdef int64_t offsets[BLOCK]
+    cdef Rows some
+    cdef Py_ssize_t row = 0, n, i
+    some.rows = rows
+    some.offsets = offsets
+    some.is_far = False
+    some.updates = copy
+    while row < tile.n:
+        n = 0
+        while row < tile.n and n < BLOCK:
+            if private.kernel.mark_bytes == 0 or mark_of(&private.kernel, marks, tile.first + row):
+                rows[n] = row
+                offsets[n] = (tile.first + row) * job.kernel.row_bytes
+                n += 1
+            row += 1
+        apply_rows(&job.kernel, &some, tile.accumulators, tile.marks, n)
+        if job.divides:  # each was counted as one
+            for i in range(n):
+                add_to_mark(&job.kernel, tile.marks, rows[i],
+                            mark_of(&private.kernel, marks, tile.first + rows[i]) - 1)
 
 
-cdef inline void run_private_chunk(const Job* job, const Marks* marks, char* sums, char* copies, Py_ssize_t chunk,
-                                   Py_ssize_t* status) noexcept nogil:
-    """Apply a chunk of the updates to its copy; the first chunk is applied to sums."""
-    cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else sums
-    cdef Marks some = marks_of(job, marks, chunk)
-    apply_and_count(job, &some, out, chunk_start(job.walk.n, job.n_threads, chunk),
-                    chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
-
-
-cdef inline void count_private_chunk(const Job* job, const Marks* marks, Py_ssize_t chunk) noexcept nogil:
-    cdef Marks some = marks_of(job, marks, chunk)
-    count_tuples(job, &some, chunk_start(job.walk.n, job.n_threads, chunk),
-                 chunk_start(job.walk.n, job.n_threads, chunk + 1))
-
-
-cdef inline void finish_private(const Job* job, Marks* marks, char* sums, bint is_late) noexcept:
-    """Write the result from the combined accumulators. is_late: nothing has been marked."""
+cdef inline void merge_part(const Private* private, Py_ssize_t part) noexcept nogil:
+    cdef const Job* job = private.job
+    cdef Tile tile
     cdef Py_ssize_t chunk
-    cdef Marks more
-    cdef const char* data = elements_of_data(job)
-    if is_late and finish_unmarked(job, sums, job.out, data, job.n_rows, 0, job.walk.n):
-        return
-    if is_late:
-        for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
-            count_private_chunk(job, marks, chunk)
-    for chunk in range(1, job.n_threads):
-        more = marks_of(job, marks, chunk)
-        add_marks(marks, &more, job.n_rows)
-    finish_elements(job, marks, sums, data, job.out, job.n_rows)
-
-
-cdef inline void combine_copy(const Job* job, char* sums, const char* copy, Py_ssize_t n_items) noexcept nogil:
-    """Combine a copy into sums, both taken as one row."""
-    cdef Step step
-    cdef Py_ssize_t width = job.step.row.item_bytes
-    step.reduction = job.step.reduction
-    step.type_code = job.step.type_code
-    step.is_rare = False
-    step.is_near = False
-    step.swapped = 0
-    empty_row(&step.row)
-    step.row.n_inner = n_items
-    step.row.inner_data = width
-    step.row.inner_other = width
-    step.row.item_bytes = width
-    finish_step(&step)
-    combine_row(&step, sums, copy)
-
-
-cdef inline Py_ssize_t run_chunk_of_cells(const Job* job, char* cells, Py_ssize_t chunk) noexcept nogil:
-    """Apply a chunk of the updates to its cells. Returns where it stopped."""
-    cdef Py_ssize_t start = chunk_start(job.walk.n, job.n_threads, chunk)
-    cells += chunk * job.n_rows * cell_bytes(job)
-    if chunk == 0:
-        start_cells(job, cells, elements_of_data(job), job.n_rows)
-    else:
-        start_cells_from(job, cells, job.reduction.identity[<int>job.step.type_code], True, job.n_rows)
-    return apply_to_cells(job, cells, 0, start, chunk_start(job.walk.n, job.n_threads, chunk + 1))
-
-
-cdef inline bint finish_all_cells(const Job* job, char* cells, const Py_ssize_t* stopped) noexcept nogil:
-    """Write the result from all cells. False: a chunk has updates left, and nothing was written."""
-    cdef Py_ssize_t chunk
+    cdef const char* copy
+    tile.first = chunk_start(job.n_rows, job.n_threads, part)
+    tile.n = chunk_start(job.n_rows, job.n_threads, part + 1) - tile.first
+    tile.accumulators = job.out + tile.first * job.row_bytes
+    tile.marks = private.marks + tile.first * job.kernel.mark_bytes if private.marks != NULL else NULL
+    open_tile(job, &tile)
     for chunk in range(job.n_threads):
-        if stopped[chunk] < chunk_start(job.walk.n, job.n_threads, chunk + 1):
-            return False
-    for chunk in range(1, job.n_threads):  # counts are added as the integers next to them are
-        combine_copy(job, cells, cells + chunk * job.n_rows * cell_bytes(job), 2 * job.n_rows)
-    finish_cells(job, cells, elements_of_data(job), job.out, job.n_rows)
-    return True
-
-
-cdef inline void run_rest_of_cells(const Job* job, const Marks* marks, char* sums, char* copies, const char* cells,
-                                   Py_ssize_t chunk, Py_ssize_t start, Py_ssize_t* status) noexcept nogil:
-    """run_private_chunk for the updates that are left."""
-    cdef char* out = copies + (chunk - 1) * job.out_bytes if chunk else sums
-    cdef Marks some = marks_of(job, marks, chunk)
-    unpack_cells(job, cells + chunk * job.n_rows * cell_bytes(job), out, &some, job.n_rows)
-    apply_and_count(job, &some, out, start, chunk_start(job.walk.n, job.n_threads, chunk + 1), status)
-
-
-cdef inline bint run_private_cells(const Job* job, const Marks* marks, char* sums, char* copies, char* cells,
-                                   Py_ssize_t* status) noexcept:
-    """Sums of integers in cells. True: the result is written; else it is in sums, copies and marks."""
-    cdef Py_ssize_t stopped[MAX_TASKS]
-    cdef Py_ssize_t chunk
-    for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
-        stopped[chunk] = run_chunk_of_cells(job, cells, chunk)
-        status[chunk] = OK
-    if finish_all_cells(job, cells, stopped):
-        return True
-    for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
-        run_rest_of_cells(job, marks, sums, copies, cells, chunk, stopped[chunk], &status[chunk])
-    return False
+        copy = private.copies + chunk * (private.copy_bytes + private.copy_marks)
+        merge_rows(private, &tile, copy, copy + private.copy_bytes)
+    close_tile(job, &tile)
 
 
 cdef inline bint run_private(Job* job, Py_ssize_t* bad) noexcept:
-    """False: there is no memory for the copies, and nothing was written."""
+    """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
+    cdef Private private
     cdef Py_ssize_t chunk
-    cdef Marks marks = job.marks
-    cdef Marks marks_now
-    cdef bint is_late, is_written = False
-    cdef bint uses_scratch = job.accumulates and needs_scratch(job)
-    cdef char* copies = <char*>malloc((job.n_threads - 1 + uses_scratch) * job.out_bytes)
-    cdef char* sums = copies + (job.n_threads - 1) * job.out_bytes if uses_scratch else job.out
-    cdef char* cells = NULL
-    marks.assigns = False
-    if can_use_cells(job, &marks) and job.n_threads * job.n_rows * cell_bytes(job) <= SCRATCH_BYTES:
-        cells = <char*>malloc(job.n_threads * job.n_rows * cell_bytes(job))
-    if (copies == NULL or (cells != NULL and not allocate_unset_marks(&marks, job.n_threads * job.n_rows))
-            or (cells == NULL and marks.width and not allocate_marks(&marks, job.n_threads * job.n_rows))):
-        free(copies)
-        free(cells)
+    cdef int n_threads = job.n_threads
+    cdef cnp.ndarray memory = allocate_scratch((n_threads + 1) * private_bytes(job) + CACHE_LINE)
+    if memory is None:
         return False
-    is_late = can_mark_late(job) and cells == NULL
-    marks_now = marks
-    if is_late:
-        marks_now.width = 0
-    bad[0] = begin_writing(job, job.checks_first)
-    if bad[0] == OK and cells != NULL:
-        is_written = run_private_cells(job, &marks, sums, copies, cells, status)
-    elif bad[0] == OK:
-        for chunk in range(job.n_threads - 1):
-            start_copy(job, copies + chunk * job.out_bytes)
-        if job.accumulates:
-            start_elements(job, sums, elements_of_data(job), job.n_rows)
-        else:
-            copy_data(job)
-        for chunk in prange(job.n_threads, num_threads=job.n_threads, schedule="static", nogil=True):
-            run_private_chunk(job, &marks_now, sums, copies, chunk, &status[chunk])
-    if bad[0] == OK and not is_written:
-        for chunk in range(job.n_threads - 1):
-            combine_copy(job, sums, copies + chunk * job.out_bytes, job.n_rows * row_items(job))
-        bad[0] = first_error(status, job.n_threads)
-        if bad[0] == OK and job.accumulates:
-            finish_private(job, &marks, sums, is_late)
-    free_marks(&marks)
-    free(copies)
-    free(cells)
+    private.job = job
+    private.kernel = job.kernel
+    private.kernel.mark_bytes = copy_mark_bytes(job)
+    memcpy(private.start, job.reduction.identity[<int>job.kernel.type_code], 16)
+    private.copy_bytes = whole_lines(job.n_rows * job.kernel.row_bytes) + CACHE_LINE
+    private.copy_marks = whole_lines(job.n_rows * private.kernel.mark_bytes)
+    private.copies = at_line(cnp.PyArray_BYTES(memory))
+    private.marks = NULL
+    if job.kernel.mark_bytes:
+        private.marks = private.copies + n_threads * (private.copy_bytes + private.copy_marks)
+    for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+        run_copy(&private, chunk, &status[chunk])
+    bad[0] = first_error(status, n_threads)
+    if bad[0] == OK:
+        bad[0] = begin_writing(job, False)
+    if bad[0] == OK and not job.interrupts.stopped:
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            merge_part(&private, chunk)
     return True

@@ -3,9 +3,7 @@
  */
 #ifndef GS_QUOTIENTS_H
 #define GS_QUOTIENTS_H
-#include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "scatter/numbers.h"
 
@@ -24,31 +22,8 @@ static inline gs_bfloat16 gs_mean_of_bfloat16(gs_bfloat16 sum, int64_t terms) {
     return gs_round_bfloat16(gs_round_to_odd((double)gs_widen_bfloat16(sum) / (double)terms));
 }
 
-/* By way of float64, which is faster: a quotient that is no integer differs from each by more than 2 ** -33 of it, and
-   is rounded by at most 2 ** -53. */
-static inline int32_t gs_mean_of_int32(int32_t sum, int64_t terms) {
-    return (int32_t)floor((double)sum / (double)terms);
-}
-
-static inline uint32_t gs_mean_of_uint32(uint32_t sum, int64_t terms) {
-    return (uint32_t)((double)sum / (double)terms);
-}
-
-/* Of sums from -2 ** 51 to 2 ** 51 - 1: this vectorises, and takes a tenth of the time of a division of integers. Adding
-   1.5 * 2 ** 52 lets the last bits of a float64 be those of an integer. */
-static inline int gs_is_small(int64_t sum) { return ((uint64_t)sum + ((uint64_t)1 << 51)) >> 52 == 0; }
-
-static inline int64_t gs_mean_of_small(int64_t sum, int64_t terms) {
-    const uint64_t bits_of_shift = 0x4338000000000000;
-    const double shift = 6755399441055744.0;
-    uint64_t bits = (uint64_t)sum + bits_of_shift;
-    double quotient;
-    memcpy(&quotient, &bits, sizeof bits);
-    quotient = floor((quotient - shift) / (double)terms) + shift;
-    memcpy(&bits, &quotient, sizeof bits);
-    return (int64_t)(bits - bits_of_shift);
-}
-
+/* Means of integers of at most 32 bits are divided in float64 (steps.pxd): a quotient that is no integer differs from each
+   by more than 2 ** -33 of it, and is rounded by at most 2 ** -53. */
 static inline int64_t gs_mean_of_int64(int64_t sum, int64_t terms) { return sum / terms - (sum % terms < 0); }
 
 static inline uint64_t gs_mean_of_uint64(uint64_t sum, int64_t terms) { return sum / (uint64_t)terms; }

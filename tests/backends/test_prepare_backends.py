@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_refused, assert_same_numbers
 from gatherscatter._kernels import scatter
-from gatherscatter._kernels.codes import ScatterStrategy
+from gatherscatter._kernels.codes import ScatterRoute
 from gatherscatter.backends import kernels
 from libraries import LIBRARIES, on_each
 
@@ -90,9 +90,9 @@ class TestPyTorch:
         assert prepared.nbytes == 4 * 8000  # no gradient, no order
         result = prepared.gather(data)
         assert prepared.nbytes == 4 * (8000 + 10_000)
-        with kernels.forced(2):
+        with kernels.forced(2, scatter="partition"):
             (result * torch.ones(8000, 64)).sum().backward()
-        assert scatter.last_strategy() == ScatterStrategy.ROWS
+        assert scatter.last_route()[0] == ScatterRoute.PARTITION
         assert (data.grad == 4).all()
 
     def test_gradients_outlive_the_object(self):

@@ -31,14 +31,13 @@ def main(threads, creatable, n, first):
         if number < int(first):
             continue
         expected, arrays = call.expected(), call.arrays()
-        other = "serial" if call.strategy == "private" else None  # if it got one thread only
         print(json.dumps({"case": number, "what": str(call), "trial": 0}), flush=True)
         result = call.run(arrays)
         fault = None
         if not fault_calls.same(result, expected) or not arrays.are_guarded():
             fault = f"{call}: gives a wrong result"
-        elif count and call.is_forced and call.last_strategy() not in (call.strategy, other):
-            fault = f"{call}: ran {call.last_strategy()}"
+        elif count and call.is_forced and call.last_route() != call.route and creatable == "all":
+            fault = f"{call}: ran {call.last_route()}"
         if fault:
             print(json.dumps({"fault": fault}), flush=True)
 

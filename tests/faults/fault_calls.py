@@ -1,4 +1,4 @@
-"""The calls in which tests/faults injects faults: every function, strategy and reduction, with every kind of `out`."""
+"""The calls in which tests/faults injects faults: every function, strategy or route, and reduction, with every kind of `out`."""
 
 import contextlib
 import sys
@@ -11,12 +11,12 @@ from constants import GATHERS
 from gatherscatter import fused
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
-from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
+from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
 from gatherscatter.backends import kernels
 
 GUARD = 4096  # bytes
 PATTERN = 0xA5
-# Function and strategy, and the axis: how to make a strategy run.
+# Function and strategy or route, and the axis: how to make it run.
 GATHER_RECIPES = {
     ("gather", "blocks"): 0,
     ("gather_nd", "blocks"): 0,
@@ -25,34 +25,39 @@ GATHER_RECIPES = {
     ("gather_elements", "columns"): 0,
     ("gather", "runs"): 0,
 }
+# Behind a route: what its rows are, if they are no single elements.
 SCATTER_RECIPES = {
-    ("scatter", "serial"): 0,
-    ("scatter_nd", "serial"): 0,
-    ("scatter_elements", "units"): 1,
-    ("scatter_nd", "rows"): 0,
-    ("scatter", "rows"): 0,
-    ("scatter", "row_pieces"): 0,
-    ("scatter", "ranges"): 0,
-    ("scatter", "local_ranges"): 0,
-    ("scatter_nd", "local_ranges"): 0,
+    ("scatter", "direct"): 0,
+    ("scatter_nd", "direct"): 0,
+    ("scatter_elements", "direct: units"): 1,
+    ("scatter_elements", "direct: columns"): 0,
+    ("scatter_nd", "direct: rows"): 0,
+    ("scatter", "direct: long rows"): 0,
+    ("scatter", "blocks"): 0,
+    ("scatter_nd", "blocks: points"): 0,
     ("scatter_nd", "private"): 0,
     ("scatter", "partition"): 0,
-    ("scatter_elements", "partition"): 0,
-    ("scatter_elements", "column_tiles"): 0,
+    ("scatter", "partition: rows"): 0,
+    ("scatter_nd", "partition: points"): 0,
+    ("scatter_elements", "partition: columns"): 0,
 }
 RECIPES = GATHER_RECIPES | SCATTER_RECIPES
-# `at` by two index arrays of different dtypes and strides, and by a mask; and scatters with accumulate_dtype, whose
-# strategy is their own.
+# `at` by two index arrays of different dtypes and strides, and by a mask; and scatters with accumulate_dtype.
 AT_RECIPES = {
     ("get at arrays", "blocks"): 0,
     ("get at arrays", "runs"): 0,
     ("get at a mask", "blocks"): 0,
-    ("update at arrays", "serial"): 0,
+    ("update at arrays", "direct"): 0,
     ("update at arrays", "partition"): 0,
-    ("update at a mask", "serial"): 0,
+    ("update at a mask", "direct"): 0,
 }
-WIDE_RECIPES = {("wide scatter", "auto"): 0, ("wide scatter_nd", "auto"): 0, ("wide scatter_elements", "auto"): 1}
-FUSED_RECIPES = {("gather_scatter", "rows"): 0}  # in one pass: the updates are the source, in another order
+WIDE_RECIPES = {
+    ("wide scatter", "direct"): 0,
+    ("wide scatter", "partition"): 0,
+    ("wide scatter_nd", "auto"): 0,
+    ("wide scatter_elements", "auto"): 1,
+}
+FUSED_RECIPES = {("gather_scatter", "direct: rows"): 0, ("gather_scatter", "partition: rows"): 0}  # in one pass: the updates are the source, in another order
 ALL_RECIPES = RECIPES | AT_RECIPES | WIDE_RECIPES | FUSED_RECIPES
 METHODS = {"none": "set", "mul": "multiply"}
 WIDTH = 50  # of data that two arrays index
@@ -60,7 +65,7 @@ REDUCED = [("none", True)] + [(name, own) for name in ("add", "mul", "max", "min
 # Of these, a selection that runs every path of marks, counts and scratch.
 SOME_REDUCED = [("none", True), ("add", False), ("max", True), ("mean", True), ("mean", False)]
 OUTS = ("new", "other", "in place", "strided", "overlapping")
-ROW = {"blocks": 24, "rows": 24, "row_pieces": 1536, "ranges": 3}  # items
+ROW = {"gather": 24, "rows": 24, "long rows": 1536, "points": 3}  # items
 
 
 @dataclass(frozen=True)
@@ -144,19 +149,37 @@ class Call:
             return self.reduction == "none" and self.out != "in place" and self.mode != "drop"
         if self.mode == "fill" or (self.dtype in ("O", "T") and self.reduction != "none"):
             return False
-        if self.strategy == "private":
-            return self.threads > 1 and self.reduction != "none" and self.out != "strided"
-        return self.strategy != "rows" or self.out not in ("in place", "strided")
+        return self.strategy != "private" or (self.threads > 1 and self.out != "strided")
+
+    @property
+    def route(self):
+        """The strategy of a gather, or the route of a scatter."""
+        return self.strategy.partition(":")[0]
+
+    @property
+    def n_items(self):
+        """Of a row, or 0."""
+        if self.is_at:
+            return 0
+        what = "gather" if self.is_gather and self.strategy == "blocks" else self.strategy.partition(": ")[2]
+        return ROW.get(what, 0)
 
     @property
     def is_forced(self):
-        """Whether its strategy runs it. If not, it is one that has no such strategy by its strides or its mode."""
-        return self.strategy != "auto" and self.out != "strided" and (self.mode == "raise" or self.strategy != "runs")
+        """Whether its strategy or route runs it. If not, none such has its strides, its mode or its team."""
+        if self.strategy == "auto":
+            return False
+        if self.is_gather:
+            return self.out != "strided" and (self.mode == "raise" or self.strategy != "runs")
+        if self.route not in ("blocks", "private"):
+            return True
+        # They have accumulators in the result, and several threads. In place, those cannot start from an identity.
+        return self.threads > 1 and self.out != "strided" and (self.include_self or self.out != "in place")
 
     def arrays(self, seed=0):
         """Data, indices, updates and out, of values that show which of them were written."""
         rng = np.random.default_rng(seed)
-        axis, row = ALL_RECIPES[self.function, self.strategy], None if self.is_at else ROW.get(self.strategy)
+        axis, row = ALL_RECIPES[self.function, self.strategy], self.n_items
         by_element = self.function.endswith("elements")
         if self.strategy == "private":
             shape, n_tuples = (97,), self.n
@@ -165,8 +188,8 @@ class Call:
         elif self.is_at:
             shape, n_tuples = (max(self.n // WIDTH, 2), WIDTH), self.n
         elif by_element:
-            shape = (max(self.n // 60, 2), 60) if self.strategy == "units" else (7, max(self.n // 7, 9))
-            if axis == 0:  # of a size of which a tile fits a cache
+            shape = (max(self.n // 60, 2), 60) if self.strategy == "direct: units" else (7, max(self.n // 7, 9))
+            if axis == 0:
                 size = min(max(self.n // 60, 2), 500)
                 shape = (size, max(self.n // size, 60))
             n_tuples = self.n
@@ -284,25 +307,25 @@ class Call:
 
     @contextlib.contextmanager
     def forced(self):
-        strategy = {"gather" if self.is_gather else "scatter": self.strategy}
+        strategy = {"gather" if self.is_gather else "scatter": self.route}
         least = 0 if self.is_fused else fused._FEWEST_BYTES
         with mock.patch.object(fused, "_FEWEST_BYTES", least), kernels.forced(self.threads, **strategy):
             yield
 
     def expected(self, seed=0):
-        """The result on one thread, without a strategy, from arrays of its own."""
+        """The result on one thread, by itself, from arrays of its own."""
         arrays = self.arrays(seed)
         function, values, options = self.arguments(arrays)
         options.pop("out", None)
         gs.set_num_threads(1)
-        with kernels.forced(1), contextlib.ExitStack() as stack:
+        with kernels.forced(1, scatter="direct"), contextlib.ExitStack() as stack:
             stack.callback(gs.set_num_threads, None)
             return function(*values, **options)
 
-    def last_strategy(self):
+    def last_route(self):
         if self.is_gather:
             return GatherStrategy(gather_kernel.last_strategy()).name.lower()
-        return ScatterStrategy(scatter_kernel.last_strategy()).name.lower()
+        return ScatterRoute(scatter_kernel.last_route()[0]).name.lower()
 
 
 class Thing:
@@ -327,7 +350,7 @@ def same(a, b):
 def calls(
     function, strategy, *, sizes=(3000,), outs=OUTS, threads=(2,), modes=("raise",), dtypes=None, reduced=REDUCED
 ):
-    """All calls of a recipe that its strategy can run."""
+    """All calls of a recipe that can be."""
     if dtypes is None:
         dtypes = ("i4",) if strategy == "private" else ("f4",)
     made = [

@@ -35,14 +35,14 @@ def main(function, strategy, reduction, include_self, out, millions):
     with call.forced():
         result = function(*values, **options)
         extra = peak() - before
-        ran = call.last_strategy()
+        ran = call.last_route()
         result_bytes = 0 if arrays.out is not None else result.nbytes
         del result
         memory.empty_cache()
         tracemalloc.start()
         function(*values, **options)
         traced = tracemalloc.get_traced_memory()[1]
-    print(json.dumps({"resident": extra - result_bytes, "traced": traced - result_bytes, "strategy": ran}))
+    print(json.dumps({"resident": extra - result_bytes, "traced": traced - result_bytes, "route": ran}))
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def test_data_updates_and_out(function, strategy):
 @pytest.mark.slow
 @pytest.mark.parametrize("by_itself", [True, False])
 def test_threads_that_call_all_at_once(by_itself):
-    """16 Python threads, each with arrays of its own; by_itself: the library chooses strategies and threads."""
+    """16 Python threads, each with arrays of its own; by_itself: the library chooses routes and threads."""
     prepared = [
         (call, call.arrays(), call.expected())
         for function, strategy in fault_calls.RECIPES
@@ -115,7 +115,7 @@ def test_threads_that_call_all_at_once(by_itself):
             result = function(*values, **options)
             return fault_calls.same(result, expected) and arrays.are_guarded()
 
-    # A strategy is forced for the whole process, so one after the other; threads then meet in the same one.
+    # A route is forced for the whole process, so one after the other; threads then meet in the same one.
     if by_itself:
         with ThreadPoolExecutor(16) as pool:
             assert all(pool.map(work, order.tolist()))

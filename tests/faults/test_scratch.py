@@ -18,7 +18,7 @@ def allowed(call):
     if call.is_gather or (call.include_self and call.reduction != "mean"):
         return SCRATCH
     items = 97 if call.strategy == "private" else MILLIONS * 1_000_000
-    rows = items // fault_calls.ROW.get(call.strategy, 1)
+    rows = items // (call.n_items or 1)
     return SCRATCH + rows * (4 if call.reduction == "mean" else 1)
 
 
@@ -39,4 +39,7 @@ def test_at_most_64_mib(function, strategy, record_property):
     largest = {call: max(sizes["resident"], sizes["traced"]) for call, sizes in found.items()}
     too_much = {f"{call}: {size / MIB:.1f} MiB" for call, size in largest.items() if size > allowed(call)}
     assert not too_much
-    assert all(sizes["strategy"] == strategy for call, sizes in found.items() if call.is_forced)
+    for call, sizes in found.items():
+        has_marks = call.reduction == "mean" or not call.include_self  # too many of them for blocks
+        if call.is_forced and not (call.route == "blocks" and has_marks):
+            assert sizes["route"] == call.route, call

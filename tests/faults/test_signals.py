@@ -98,31 +98,41 @@ ENDLESS = {
     "scatter_nd of empty rows": "gs.scatter_nd(np.empty((4, 0), 'u1'), np.broadcast_to(np.int8(0), (2**40, 1)),"
     " np.empty((2**40, 0), 'u1'))",
 } | {
-    f"scatter_nd by {strategy}, {reduction}{', out=data' if out else ''}": (
-        f"scatter_nd({strategy!r}, {reduction!r}, {out})"
+    f"scatter_nd of {rows or 'elements'} by {route}, {reduction}{', out=data' if out else ''}": (
+        f"scatter_nd({route!r}, {rows!r}, {reduction!r}, {out})"
     )
-    for strategy, reduction, out in [
-        ("serial", "none", False),
-        ("serial", "none", True),
-        ("serial", "add", False),
-        ("serial", "mean", False),
-        ("serial", "mean", True),
-        ("partition", "add", False),
-        ("partition", "mean", True),
-        ("private", "add", False),
-        ("rows", "add", False),
-        ("row_pieces", "add", False),
-        ("row_pieces", "add", True),
-        ("ranges", "add", False),
-        ("local_ranges", "add", False),
-        ("local_ranges", "mean", True),
+    for route, rows, reduction, out in [
+        ("direct", "", "none", False),
+        ("direct", "", "none", True),
+        ("direct", "", "add", False),
+        ("direct", "", "mean", False),
+        ("direct", "", "mean", True),
+        ("direct", "points", "add", False),
+        ("direct", "rows", "add", True),
+        ("direct", "long rows", "add", False),
+        ("direct", "long rows", "add", True),
+        ("partition", "", "add", False),
+        ("partition", "", "mean", True),
+        ("partition", "points", "add", True),
+        ("partition", "rows", "add", False),
+        ("private", "", "add", False),
+        ("private", "rows", "add", False),
+        ("blocks", "", "add", False),
+        ("blocks", "", "mean", True),
+        ("blocks", "rows", "add", False),
     ]
 }
 ENDLESS |= {
-    f"scatter_elements by {strategy}, {reduction}": f"scatter_elements({strategy!r}, {reduction!r})"
-    for strategy, reduction in [("column_tiles", "add"), ("units", "add"), ("units", "mean")]
+    f"scatter_elements along axis {axis} by {route}, {reduction}": f"scatter_elements({route!r}, {axis}, {reduction!r})"
+    for route, axis, reduction in [
+        ("direct", 0, "add"),
+        ("direct", 1, "add"),
+        ("direct", 1, "mean"),
+        ("partition", 0, "add"),
+        ("partition", 1, "mean"),
+    ]
 }
-IN_EVERY_RUN = "scatter_nd by partition, add"
+IN_EVERY_RUN = "scatter_nd of elements by partition, add"
 LATENCY = """
 import signal, sys, time
 import numpy as np
@@ -136,21 +146,20 @@ PLANNED = (
 )
 THREADS = {threads}
 
-def scatter_nd(strategy, reduction, in_place):
-    row = {{"rows": (64,), "row_pieces": (4096,), "ranges": (3,)}}.get(strategy, ())
-    dtype = "i4" if strategy == "private" else "f4"
+def scatter_nd(route, rows, reduction, in_place):
+    row = {{"rows": (64,), "long rows": (4096,), "points": (3,)}}.get(rows, ())
+    dtype = "i4" if route == "private" else "f4"
     data = np.zeros((1000, *row), dtype)
     indices = np.broadcast_to(np.int64(1), (2**36, 1))
     updates = np.broadcast_to(np.ones((), dtype), (2**36, *row))
-    with kernels.forced(THREADS, scatter=strategy):
+    with kernels.forced(THREADS, scatter=route):
         gs.scatter_nd(data, indices, updates, reduction=reduction, out=data if in_place else None)
 
-def scatter_elements(strategy, reduction):
-    axis = int(strategy == "units")
+def scatter_elements(route, axis, reduction):
     shape = (4, 2**36) if axis else (2**36, 64)
     data = np.zeros((4, 1000) if axis else (1000, 64), "f4")
     indices, updates = np.broadcast_to(np.int64(1), shape), np.broadcast_to(np.float32(1), shape)
-    with kernels.forced(THREADS, scatter=strategy):
+    with kernels.forced(THREADS, scatter=route):
         gs.scatter_elements(data, indices, updates, axis=axis, reduction=reduction)
 
 def handle(*_):

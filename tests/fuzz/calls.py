@@ -5,7 +5,7 @@ import random as randoms
 
 import numpy as np
 from constants import FUNCTIONS, GATHER_MODES, SCATTER_MODES
-from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
+from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
 from gatherscatter.reductions import REDUCTIONS, wider_dtypes
 
 from fuzz import fused, indexing, large, mutations, prepared
@@ -13,7 +13,7 @@ from fuzz.elements import INDEX, ITEMS, NUMBERS, OWNING, draw_type
 from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, References, View, overlaps_itself, place, place_references
 
 GATHER_STRATEGIES = [one.name.lower() for one in GatherStrategy]
-SCATTER_STRATEGIES = [one.name.lower() for one in ScatterStrategy]
+SCATTER_ROUTES = [one.name.lower() for one in ScatterRoute]
 RUN = 100  # calls in a row whose teams are of one size: a team that changes takes longer than a call
 TEAMS, TEAM_WEIGHTS = (2, 3, 8, 129, 200, 600, 1100), (50, 30, 17, 0.8, 0.8, 0.8, 0.6)
 MAX_AXES = 64
@@ -116,7 +116,7 @@ def _draw_threads(call, random, max_team):
         team = randoms.Random(-1 - ((call.seed << 64) | call.number // RUN)).choices(TEAMS, TEAM_WEIGHTS)[0]
         call.team = min(random.choice((1, team, team)), max_team)
     if random.random() < 0.4:
-        call.strategy = random.choice(SCATTER_STRATEGIES if call.scatters else GATHER_STRATEGIES)
+        call.strategy = random.choice(SCATTER_ROUTES if call.scatters else GATHER_STRATEGIES)
     call.limit = random.choice((None, None, None, 1, 2))
 
 

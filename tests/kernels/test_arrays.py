@@ -11,7 +11,7 @@ from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES, reduces
 from gatherscatter import reference
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
-from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
+from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ from strategies import (
 )
 
 GATHERS = [name.lower() for name in GatherStrategy.__members__]
-SCATTERS = [name.lower() for name in ScatterStrategy.__members__]
+SCATTERS = [name.lower() for name in ScatterRoute.__members__]
 
 
 def tuples_of(data, arrays, axis):
@@ -105,10 +105,10 @@ def check_gather(call, strategy, n_threads, out_layout):
         assert_same_bits(np.asarray(out), expected)
 
 
-def check_scatter(call, strategy, n_threads, out_layout):
+def check_scatter(call, route, n_threads, out_layout):
     data, arrays, updates, axis, options = call
     expected = reference.scatter_nd(data, tuples_of(data, arrays, axis), updates, **options)
-    with kernels.forced(n_threads, scatter=strategy):
+    with kernels.forced(n_threads, scatter=route):
         assert_same_numbers(scatter(data, arrays, updates, axis, **options), expected)
         out = lay_out(np.array(data), out_layout)
         assert scatter(out, arrays, updates, axis, out=out, **options) is out
@@ -258,12 +258,12 @@ NAMES = (
 each_layout = pytest.mark.parametrize("name", NAMES)
 
 
-def check_layout(name, n_threads, gather_strategy, scatter_strategy, row, axis, reduction):
+def check_layout(name, n_threads, gather_strategy, route, row, axis, reduction):
     rng = np.random.default_rng(NAMES.index(name))
     arrays = tuple(indices_of(name, rng))
     k, where = len(arrays), (slice(None),) * axis
     data = rng.integers(-99, 99, (2, 3)[:axis] + SIZES[:k] + row)
-    with kernels.forced(n_threads, gather=gather_strategy, scatter=scatter_strategy):
+    with kernels.forced(n_threads, gather=gather_strategy, scatter=route):
         expected = data[(*where, *arrays)]
         assert_same_bits(gather(data, arrays, axis), expected)
         updates = rng.integers(-99, 99, expected.shape)
@@ -302,8 +302,10 @@ def test_layouts_of_elements(name):
 
 @each_layout
 def test_layouts_of_rows(name):
-    check_layout(name, 3, "blocks", "rows", (3,), 0, "add")
-    check_layout(name, 2, "runs", "units", (2,), 1, "none")
+    check_layout(name, 3, "blocks", "partition", (3,), 0, "add")
+    check_layout(name, 2, "runs", "direct", (2,), 1, "none")
+    check_layout(name, 2, "auto", "blocks", (2,), 0, "add")
+    check_layout(name, 2, "auto", "private", (2,), 0, "add")
 
 
 @pytest.mark.slow
@@ -312,8 +314,8 @@ def test_layouts_of_rows(name):
 @pytest.mark.parametrize("reduction", ["none", "add"])
 @each_layout
 def test_layouts_with_all_strategies(name, reduction, row, axis, n_threads):
-    for gather_strategy, scatter_strategy in itertools.zip_longest(GATHERS, SCATTERS, fillvalue="auto"):
-        check_layout(name, n_threads, gather_strategy, scatter_strategy, row, axis, reduction)
+    for gather_strategy, route in itertools.zip_longest(GATHERS, SCATTERS, fillvalue="auto"):
+        check_layout(name, n_threads, gather_strategy, route, row, axis, reduction)
 
 
 @pytest.mark.parametrize(
@@ -345,16 +347,16 @@ def test_strategies_of_gathers(name, row, asked, runs):
     assert gather_kernel.last_strategy() == GatherStrategy[runs.upper()]
 
 
-@pytest.mark.parametrize("strategy", SCATTERS[1:])
-def test_strategies_of_scatters(strategy):
+@pytest.mark.parametrize("route", SCATTERS[1:])
+def test_routes_of_scatters(route):
     arrays = tuple(indices_of("of two dtypes", np.random.default_rng(0)))
-    row = (8,) if strategy in ("rows", "row_pieces", "ranges") else ()
-    data = np.zeros(SIZES[:2] + row, "i8")
-    with kernels.forced(2, scatter=strategy):
-        scatter(data, arrays, np.ones((700, *row), "i8"), reduction="add")
-    ran = ScatterStrategy(scatter_kernel.last_strategy()).name.lower()
-    # Column tiles have one index for each element; windows are for accumulate_dtype, result tiles for prepared indices.
-    assert (ran == strategy) == (strategy not in ("column_tiles", "windows", "result_tiles"))
+    for row in ((), (8,)):
+        data = np.zeros(SIZES[:2] + row, "i8")
+        with kernels.forced(2, scatter=route):
+            found = scatter(data, arrays, np.ones((700, *row), "i8"), reduction="add")
+        assert ScatterRoute(scatter_kernel.last_route()[0]).name.lower() == route
+        np.add.at(data, arrays, 1)
+        assert_same_bits(found, data)
 
 
 def test_as_many_arrays_as_axes():

@@ -1,4 +1,4 @@
-"""SERIAL with fewer updates than there are rows (few_updates.pxd), beside the loops of the reference."""
+"""Fewer updates than there are rows, so that rows are opened and closed by updates: beside the reference's loops."""
 
 import itertools
 
@@ -8,15 +8,13 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import reduces
 from gatherscatter import reference
-from gatherscatter._kernels import scatter
-from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
+from routes import ROUTES, every_route
 from strategies import numbers, numpy_dtype
 
 MARKED = [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)]
 marked = pytest.mark.parametrize(("reduction", "include_self"), MARKED)
 N_ROWS = 2000
-# Updates: counted in a hash table; in a table; reset, if they are elements; rows.
 NUMBERS = [1, 20, 50, 200, 1400]
 
 
@@ -33,13 +31,13 @@ def operands(dtype, row, n, seed=0):
 def assert_as_reference(data, indices, updates, **options):
     """Into a new result, and in place."""
     expected = reference.scatter(data, indices, updates, **options)
-    with kernels.forced(1, scatter="serial"):
-        assert_same_numbers(gs.scatter(data, indices, updates, **options), expected)
-        assert scatter.last_strategy() == ScatterStrategy.SERIAL
-        out = data.copy()
-        gs.scatter(out, indices, updates, out=out, **options)
-        assert_same_numbers(out, expected)
-        assert_same_numbers(gs.scatter_nd(data[None], indices_of_pairs(indices), updates, **options)[0], expected)
+    for route, n_threads in (("direct", 1), ("partition", 1), ("partition", 3), ("private", 2), ("blocks", 2)):
+        with kernels.forced(n_threads, scatter=route):
+            assert_same_numbers(gs.scatter(data, indices, updates, **options), expected)
+            out = data.copy()
+            gs.scatter(out, indices, updates, out=out, **options)
+            assert_same_numbers(out, expected)
+            assert_same_numbers(gs.scatter_nd(data[None], indices_of_pairs(indices), updates, **options)[0], expected)
 
 
 def indices_of_pairs(indices):
@@ -84,7 +82,6 @@ def test_modes(row, mode, reduction, include_self):
 @marked
 @pytest.mark.parametrize("length", [32, 33, 300])
 def test_long_rows(length, reduction, include_self):
-    """Rows of more than 256 bytes are not reset; the first update is assigned."""
     assert_as_reference(*operands(np.dtype("f8"), (length,), 30), reduction=reduction, include_self=include_self)
 
 
@@ -99,10 +96,11 @@ def test_rows_that_are_not_contiguous(reduction, include_self):
         (np.full((N_ROWS, 9, 9), -9, "f4"), np.s_[:, :6, :4]),
         (np.full((2 * N_ROWS, 6, 4), -9, "f4"), np.s_[::2]),
     ):
-        memory[place] = data
-        with kernels.forced(1, scatter="serial"):
-            gs.scatter(memory[place], indices, updates, out=memory[place], **options)
-        assert_same_bits(np.ascontiguousarray(memory[place]), expected)
+        for route in ROUTES:
+            memory[place] = data
+            with kernels.forced(2, scatter=route):
+                gs.scatter(memory[place], indices, updates, out=memory[place], **options)
+            assert_same_bits(np.ascontiguousarray(memory[place]), expected)
         memory[place] = -9
         assert (memory == -9).all()
 
@@ -116,21 +114,24 @@ def test_an_index_out_of_bounds(bad, row, reduction, include_self):
         indices[n - 3] = bad
         out = data.copy()
         for target in (None, out):
-            with kernels.forced(1, scatter="serial"), pytest.raises(IndexError, match=rf"indices\[{n - 3}\] = {bad} "):
-                gs.scatter(data, indices, updates, reduction=reduction, include_self=include_self, out=target)
+            for route in ROUTES:
+                words = {"reduction": reduction, "include_self": include_self, "out": target}
+                match = rf"indices\[{n - 3}\] = {bad} "
+                with kernels.forced(2, scatter=route), pytest.raises(IndexError, match=match):
+                    gs.scatter(data, indices, updates, **words)
         assert_same_bits(out, data)
 
 
+@every_route
 @marked
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n", [20_000, 80_000])
-def test_large_results(n, n_threads, reduction, include_self):
-    """From some tens of thousands of updates on, PARTITION is chosen."""
+def test_large_results(n, n_threads, reduction, include_self, route):
     rng = np.random.default_rng(0)
     data, updates = rng.standard_normal(5_000_000, np.float32), rng.standard_normal(n, np.float32)
     indices = rng.choice(rng.integers(0, len(data), n // 3), n)
     options = {"reduction": reduction, "include_self": include_self}
-    with kernels.forced(1, scatter="serial"):
+    with kernels.forced(1, scatter="direct"):
         expected = gs.scatter(data, indices, updates, **options)
     some = np.unique(indices)[:500]
     at_some = np.isin(indices, some)
@@ -141,7 +142,7 @@ def test_large_results(n, n_threads, reduction, include_self):
     others = np.ones(len(data), bool)
     others[indices] = False
     assert_same_bits(expected[others], data[others])
-    with kernels.forced(n_threads):
+    with kernels.forced(n_threads, scatter=route):
         assert_same_bits(gs.scatter(data, indices, updates, **options), expected)
         gs.scatter(data, indices, updates, out=data, **options)
     assert_same_bits(data, expected)

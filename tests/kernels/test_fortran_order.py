@@ -7,9 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from gatherscatter._kernels import scatter as kernel
-from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
+from routes import ROUTES
 
 N = 1200
 DTYPES = ["?", "u1", "f2", ml_dtypes.bfloat16, "f4", ">f4", "f8", "c16", "S3", "S7"]
@@ -81,17 +80,16 @@ def test_scatters_in_place(dtype, reduction, row, forced_threads):
             assert_same_bits(np.ascontiguousarray(other), expected)
 
 
-@pytest.mark.parametrize("reduction", ["none", "max"])
+@pytest.mark.parametrize("reduction", ["none", "max", "mean"])
 def test_columns_are_shared_by_threads(reduction):
     rng = np.random.default_rng(0)
     data = np.asfortranarray(rng.random((300, 16)))
     indices, updates = rng.integers(0, 300, 50_000), rng.random((50_000, 16))
     expected = gs.scatter(np.ascontiguousarray(data), indices, updates, reduction=reduction)
-    for n_threads in (2, 3, 8):
+    for n_threads, route in itertools.product((1, 2, 3, 8), ROUTES):
         result = data.copy(order="F")
-        with kernels.forced(n_threads):
+        with kernels.forced(n_threads, scatter=route):
             gs.scatter(result, indices, updates, reduction=reduction, out=result)
-        assert kernel.last_strategy() == ScatterStrategy.ROW_PIECES
         assert_same_bits(np.ascontiguousarray(result), expected)
 
 

@@ -1,4 +1,4 @@
-"""The compiled modules' own interface: strategies by name, the rule for negative indices, registered reductions."""
+"""The compiled modules' own interface: strategies and routes by name, the rule for negative indices, registered reductions."""
 
 import gatherscatter as gs
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from assertions import assert_same_bits
 from gatherscatter import reference
 from gatherscatter._kernels import codes, gather, scatter
-from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterStrategy, Status, TypeCode
+from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterRoute, Status, TypeCode
 from gatherscatter.backends import kernels
 
 OK = Status.OK
@@ -19,7 +19,7 @@ def force():
 
     yield both
     gather.force(GatherStrategy.AUTO, 0)
-    scatter.force(ScatterStrategy.AUTO, 0)
+    scatter.force(ScatterRoute.AUTO, 0)
 
 
 def run_scatter(kind, data, indices, updates, *, axis=0, mode=Mode.RAISE, wrap=True, code=ReductionCode.ASSIGN, **rest):
@@ -59,40 +59,32 @@ class TestStrategies:
         assert gather.last_strategy() == GatherStrategy.BLOCKS  # which finds the position
 
     @pytest.mark.parametrize(
-        ("strategy", "n_threads", "code"),
+        ("route", "n_threads", "code"),
         [
-            (strategy, n_threads, code)
-            for strategy in list(ScatterStrategy)[1:]
+            (route, n_threads, code)
+            for route in list(ScatterRoute)[1:]
             for n_threads in (1, 2, 3, 8, 192)
             for code in (ReductionCode.ASSIGN, ReductionCode.ADD)
-            # A private copy is of one thread of several, and assignments have an order. Windows are of wide sums, tiles
-            # of the result of prepared indices (test_tile_order.py).
-            if strategy not in (ScatterStrategy.WINDOWS, ScatterStrategy.RESULT_TILES)
-            and (strategy != ScatterStrategy.PRIVATE or (n_threads > 1 and code))
+            if n_threads > 1 or route not in (ScatterRoute.BLOCKS, ScatterRoute.PRIVATE)  # of several threads
         ],
     )
-    def test_every_scatter_runs_what_is_forced(self, force, strategy, n_threads, code):
+    def test_every_scatter_runs_what_is_forced(self, force, route, n_threads, code):
         rng = np.random.default_rng(0)
-        private = strategy is ScatterStrategy.PRIVATE
-        shape = (50,) if private else (50, 24)
-        data = rng.integers(0, 99, shape, np.int64)
-        indices, updates = rng.integers(0, 50, 300), rng.integers(0, 99, (300, *shape[1:]), np.int64)
+        data = rng.integers(0, 99, 501, np.int64)
+        indices, updates = rng.integers(0, 501, 9000), rng.integers(0, 99, 9000, np.int64)
         expected = data.copy()
         for i, update in zip(indices, updates, strict=True):
             expected[i] = update if code == ReductionCode.ASSIGN else expected[i] + update
-        force(strategy, n_threads)
-        kind = Kind.AXIS
-        if strategy is ScatterStrategy.COLUMN_TILES:  # the same, element by element
-            kind, indices = Kind.ELEMENTS, np.tile(indices[:, None], updates.shape[1:])
-        status, out = run_scatter(kind, data, indices, updates, code=code)
-        assert (status, scatter.last_strategy()) == (OK, strategy)
+        force(route, n_threads)
+        status, out = run_scatter(Kind.AXIS, data, indices, updates, code=code, n_threads=n_threads)
+        assert (status, scatter.last_route()) == (OK, (route, n_threads))
         assert_same_bits(out, expected)
 
     def test_one_that_cannot_do_the_work_leaves_it_to_the_choice(self, force):
         data, indices = np.arange(6.0), np.array([[1], [4]])
-        force(ScatterStrategy.PRIVATE, 2)
+        force(ScatterRoute.PRIVATE, 2)
         assert run_scatter(Kind.ND, data, indices, np.ones(2), code=ReductionCode.ADD)[0] == OK
-        assert scatter.last_strategy() == ScatterStrategy.SERIAL
+        assert scatter.last_route()[0] != ScatterRoute.PRIVATE
         force(GatherStrategy.COLUMNS, 2)
         assert gather.gather(Kind.ND, data, indices, np.empty(2), 0, 0, Mode.RAISE, True, None, False, 1) == OK
         assert gather.last_strategy() == GatherStrategy.BLOCKS
@@ -143,9 +135,9 @@ class TestNegativeIndices:
 
     @pytest.mark.parametrize("value", [0, 3, 4, -1, -4, -5])
     @pytest.mark.parametrize("wrap", [True, False])
-    @pytest.mark.parametrize("strategy", list(ScatterStrategy))
-    def test_scatters(self, force, strategy, wrap, value):
-        force(strategy, 2)
+    @pytest.mark.parametrize("route", list(ScatterRoute))
+    def test_scatters(self, force, route, wrap, value):
+        force(route, 2)
         data, indices = np.arange(4), np.array([1, value, 1])
         updates = np.array([10, 20, 40])
         status, out = run_scatter(Kind.AXIS, data, indices, updates, wrap=wrap, code=ReductionCode.ADD)
@@ -181,7 +173,7 @@ class TestReductions:
     )
     def test_include_self_false_replaces_what_is_named(self, force, code, dtype, n_threads):
         dtype = np.dtype(dtype)
-        force(ScatterStrategy.AUTO, n_threads)
+        force(ScatterRoute.AUTO, n_threads)
         data = np.array([7, 7, 7, 7]).astype(dtype)
         updates = np.array([3, 5, 1]).astype(dtype)
         step = {ReductionCode.ADD: np.add, ReductionCode.MUL: np.multiply}.get(
@@ -216,75 +208,75 @@ class TestReductions:
 
     def test_what_cannot_be_registered(self):
         with pytest.raises(ValueError, match="code is 0 to 31, not 32"):
-            scatter.register("xor", 32, 1, 0, 0, False, False, {})
+            scatter.register("xor", 32, 1, 0, 0, False, {})
         with pytest.raises(ValueError, match="no identity of type code 32"):
-            scatter.register("xor", 30, 1, 0, 0, False, False, {32: b"0"})
+            scatter.register("xor", 30, 1, 0, 0, False, {32: b"0"})
         with pytest.raises(ValueError, match="no identity of type code 1"):
-            scatter.register("xor", 30, 1, 0, 0, False, False, {1: b""})
+            scatter.register("xor", 30, 1, 0, 0, False, {1: b""})
 
 
 NAMED = {
-    "serial": (gs.scatter, (50, 3), (40,), 0),
-    "units": (gs.scatter_elements, (64, 50), (64, 50), 1),
+    "elements": (gs.scatter, (50,), (400,), 0),
+    "points": (gs.scatter, (50, 3), (40,), 0),
     "rows": (gs.scatter, (50, 32), (40,), 0),
-    "row_pieces": (gs.scatter, (50, 32), (40,), 0),
-    "ranges": (gs.scatter, (50, 3), (40,), 0),
-    "local_ranges": (gs.scatter, (50,), (400,), 0),
-    "private": (gs.scatter, (50,), (400,), 0),
-    "partition": (gs.scatter, (50,), (400,), 0),
+    "units": (gs.scatter_elements, (64, 50), (64, 50), 1),
 }
 
 
-@pytest.mark.parametrize("strategy", NAMED)
-def test_a_public_call_runs_the_strategy_that_is_asked_for(strategy):
-    function, shape, index_shape, axis = NAMED[strategy]
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("route", list(ScatterRoute)[1:], ids=lambda route: route.name)
+def test_a_public_call_runs_the_route_that_is_asked_for(route, name):
+    function, shape, index_shape, axis = NAMED[name]
     rng = np.random.default_rng(0)
     data = rng.integers(-9, 9, shape)
     indices = rng.integers(-shape[axis], shape[axis], index_shape)
     updates = rng.integers(-9, 9, indices.shape + shape[1:] if function is gs.scatter else shape)
     options = {"axis": axis, "reduction": "max"}
     expected = getattr(reference, function.__name__)(data, indices, updates, **options)
-    with kernels.forced(3, scatter=strategy):
+    with kernels.forced(3, scatter=route.name.lower()):
         result = function(data, indices, updates, **options)
     assert_same_bits(result, expected)
-    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
+    assert scatter.last_route()[0] == route
 
 
-@pytest.mark.parametrize(
-    ("n_threads", "n_rows", "n_updates", "strategy"),
-    [
-        (2, 1000, 40_000, "rows"),  # 10 MB of updates
-        (1, 1000, 40_000, "serial"),  # which one thread reads as soon
-        (2, 1000, 1000, "serial"),  # little work
-        (1, 20_000, 1000, "rows"),  # a result of 5 MB
-    ],
-)
-def test_rows_are_shared_if_the_result_or_the_updates_are_large(n_threads, n_rows, n_updates, strategy):
-    with kernels.forced(n_threads, adds_bandwidth=False):
-        gs.scatter(np.zeros((n_rows, 64), "f4"), np.zeros(n_updates, int), np.ones((n_updates, 64), "f4"))
-    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
-
-
-@pytest.mark.parametrize(
-    ("n_threads", "n_rows", "dtype", "strategy"),
-    [
-        (2, 1000, "f4", "rows"),  # whatever has the most updates
-        (2, 1000, "f2", "rows"),
-        (1, 1000, "f4", "serial"),  # in the order of the updates
-        (3, 300_000, "f4", "rows"),  # a vector for each of many rows
-    ],
-)
-def test_rows_that_can_be_reduced_in_registers(n_threads, n_rows, dtype, strategy):
-    width = 256 // np.dtype(dtype).itemsize // (1 if n_rows == 1000 else 8)
+@pytest.mark.parametrize("routes", [0, 1 << ScatterRoute.PARTITION, 1 << ScatterRoute.BLOCKS])
+def test_only_routes_that_are_allowed_are_chosen(routes):
     rng = np.random.default_rng(0)
-    n = max(n_rows, 40_000)
-    data, updates = np.zeros((n_rows, width), dtype), rng.integers(0, 3, (n, width)).astype(dtype)
-    indices = np.minimum(rng.zipf(1.5, n), n_rows) - 1
-    with kernels.forced(n_threads, adds_bandwidth=False):  # test_ranges.py has the others
-        result = gs.scatter(data, indices, updates, reduction="add")
-    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
-    with kernels.forced(1, scatter="serial"):
-        assert_same_bits(result, gs.scatter(data, indices, updates, reduction="add"))
+    indices = np.sort(rng.integers(0, 300_000, 500_000))
+    allowed = {ScatterRoute.DIRECT} | {route for route in ScatterRoute if routes >> route & 1}
+    scatter.allow_routes(routes)
+    try:
+        for n_threads in (1, 2, 3):
+            for given in (indices, rng.permutation(indices)):
+                with kernels.forced(n_threads):
+                    found = gs.scatter(np.zeros(300_000, "i4"), given, 1, reduction="add")
+                assert scatter.last_route()[0] in allowed
+                assert_same_bits(found, np.bincount(indices, minlength=300_000).astype("i4"))
+    finally:
+        scatter.allow_routes(2**32 - 1)
+
+
+def test_the_machine_s_numbers_change_no_bit():
+    """They choose a route, tiles and windows: of small caches, and of large ones."""
+    rng = np.random.default_rng(0)
+    data, updates = rng.standard_normal((20_000, 3)), rng.standard_normal((50_000, 3))
+    indices = rng.integers(0, 20_000, 50_000)
+    before = scatter.get_machine()
+    found = []
+    try:
+        for l2_bytes, l3_bytes in ((1 << 12, 1 << 14), (1 << 30, 1 << 34)):
+            scatter.set_machine({"l2_bytes": l2_bytes, "l3_bytes": l3_bytes})
+            assert scatter.get_machine() == before | {"l2_bytes": l2_bytes, "l3_bytes": l3_bytes}
+            for n_threads in (1, 3):
+                for route in ScatterRoute:
+                    for reduction in ("add", "mean", "none"):
+                        with kernels.forced(n_threads, scatter=route.name.lower()):
+                            found.append((reduction, gs.scatter(data, indices, updates, reduction=reduction)))
+    finally:
+        scatter.set_machine(before)
+    expected = dict(found)
+    for reduction, result in found:
+        assert_same_bits(result, expected[reduction])
 
 
 @pytest.mark.parametrize("strategy", ["blocks", "runs", "columns"])
@@ -299,38 +291,18 @@ def test_a_public_gather_runs_the_strategy_that_is_asked_for(strategy):
     assert GatherStrategy(gather.last_strategy()).name == strategy.upper()
 
 
-@pytest.mark.parametrize("n", [1500, 5000], ids=["in row order", "in update order"])
+@pytest.mark.parametrize("route", list(ScatterRoute), ids=lambda route: route.name)
+@pytest.mark.parametrize("n", [1500, 5000])
 @pytest.mark.parametrize("columns", [16, 31, 100])
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum], ids=lambda ufunc: ufunc.__name__)
-def test_rows_are_combined_in_batches(n, columns, ufunc):
+def test_rows_are_combined_in_batches(n, columns, ufunc, route):
     rng = np.random.default_rng(n)
     data = rng.integers(-9, 9, (2000, columns))
     indices, updates = rng.integers(0, 2000, n), rng.integers(-9, 9, (n, columns))
     expected = data.copy()
     ufunc.at(expected, indices, updates)
-    with kernels.forced(2, scatter="rows"):
+    with kernels.forced(2, scatter=route.name.lower()):
         result = gs.scatter(
             data, indices, updates, reduction={"add": "add", "multiply": "mul"}.get(ufunc.__name__, "max")
         )
     assert_same_bits(result, expected)
-    assert scatter.last_strategy() == ScatterStrategy.ROWS
-
-
-@pytest.mark.parametrize("dtype", ["f4", "i8"])
-@pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduction", ["add", "mul", "max", "mean"])
-def test_many_updates_of_each_row(reduction, include_self, dtype):
-    """Threads group them by row if the result is not small; one thread applies them in their order."""
-    rng = np.random.default_rng(0)
-    data, updates = (rng.integers(-9, 9, (n, 48)).astype(dtype) / np.dtype(dtype).type(2) for n in (500, 4000))
-    data, updates = data.astype(dtype), updates.astype(dtype)
-    indices = rng.integers(-1, 480, len(updates)) % 500
-    options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
-    results = []
-    for n_threads in (1, 2, 5):
-        with kernels.forced(n_threads, scatter="rows"), np.errstate(all="ignore"):
-            results.append(gs.scatter(data, indices, updates, **options))
-        assert scatter.last_strategy() == ScatterStrategy.ROWS
-    expected = gs.scatter_nd(data, indices[:, None], updates[::-1][::-1], **options)
-    for result in results:
-        assert_same_bits(result, expected)

@@ -13,7 +13,7 @@ import pytest
 from assertions import assert_refused, assert_same_bits, assert_same_numbers, each_refused
 from constants import FLOAT_REDUCTIONS, FUNCTIONS
 from gatherscatter._kernels import orders, scatter
-from gatherscatter._kernels.codes import ScatterStrategy
+from gatherscatter._kernels.codes import ScatterRoute
 from gatherscatter.backends import kernels
 
 # name: (shape of data, shape of indices, options)
@@ -99,17 +99,16 @@ def test_ordered_updates_give_the_same_bits(n_threads, reduction, include_self):
         prepared = gs.prepare("scatter", data.shape, rows, mode="drop")
         with kernels.forced(1):
             expected = gs.scatter(data, rows, updates, mode="drop", **words)
-        with kernels.forced(n_threads, scatter="rows"):  # small results are faster without the order
+        with kernels.forced(n_threads, scatter="partition"):
             assert_same_bits(prepared.scatter(data, updates, **words), expected)
-            assert scatter.last_strategy() == ScatterStrategy.ROWS
+            assert scatter.last_route()[0] == ScatterRoute.PARTITION
             for target in (data.copy(), np.empty_like(data), np.empty((n_rows, 2 * width), "f4")[:, ::2]):
                 source = target if target[0, 0] == data[0, 0] else data
                 assert prepared.scatter(source, updates, out=target, **words) is target
                 assert_same_bits(np.ascontiguousarray(target), expected)
             changed = data.copy()
             prepared.scatter(changed, updates, out=changed, **words)
-            is_ordered = scatter.last_strategy() == ScatterStrategy.ROWS
-            assert is_ordered == ("accumulate_dtype" not in words)
+            assert_same_bits(changed, expected)
             # Data that is not contiguous, and updates that broadcast.
             mirrored = prepared.scatter(data[:, ::-1], updates[:, ::-1], **words)
             assert_same_bits(np.ascontiguousarray(mirrored[:, ::-1]), expected)
@@ -138,7 +137,7 @@ def test_few_updates_in_place_are_not_ordered():
     prepared = gs.prepare("scatter", data.shape, [3, 5])
     prepared.scatter(data, 1.0, out=data)
     assert prepared.nbytes == 8
-    assert scatter.last_strategy() == ScatterStrategy.SERIAL
+    assert np.flatnonzero(data.any(axis=1)).tolist() == [3, 5]
 
 
 def test_tuples_where_the_axes_cannot_be_viewed_as_one():
@@ -239,7 +238,7 @@ def test_the_order_of_a_deleted_array_is_never_used():
     for alive, uses in ((lambda: None, False), (lambda: other, True)):
         orders.known[other.ctypes.data] = (alive, memory, *sizes)
         try:
-            with kernels.forced(2, scatter="rows"):
+            with kernels.forced(2, scatter="partition"):
                 found = gs.scatter(data, other, updates, reduction="add")
         finally:
             del orders.known[other.ctypes.data]
@@ -361,18 +360,6 @@ def test_a_refused_scatter_in_place_changes_nothing():
     with pytest.raises(TypeError):
         ROWS.scatter(data, np.ones((2, 2), "f4"), out=data)
     assert data.tolist() == [[0, 1], [2, 3], [4, 5]]
-
-
-@pytest.mark.parametrize(
-    ("n_threads", "n_rows", "strategy"), [(1, 1000, "serial"), (2, 1000, "serial"), (2, 50_000, "rows")]
-)
-def test_small_results_do_without_the_order(n_threads, n_rows, strategy):
-    rng = np.random.default_rng(0)
-    data, updates = np.zeros((n_rows, 16), np.float32), rng.random((120_000, 16), np.float32)
-    prepared = gs.prepare("scatter", data.shape, rng.integers(0, n_rows, len(updates)))
-    with kernels.forced(n_threads):
-        prepared.scatter(data, updates, reduction="add")
-    assert ScatterStrategy(scatter.last_strategy()).name == strategy.upper()
 
 
 def test_prepared_indices_in_a_plain_call():

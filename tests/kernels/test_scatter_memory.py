@@ -11,6 +11,7 @@ from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS
 from gatherscatter import reference
 from gatherscatter.backends import kernels
+from routes import every_route
 from scatters import FLAT, along, every
 
 
@@ -217,20 +218,17 @@ class TestMemory:
             finally:
                 tracemalloc.stop()
 
+    @every_route
     @pytest.mark.parametrize(
-        ("strategy", "shape", "dtype", "reduction"),
-        [
-            ("serial", (1 << 25,), "u1", "add"),
-            ("private", (1 << 18,), "u1", "mean"),
-            ("row_pieces", (1 << 18, 64), "f4", "mean"),
-        ],
+        ("shape", "dtype", "reduction"),
+        [((1 << 25,), "u1", "add"), ((1 << 18,), "u1", "mean"), ((1 << 18, 64), "f4", "mean")],
     )
-    def test_marks_do_not_grow_with_the_threads(self, strategy, shape, dtype, reduction):
+    def test_marks_do_not_grow_with_the_threads(self, route, shape, dtype, reduction):
         data = np.zeros(shape, dtype)
-        n = max(len(data) // 8, 1 << 14)  # for fewer updates, marks are in a hash table
+        n = max(len(data) // 8, 1 << 14)
         indices = np.random.default_rng(0).integers(0, len(data), n)
         updates = np.broadcast_to(np.ones((), dtype), (n, *shape[1:]))
-        with kernels.forced(64, scatter=strategy):
+        with kernels.forced(64, scatter=route):
             tracemalloc.start()
             try:
                 gs.scatter(data, indices, updates, reduction=reduction, include_self=False, out=data)
@@ -238,17 +236,20 @@ class TestMemory:
             finally:
                 tracemalloc.stop()
 
-    def test_sums_with_their_counts_are_few(self):
+    @every_route
+    def test_sums_with_their_counts_are_few(self, route):
         data = np.zeros((4_500_000, 3), "f4")  # 72 MB with counts
         indices, updates = np.arange(len(data)), np.broadcast_to(np.float32(6), data.shape)
-        with kernels.forced(1, scatter="serial"):
-            tracemalloc.start()
-            try:
-                gs.scatter(data, indices, updates, reduction="mean", out=data)
-                assert tracemalloc.get_traced_memory()[1] < 2**26
-            finally:
-                tracemalloc.stop()
-        assert (data == 3).all()
+        for n_threads in (1, 2):
+            data[...] = 0
+            with kernels.forced(n_threads, scatter=route):
+                tracemalloc.start()
+                try:
+                    gs.scatter(data, indices, updates, reduction="mean", out=data)
+                    assert tracemalloc.get_traced_memory()[1] < 2**26
+                finally:
+                    tracemalloc.stop()
+            assert (data == 3).all()
 
     def test_nothing_is_copied_for_its_strides(self):
         data = np.zeros((2**13, 2**13), "u1").T

@@ -6,33 +6,31 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from gatherscatter._kernels import scatter
-from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
 from test_streamed_gathers import between_guards
 
+ROUTES = [("direct", 1), ("direct", 3), ("partition", 1), ("partition", 3), ("blocks", 3)]
 RESULT_BYTES = (1 << 24) + 10_000  # of whole rows at least 1 << 24: such results are written with non-temporal stores
 
 
 def scattered(rng, n_rows, skewed):
-    """Indices: about half of the rows have none. With `skewed`, one row has more than are reduced in one call."""
+    """Indices: about half of the rows have none. With `skewed`, one row has many."""
     indices = rng.integers(-n_rows, n_rows, n_rows * 2 // 3)
     return np.concatenate([indices, np.full(17_000, n_rows // 2)]) if skewed else indices
 
 
 def one_by_one(data, indices, updates, words):
-    """The operands, and what SERIAL makes of them, which applies the updates one by one."""
-    with kernels.forced(1, scatter="serial"):
+    """The operands, and what one thread makes of them."""
+    with kernels.forced(1, scatter="direct"):
         return data, indices, updates, words, gs.scatter(data, indices, updates, **words)
 
 
-def assert_as_one_by_one(strategy, place, data, indices, updates, words, expected):
-    """The strategy gives the same bits: into other memory, which begins at `place`, and in place."""
-    for n_threads in (1, 3):
-        with kernels.forced(n_threads, scatter=strategy.name.lower()):
+def assert_as_one_by_one(routes, place, data, indices, updates, words, expected):
+    """The routes give the same bits: into other memory, which begins at `place`, and in place."""
+    for route, n_threads in routes:
+        with kernels.forced(n_threads, scatter=route):
             out, guards = between_guards(data.shape, data.dtype, place)
             gs.scatter(data, indices, updates, out=out, **words)
-            assert ScatterStrategy(scatter.last_strategy()) == strategy
             assert_same_bits(out, expected)
             assert_same_bits(gs.scatter(data, indices, updates, **words), expected)
             out[...] = data
@@ -65,7 +63,7 @@ def rows_scattered(dtype, n_items, **words):
 )
 def test_rows(dtype, n_items, reduction, include_self, place):
     case = rows_scattered(dtype, n_items, reduction=reduction, include_self=include_self)
-    assert_as_one_by_one(ScatterStrategy.ROWS, place, *case)
+    assert_as_one_by_one(ROUTES, place, *case)
 
 
 @functools.lru_cache(1)
@@ -79,11 +77,11 @@ def elements_scattered(dtype, **words):
 
 @pytest.mark.parametrize("place", [0, 16, 8])
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduction", ["add", "max", "mean"])
-@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", pytest.param("u1", marks=pytest.mark.slow)])
 def test_elements(dtype, reduction, include_self, place):
     case = elements_scattered(dtype, reduction=reduction, include_self=include_self)
-    assert_as_one_by_one(ScatterStrategy.PARTITION, place, *case)
+    assert_as_one_by_one(ROUTES, place, *case)
 
 
 @functools.lru_cache(1)
@@ -100,7 +98,7 @@ def skewed_rows(**words):
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduction", ["add", "mean"])
 def test_a_row_with_many_updates(reduction, include_self, place):
-    assert_as_one_by_one(ScatterStrategy.ROWS, place, *skewed_rows(reduction=reduction, include_self=include_self))
+    assert_as_one_by_one(ROUTES, place, *skewed_rows(reduction=reduction, include_self=include_self))
 
 
 def test_data_that_are_one_row():
@@ -110,7 +108,8 @@ def test_data_that_are_one_row():
     indices = scattered(rng, n_rows, skewed=False)
     data = np.broadcast_to(rng.standard_normal(64).astype("f4"), (n_rows, 64))
     source, rows = rng.standard_normal((900, 64), np.float32), rng.integers(0, 900, len(indices))
-    with kernels.forced(1, scatter="serial"):
+    with kernels.forced(1, scatter="direct"):
         expected = gs.scatter(data, indices, source[rows], reduction="add")
-    with kernels.forced(3, scatter="rows"):
-        assert_same_bits(gs.gather_scatter(data, indices, source, rows, reduction="add"), expected)
+    for route, n_threads in ROUTES:
+        with kernels.forced(n_threads, scatter=route):
+            assert_same_bits(gs.gather_scatter(data, indices, source, rows, reduction="add"), expected)

@@ -1,4 +1,4 @@
-"""The tile order of prepared indices: DATA_TILES and RESULT_TILES give the bits of one thread without an order."""
+"""The tile order of prepared indices: DATA_TILES gives the bits of one thread without it, and scatters do too."""
 
 import gc
 
@@ -8,8 +8,8 @@ import pytest
 from assertions import assert_same_bits
 from gatherscatter import memory
 from gatherscatter._kernels import gather as gather_kernel
-from gatherscatter._kernels import orders, scatter
-from gatherscatter._kernels.codes import GatherStrategy, ScatterStrategy
+from gatherscatter._kernels import orders
+from gatherscatter._kernels.codes import GatherStrategy
 from gatherscatter.backends import kernels
 
 N_SLICES = 100_003  # four tiles, the last of them smaller
@@ -67,12 +67,10 @@ def test_bits(name, mode):
     for n_threads, reduction in zip(THREADS, names, strict=False):
         with kernels.forced(1):
             expected = gs.scatter(data, indices, updates, reduction=reduction, mode=mode)
-        with kernels.forced(n_threads, scatter="result_tiles"):
+        with kernels.forced(n_threads, scatter="partition"):
             assert_same_bits(prepared.scatter(data, updates, reduction=reduction), expected)
-            assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
             changed = data.copy()
             assert prepared.scatter(changed, updates, reduction=reduction, out=changed) is changed
-            assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
         assert_same_bits(changed, expected)
     fill_value = dtype == "?" or 1
     expected = gs.gather(data, indices, mode="fill" if mode == "drop" else mode, fill_value=fill_value)
@@ -89,16 +87,15 @@ def test_bits(name, mode):
 @pytest.mark.parametrize("n_threads", THREADS)
 @pytest.mark.parametrize("reduction", ["add", "max"])
 def test_threads_and_layouts_of_updates(n_threads, reduction):
-    """A scalar, strided and reversed updates; and a strided result, which another strategy takes."""
+    """A scalar, strided and reversed updates; and a strided result."""
     rng = np.random.default_rng(2)
     prepared, indices = prepared_indices(rng)
     data = numbers(rng, "f4", N_SLICES)
     wide = numbers(rng, "f4", (N, 3))
-    with kernels.forced(n_threads, scatter="result_tiles"):
+    with kernels.forced(n_threads):
         for updates in (wide[:, 1], wide[::-1, 0], np.float32(1.5)):
             expected = gs.scatter(data, indices, updates, reduction=reduction)
             assert_same_bits(prepared.scatter(data, updates, reduction=reduction), expected)
-            assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
         out = np.empty((N_SLICES, 2), "f4")[:, 0]
         prepared.scatter(data, wide[:, 1], reduction=reduction, out=out)
     with kernels.forced(1):
@@ -111,9 +108,8 @@ def test_other_options_do_without(words):
     prepared, indices = prepared_indices(rng)
     data, updates = numbers(rng, "f4", N_SLICES), numbers(rng, "f4", N)
     words = {"reduction": "add"} | words
-    with kernels.forced(2, scatter="result_tiles"):
+    with kernels.forced(2):
         found = prepared.scatter(data, updates, **words)
-        assert scatter.last_strategy() != ScatterStrategy.RESULT_TILES
     assert_same_bits(found, gs.scatter(data, indices, updates, **words))
 
 
@@ -138,7 +134,6 @@ def test_when_it_is_made():
         prepared.scatter(data, updates, reduction="add"),
         data + np.bincount(indices, minlength=n_slices).astype("f4"),
     )
-    assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
     in_order = gs.prepare("gather", (n_slices,), np.sort(indices))
     in_order.scatter(data, updates)
     in_order.gather(data)
@@ -157,7 +152,7 @@ def test_it_is_deleted_with_its_indices_and_not_used_for_others():
     for planted in ((lambda: None, kept, *sizes), (lambda: other, kept, sizes[0] + 1, sizes[1])):
         orders.tiled[other.ctypes.data] = planted
         try:
-            with kernels.forced(2, gather="data_tiles", scatter="result_tiles"):
+            with kernels.forced(2, gather="data_tiles"):
                 assert_same_bits(gs.gather(data, other), data[other])
                 assert_same_bits(gs.scatter(data, other, 2.0)[other], np.full(N, 2, "f4"))
         finally:
@@ -178,10 +173,9 @@ def test_without_memory(monkeypatch):
     def empty(*_):
         raise MemoryError
 
-    with monkeypatch.context() as patch, kernels.forced(2, gather="data_tiles", scatter="result_tiles"):
+    with monkeypatch.context() as patch, kernels.forced(2, gather="data_tiles"):
         patch.setattr(gs._kernels.memory, "empty", empty)
         prepared.scatter(out, updates, reduction="add", out=out)
-        assert scatter.last_strategy() != ScatterStrategy.RESULT_TILES
         prepared.gather(data, out=taken)
         assert gather_kernel.last_strategy() != GatherStrategy.DATA_TILES
     assert_same_bits(out, expected[0])
@@ -195,15 +189,11 @@ def test_the_kernel_refuses_other_arrays():
             orders.sort_by_tile(wrong, n_slices, memory.empty, 0)
 
 
-@pytest.mark.parametrize("l2_bytes", [0, 1 << 30])
 @pytest.mark.parametrize(
     ("dtype", "row", "n_slices"), [("f4", (), 4_300_001), ("f8", (), 2_200_003), ("f4", (3,), 1_500_007)]
 )
-def test_large_results(dtype, row, n_slices, l2_bytes):
-    """Each tile is built in scratch memory and streamed, at once or while the next one is built.
-
-    Data that are one element are not copied before.
-    """
+def test_large_results(dtype, row, n_slices):
+    """And of data that are one element."""
     rng = np.random.default_rng(5)
     indices, updates = rng.integers(0, n_slices, N), numbers(rng, dtype, (N, *row))
     prepared = gs.prepare("scatter", (n_slices,), indices)
@@ -213,9 +203,8 @@ def test_large_results(dtype, row, n_slices, l2_bytes):
         for n_threads, reduction in ((1, "none"), (3, "add"), (192, "max")):
             with kernels.forced(1):
                 expected = gs.scatter(data.copy(), indices, updates, reduction=reduction)
-            with kernels.forced(n_threads, scatter="result_tiles", l2_bytes=l2_bytes):
+            with kernels.forced(n_threads, scatter="partition"):
                 assert_same_bits(prepared.scatter(data, updates, reduction=reduction), expected)
-                assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
                 out = np.zeros(shape, dtype)
                 prepared.scatter(data, updates, reduction=reduction, out=out)
             assert_same_bits(out, expected)
@@ -235,9 +224,8 @@ def test_many_values(dtype, row, n):
     with kernels.forced(1):
         expected = gs.scatter(data, indices, updates, reduction="add", mode="drop")
         taken = gs.gather(data, indices, mode="fill", fill_value=3)
-    with kernels.forced(3, gather="data_tiles", scatter="result_tiles"):
+    with kernels.forced(3, gather="data_tiles"):
         assert_same_bits(prepared.scatter(data, updates, reduction="add"), expected)
-        assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
         assert_same_bits(prepared.gather(data, fill_value=3), taken)
         assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
         out = np.zeros((n + 1, *row), dtype)
@@ -258,9 +246,8 @@ def test_runs_of_every_length():
             orders.sort_by_tile(prepared._indices, N_SLICES, memory.empty, 0)
             with kernels.forced(1):
                 expected = gs.scatter(data, indices, updates, reduction="add")
-            with kernels.forced(2, gather="data_tiles", scatter="result_tiles"):
+            with kernels.forced(2, gather="data_tiles"):
                 assert_same_bits(prepared.scatter(data, updates, reduction="add"), expected)
-                assert scatter.last_strategy() == ScatterStrategy.RESULT_TILES
                 assert_same_bits(prepared.gather(data), data[indices])
                 # Small gathers do not choose a strategy.
                 assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES or n <= 65

@@ -1,4 +1,4 @@
-"""Each strategy at its edges: the heads of src/gather/gather.pyx and src/scatter/scatter.pyx list them.
+"""Gathers and scatters at the edges of their blocks, runs and rounds.
 
 Results are compared with NumPy, update by update, or as sums of integers, which are exact in any order.
 """
@@ -12,9 +12,8 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from gatherscatter._kernels import scatter
-from gatherscatter._kernels.codes import ScatterStrategy
 from gatherscatter.backends import kernels
+from routes import every_route
 
 # Around the 64 elements that are resolved ahead, and the 128 of a block.
 EDGES = [63, 64, 65, 127, 128, 129, 191, 192, 193, 1000]
@@ -116,7 +115,7 @@ class TestPlainTuples:
 
 
 class TestRows:
-    """Rows of a cache line or more, into a fresh result: numbered, ordered, written once."""
+    """Rows of a cache line or more."""
 
     @pytest.mark.parametrize("row", [(16,), (17,), (100,), (5, 13), (1023,), (1024,), (1500,)])
     @pytest.mark.parametrize("n", [1, 30, 129, 700])
@@ -285,39 +284,39 @@ def test_results_that_go_past_the_caches(stream):
 
 
 class TestRowsInPlace:
-    """Rows that have many updates, which ROWS groups: only rows with updates are written."""
+    """Rows that have many updates: only rows with updates are written."""
 
+    @every_route
     @pytest.mark.parametrize("n_threads", [1, 2, 3, 8, 192])
     @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "mean"])
     @pytest.mark.parametrize("include_self", [True, False])
-    def test_bits(self, n_threads, reduction, include_self):
+    def test_bits(self, n_threads, reduction, include_self, route):
         rng = np.random.default_rng(1)
         data, updates = rng.standard_normal((70, 40)), rng.standard_normal((900, 40))
         indices = rng.integers(0, 60, 900)
         indices[7] = -100
         options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
-        with kernels.forced(1, scatter="serial"):
+        with kernels.forced(1, scatter="direct"):
             expected = gs.scatter(data, indices, updates, **options)
-        with kernels.forced(n_threads, scatter="rows"):
+        with kernels.forced(n_threads, scatter=route):
             assert gs.scatter(data, indices, updates, out=data, **options) is data
-            assert scatter.last_strategy() == ScatterStrategy.ROWS
         assert_same_bits(data, expected)
 
+    @every_route
     @pytest.mark.parametrize("reduction", ["none", "add", "mean"])
-    def test_more_updates_than_a_round_takes(self, reduction):
+    def test_more_updates_than_a_round_takes(self, reduction, route):
         """Nothing is written if the last index is bad."""
         n = (31 << 20) // 4 + 100
         data, indices = np.ones((20, 8)), np.arange(n, dtype=np.int32) % 19
         updates = np.broadcast_to(np.arange(8.0), (n, 8))
         options = {"reduction": reduction, "out": data}
         indices[-1] = 20
-        with kernels.forced(2, scatter="rows"):
+        with kernels.forced(2, scatter=route):
             with pytest.raises(IndexError):
                 gs.scatter(data, indices, updates, **options)
             assert (data == 1).all()
             indices[-1] = 0
             gs.scatter(data, indices, updates, **options)
-            assert scatter.last_strategy() == ScatterStrategy.ROWS
         counts = np.bincount(indices, minlength=20)[:, None]
         total = 1 + counts * np.arange(8.0)
         expected = {"add": total, "mean": total / (counts + 1), "none": np.where(counts, np.arange(8.0), 1.0)}

@@ -55,16 +55,9 @@ class GatherStrategy(IntEnum):
     COLUMNS = 3
     DATA_TILES = 4
 
-class ScatterStrategy(IntEnum):
+class ScatterRoute(IntEnum):
     AUTO = 0
-    SERIAL = 1
-    UNITS = 2
-    ROWS = 3
-    ROW_PIECES = 4
-    PRIVATE = 5
-    PARTITION = 6
-    COLUMN_TILES = 7
-    WINDOWS = 8
-    RANGES = 9
-    RESULT_TILES = 10
-    LOCAL_RANGES = 11
+    DIRECT = 1
+    BLOCKS = 2
+    PARTITION = 3
+    PRIVATE = 4

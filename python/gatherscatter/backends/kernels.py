@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 from collections.abc import Iterator
 from typing import Any
 from weakref import WeakValueDictionary
@@ -15,7 +16,7 @@ from gatherscatter import errors, memory, threads
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
-from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterStrategy, Status, TypeCode
+from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterRoute, Status, TypeCode
 from gatherscatter.operators import AXIS, ELEMENTS, ND
 from gatherscatter.plan import Plan, Shape, explain, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
@@ -52,10 +53,24 @@ for _record in REDUCTIONS.values():
         int(REDUCTIONS[_record.step_of or _record.name].code),
         _mask(_record.dtypes),
         _mask(name for name in _record.dtypes if kind_of(name) in _record.associative),
-        _record.idempotent,
         _record.finish is not None,
         {code: element for code, element in _identities.items() if element is not None},
     )
+
+
+def _allow_routes(names: str) -> None:
+    """Let scatters take these routes, separated by commas, and "direct" where none of them can run."""
+    mask = 0
+    for name in names.lower().replace(" ", "").split(","):
+        if name.upper() not in ScatterRoute.__members__:
+            known = ", ".join(route.name.lower() for route in ScatterRoute if route)
+            raise ValueError(f"GATHERSCATTER_ROUTES={names!r}: {name!r} is not a route; pass some of {known}")
+        mask |= 1 << ScatterRoute[name.upper()]
+    _scatter.allow_routes(mask)
+
+
+if os.environ.get("GATHERSCATTER_ROUTES"):
+    _allow_routes(os.environ["GATHERSCATTER_ROUTES"])
 
 
 def gather(
@@ -224,27 +239,17 @@ def check_indices(plan: Plan, data: Array, indices: Indices) -> None:
 
 
 @contextlib.contextmanager
-def forced(
-    n_threads: int = 0,
-    *,
-    gather: str = "auto",
-    scatter: str = "auto",
-    adds_bandwidth: bool | None = None,
-    l2_bytes: int = -1,
-) -> Iterator[None]:
-    """Context manager for tests: kernels use that many threads however small the call, and a given strategy.
+def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -> Iterator[None]:
+    """Context manager for tests: kernels use that many threads however small the call, and a given strategy or route.
 
-    A strategy is a name in `codes.GatherStrategy` or `codes.ScatterStrategy`. If it cannot run a job, another does.
-    adds_bandwidth: choose strategies as on a CPU whose cores read memory faster together than alone, or not.
-    l2_bytes: do as on a CPU with an L2 of that size.
+    A name in `codes.GatherStrategy` or `codes.ScatterRoute`. If it cannot run a job, another does.
     """
     _gather.force(GatherStrategy[gather.upper()], n_threads)
-    bandwidth = -1 if adds_bandwidth is None else adds_bandwidth
-    _scatter.force(ScatterStrategy[scatter.upper()], n_threads, bandwidth, l2_bytes)
+    _scatter.force(ScatterRoute[scatter.upper()], n_threads)
     _orders.force(n_threads)
     try:
         yield
     finally:
         _gather.force(GatherStrategy.AUTO, 0)
-        _scatter.force(ScatterStrategy.AUTO, 0)
+        _scatter.force(ScatterRoute.AUTO, 0)
         _orders.force(0)

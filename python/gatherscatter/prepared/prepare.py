@@ -456,7 +456,7 @@ class Prepared:
                 is_used = self._n_slices <= _MOST_ROWS_PER_INDEX * n and backend.uses_orders(data, scatters)
                 if is_used and not self._order_bytes:
                     self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
-            elif self._tile_bytes is None and pays(self._n_slices, slice_bytes, n, scatters):
+            elif self._tile_bytes is None and not scatters and pays(self._n_slices, slice_bytes, n):
                 self._tile_bytes = 0
                 if is_scattered(self._indices):
                     self._tile_bytes = sort_by_tile(self._indices, self._n_slices, memory.empty, threads.limit)

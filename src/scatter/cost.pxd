@@ -1,0 +1,222 @@
+# cython: cdivision=True
+# The choice of a route and of the number of threads: the least estimated time.
+#
+# A route's time is a sum of passes. A pass over n updates takes n × ns on each of T threads, or as long as memory needs for
+# its bytes; the start and the end of a team cost a region. All routes give the same bits, so a wrong estimate costs time
+# only. Where updates go is estimated from a sample of the tuples.
+from libc.stdint cimport int64_t
+
+from common.resolve cimport SKIPPED, resolve_block
+from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
+from common.walk cimport Cursor, seek
+from scatter.blocks cimport can_take_blocks
+from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows
+from scatter.job cimport Job, is_fresh
+from scatter.machine cimport machine
+from scatter.partition cimport can_partition, record_size
+from scatter.private cimport can_be_private, private_bytes
+
+cdef enum:
+    PAIRS = 64                  # of a sample
+    PAGE = 1 << 12              # bytes: rows that are nearer are neighbours
+    MIN_SAMPLED = 1 << 12       # updates
+
+cdef struct Sample:
+    double near                 # the share of tuples whose row is near that of the tuple before
+    double reach                # bytes of the rows that most updates go to
+    double share                # of the updates that go to one page, at most
+
+cdef struct Choice:
+    int route
+    int n_threads
+    double ns
+
+
+cdef inline Sample take_sample(const Job* job) noexcept nogil:
+    cdef Sample sample
+    cdef int64_t pair[2]
+    cdef int64_t page[PAIRS]
+    cdef Cursor cursor
+    cdef Py_ssize_t i, j, n, seen = 0, near = 0, equal = 0, most = 0, count
+    cdef Py_ssize_t row_bytes = max(job.kernel.row_bytes, 1)
+    sample.near = 0
+    sample.share = 0
+    sample.reach = <double>job.n_rows * row_bytes
+    if job.walk.n < MIN_SAMPLED:
+        return sample
+    for i in range(PAIRS):
+        seek(&job.walk, job.walk.n // PAIRS * i, &cursor)
+        resolve_block(&job.tuples, &job.walk, &cursor, 2, False, pair, &n)
+        if n != 2 or pair[0] == SKIPPED or pair[1] == SKIPPED:
+            continue
+        near += -PAGE < (pair[1] - pair[0]) * row_bytes < PAGE
+        page[seen] = pair[0] * row_bytes // PAGE
+        seen += 1
+    if seen < PAIRS // 2:
+        return sample
+    for i in range(seen):
+        count = 0
+        for j in range(seen):
+            count += page[i] == page[j]
+        most = max(most, count)
+        equal += count - 1
+    sample.near = <double>near / seen
+    sample.share = max(0.0, (most - 3.0) / seen)  # of uniform ones, three may meet by chance
+    if equal > 4:
+        sample.reach = min(sample.reach, <double>PAGE * seen * (seen - 1) / equal)
+    return sample
+
+
+cdef inline double region(int n_threads) noexcept nogil:
+    return machine.region + machine.region_thread * (n_threads - 2) if n_threads > 1 else 0
+
+
+cdef inline double moved(double n_bytes, int n_threads) noexcept nogil:
+    """ns to move bytes."""
+    return n_bytes / min(machine.bandwidth * n_threads, machine.bandwidth_of_all)
+
+
+cdef inline double step_ns(double reach) noexcept nogil:
+    """ns to apply an update to one of so many bytes of accumulators."""
+    cdef double share
+    if reach <= machine.l2_bytes:
+        return machine.step_l2
+    if reach <= machine.l3_bytes // 2:
+        share = 1 - machine.l2_bytes / reach
+        return machine.step_l2 + share * (machine.step_l3 - machine.step_l2)
+    share = 1 - machine.l3_bytes / 2.0 / reach
+    return machine.step_l3 + share * (machine.step_memory - machine.step_l3)
+
+
+cdef inline double apply_ns(const Job* job, double reach) noexcept nogil:
+    """ns to apply an update: a step, and for rows the time to read and write their items in L2."""
+    cdef double marks = job.kernel.mark_bytes
+    cdef double ns = step_ns(reach * (1 + marks / job.kernel.row_bytes))
+    if marks:
+        ns *= 1.3
+    if job.loads:
+        ns += 1 if job.by_value else 8
+    if not job.by_value:
+        ns += job.kernel.row_bytes / (8 * machine.bandwidth) + 1
+        if reach > machine.l3_bytes // 2:  # the other lines of the row
+            ns += job.kernel.row_bytes / machine.bandwidth
+        elif reach > machine.l2_bytes:
+            ns += job.kernel.row_bytes / (4 * machine.bandwidth)
+    return ns
+
+
+cdef inline double result_ns(const Job* job, int n_threads) noexcept nogil:
+    """ns to open and close all rows."""
+    cdef double n_bytes = 0, in_cache
+    if is_fresh(job):
+        n_bytes = 2.0 * job.out_bytes
+    if not job.in_result:
+        n_bytes += 2.0 * job.n_rows * job.kernel.row_bytes
+    n_bytes += 2.0 * job.n_rows * job.kernel.mark_bytes
+    in_cache = 2 if n_bytes < machine.l3_bytes else 1
+    return moved(n_bytes, n_threads) / in_cache
+
+
+cdef inline double update_bytes(const Job* job) noexcept nogil:
+    return job.tuples.k * job.tuples.width + job.row_bytes
+
+
+cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
+    cdef double n = <double>job.walk.n, each, reach = sample.reach, ns
+    cdef int shared = 1
+    if by_units(job):
+        reach = min(reach, <double>job.unit_rows * job.kernel.row_bytes)
+        shared = <int>min(<Py_ssize_t>n_threads, job.n_units)
+    each = job.tuples.k * machine.resolve + sample.near * apply_ns(job, 0) + (1 - sample.near) * apply_ns(job, reach)
+    if can_use_slots(job):
+        ns = n * (each + 4 * machine.step_memory)
+        return ns + (moved(2.0 * job.out_bytes, n_threads) if is_fresh(job) else 0) + region(n_threads)
+    if shared == 1 and n_threads > 1 and cuts_rows(job):
+        each = job.tuples.k * machine.resolve + (each - job.tuples.k * machine.resolve) / n_threads
+    ns = max(n * each / shared, moved(n * update_bytes(job), shared)) + result_ns(job, n_threads)
+    if shared == 1 and job.checks_first:
+        ns += n * job.tuples.k * machine.resolve / n_threads
+    if shared == 1 and not job.in_result:  # windows
+        ns *= 1 + job.n_rows * job.kernel.row_bytes // WINDOW_BYTES
+    return ns + region(n_threads) * (1 if shared > 1 else 1 + job.divides)
+
+
+cdef inline double partition_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
+    cdef double n = <double>job.walk.n, record = record_size(job), assign, place, apply, result
+    cdef double share = max(1.0 / n_threads, sample.share)
+    apply = n * apply_ns(job, 0) * share
+    result = result_ns(job, n_threads)
+    if n < job.n_rows // 8 and not is_fresh(job):
+        result = n * 20 / n_threads
+    if job.order != NULL:
+        return max(apply, moved(n * update_bytes(job), n_threads)) + result + region(n_threads)
+    assign = max(n * (job.tuples.k * machine.resolve + machine.resolve) / n_threads,
+                 moved(n * (job.tuples.k * job.tuples.width + 4), n_threads))
+    if job.by_value:
+        place = max(n * machine.place / n_threads, moved(n * (4 + job.row_bytes + 2 * record), n_threads))
+        apply = max(apply, moved(n * record, n_threads))
+    else:
+        place = max(n * machine.place / n_threads, moved(n * 20, n_threads))
+        apply = max(apply, moved(n * (record + job.row_bytes), n_threads))
+    return assign + place + apply + result + 3 * region(n_threads)
+
+
+cdef inline double blocks_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
+    cdef double n = <double>job.walk.n
+    if sample.near < 0.75:
+        return 1e18
+    return (max(n * (2 * job.tuples.k * machine.resolve + apply_ns(job, 0)) * max(1.0 / n_threads, sample.share),
+                moved(n * (update_bytes(job) + job.tuples.k * job.tuples.width), n_threads))
+            + result_ns(job, n_threads) + 2 * region(n_threads))
+
+
+cdef inline double private_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
+    cdef double n = <double>job.walk.n
+    cdef double each = job.tuples.k * machine.resolve + 1.2 * apply_ns(job, <double>private_bytes(job))
+    return (max(n * each / n_threads, moved(n * update_bytes(job), n_threads))
+            + job.n_rows * (2.0 + 3 * apply_ns(job, 0)) + result_ns(job, n_threads) + 2 * region(n_threads))
+
+
+cdef inline double route_ns(const Job* job, const Sample* sample, int route, int n_threads) noexcept nogil:
+    """The estimated time of a route; 1e18: it can't run the job."""
+    if route == DIRECT:
+        return direct_ns(job, sample, n_threads)
+    if route == PARTITION and can_partition(job):
+        return partition_ns(job, sample, n_threads)
+    if route == BLOCKS and can_take_blocks(job, n_threads):
+        return blocks_ns(job, sample, n_threads)
+    if route == PRIVATE and can_be_private(job, n_threads):
+        return private_ns(job, sample, n_threads)
+    return 1e18
+
+
+cdef inline bint can_run(const Job* job, int route, int n_threads) noexcept nogil:
+    """Whether a route can run the job, however slowly."""
+    return (route == DIRECT or (route == PARTITION and can_partition(job))
+            or (route == BLOCKS and can_take_blocks(job, n_threads))
+            or (route == PRIVATE and can_be_private(job, n_threads)))
+
+
+cdef inline Choice choose(const Job* job, int max_threads, unsigned int routes, int least_threads) noexcept nogil:
+    """routes: a mask of those that may be taken; direct can always be."""
+    cdef Choice best, one
+    cdef Sample sample
+    cdef int n_threads = least_threads, route
+    best.route = DIRECT
+    best.n_threads = least_threads
+    if max_threads == 1 and job.walk.n < MIN_SAMPLED and job.in_result and not job.kernel.mark_bytes:
+        best.ns = 0
+        return best
+    sample = take_sample(job)
+    best.ns = 1e30
+    while True:
+        for route in range(1, <int>N_ROUTES):
+            if route == DIRECT or routes >> route & 1:
+                one.ns = route_ns(job, &sample, route, n_threads)
+                if one.ns < best.ns:
+                    best.route = route
+                    best.n_threads = n_threads
+                    best.ns = one.ns
+        if n_threads >= max_threads:
+            return best
+        n_threads = min(2 * n_threads, max_threads)

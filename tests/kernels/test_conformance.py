@@ -1,0 +1,229 @@
+"""Each reduction, dtype and accumulate_dtype, shape, route, team and kind of result, beside a loop of NumPy.
+
+A selection by default, all of it with the slow tests. The loop takes the first update of every row at once, then every
+second one, and so on.
+"""
+
+import itertools
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_same_numbers
+from constants import REDUCTIONS, reduces
+from gatherscatter import reference
+from gatherscatter.backends import kernels
+from gatherscatter.reductions import REDUCTIONS as RECORDS
+from gatherscatter.reductions import wider_dtypes
+from routes import ROUTES
+from strategies import numbers, numpy_dtype
+
+DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint16", "bool"]
+DTYPES += ["complex64", "complex128"]
+TEAMS = (1, 2, 8)
+FORMS = ("new", "out", "in place", "strided", "swapped", "drop", "repeated")
+ORDERS = ("any", "sorted", "crowded")
+
+# Name: the function, shapes of data and indices, and the axis; updates have rows of the rest of data's shape.
+SHAPES = {
+    "elements": ("scatter", (300,), (900,), 0),
+    "few elements": ("scatter", (2000,), (60,), 0),
+    "few destinations": ("scatter", (5,), (300,), 0),
+    "pairs": ("scatter_nd", (20, 30), (700, 2), 0),
+    "points of 2": ("scatter", (150, 2), (400,), 0),
+    "points of 3": ("scatter", (150, 3), (400,), 0),
+    "few points": ("scatter", (900, 3), (40,), 0),
+    "rows": ("scatter", (60, 16), (200,), 0),
+    "rows of 37": ("scatter", (40, 37), (150,), 0),
+    "few rows": ("scatter", (400, 16), (20,), 0),
+    "rows of batches": ("scatter", (3, 20, 5), (70,), 1),
+    "long rows": ("scatter", (9, 1500), (30,), 0),
+    "elements along axis 0": ("scatter_elements", (30, 25), (50, 25), 0),
+    "elements along axis 1": ("scatter_elements", (12, 40), (12, 90), 1),
+    "some elements along axis 1": ("scatter_elements", (12, 40), (9, 90), 1),
+}
+
+
+def step(reduction, a, b):
+    if a.dtype == bool:
+        return a | b if reduction in ("add", "max") else a & b
+    if reduction == "mul" and a.dtype.kind == "c":  # no product is fused with the sum
+        result = np.empty_like(a)
+        result.real, result.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+        return result
+    if reduction in ("add", "mean", "mul"):
+        return a * b if reduction == "mul" else a + b
+    return np.where((a >= b if reduction == "max" else a <= b) | (a != a), a, b)
+
+
+def divided(sums, counts):
+    if sums.dtype.kind in "iu":
+        wide = np.dtype(f"{sums.dtype.kind}8")
+        return (sums.astype(wide) // counts.astype(wide)).astype(sums.dtype)
+    if sums.dtype.kind == "c":
+        part = sums.real.dtype
+        return (sums.view(part) / np.repeat(counts, 2, axis=-1).astype(part)).view(sums.dtype)
+    if sums.dtype.itemsize >= 4:
+        return sums / counts.astype(sums.dtype)
+    return reference.narrow(sums.astype(np.float64) / counts, sums.dtype)
+
+
+def loop(data, rows, updates, reduction, include_self, wide=None):
+    """data (rows, items) after the updates (n, items) of these rows, -1 for none, in their order."""
+    keep = rows >= 0
+    rows, updates = rows[keep], updates[keep]
+    result, updates = (array.astype(wide or data.dtype) for array in (data, updates))
+    order = np.argsort(rows, kind="stable")
+    starts = np.flatnonzero(np.diff(rows[order], prepend=-1))
+    lengths = np.diff(starts, append=len(rows))
+    with np.errstate(all="ignore"):
+        for turn in range(lengths.max(initial=0)):
+            at = order[starts[lengths > turn] + turn]
+            row = rows[at]
+            replaces = reduction == "none" or (turn == 0 and not include_self)
+            result[row] = updates[at] if replaces else step(reduction, result[row], updates[at])
+        named = rows[order][starts]
+        if reduction == "mean":
+            counts = np.repeat((lengths + include_self)[:, None], data.shape[1], axis=1)
+            result[named] = divided(np.ascontiguousarray(result[named]), counts)
+        found = data.copy()
+        found[named] = reference.narrow(result[named], data.dtype)
+    return found
+
+
+def draw_indices(rng, shape, size, order):
+    indices = rng.integers(0, size, shape)
+    if order == "sorted":
+        indices = np.sort(indices, axis=None).reshape(shape)
+    elif order == "crowded":
+        indices = np.where(rng.random(shape) < 0.8, size // 2, indices)
+    return np.where(rng.random(shape) < 0.2, indices - size, indices)
+
+
+def rows_of(function, data_shape, indices, axis):
+    """The row of each update, -1 if it is out of bounds, of the shape of the updates without the rest of a row."""
+    sizes = data_shape[axis : axis + 2] if function == "scatter_nd" else (data_shape[axis],)
+    tuples = indices if function == "scatter_nd" else indices[..., None]
+    inside = np.all((tuples >= -np.array(sizes)) & (tuples < np.array(sizes)), axis=-1)
+    flat = np.ravel_multi_index(tuple(np.moveaxis(tuples % np.array(sizes), -1, 0)), sizes)
+    if function == "scatter_elements":
+        places = list(np.indices(indices.shape))
+        places[axis] = flat
+        rows = np.ravel_multi_index(tuple(places), data_shape)
+    elif axis:
+        rows = np.arange(data_shape[0])[:, None] * data_shape[1] + flat
+        inside = np.broadcast_to(inside, rows.shape)
+    else:
+        rows = flat
+    return np.where(inside, rows, -1)
+
+
+def operands(shape, dtype, order, form, seed):
+    """The function and its arguments, and of the loop: data, rows and updates."""
+    function, data_shape, index_shape, axis = SHAPES[shape]
+    rng = np.random.default_rng(seed)
+    if function == "scatter_nd":
+        columns = [draw_indices(rng, index_shape[0], size, order) for size in data_shape]
+        indices = np.stack(columns, axis=-1)
+    else:
+        indices = draw_indices(rng, index_shape, data_shape[axis], order)
+    if form == "drop":
+        indices[rng.random(index_shape) < 0.2] = data_shape[axis]
+        indices[rng.random(index_shape) < 0.1] = -data_shape[axis] - 1
+        indices[: index_shape[0] // 3] = 1000_000
+    rows = rows_of(function, data_shape, indices, axis)
+    row = () if function == "scatter_elements" else data_shape[axis + (2 if function == "scatter_nd" else 1) :]
+    data, updates = numbers(data_shape, dtype, seed), numbers((*rows.shape, *row), dtype, seed + 1)
+    if form == "repeated":
+        data = np.broadcast_to(data[(0,) * data.ndim], data_shape)
+    width = int(np.prod(row))
+    index_dtype = ("i8", "i4", "i8", "i2", ">i4")[seed % 5] if form != "drop" else "i8"
+    call = function, data, indices.astype(index_dtype), updates, {} if function == "scatter_nd" else {"axis": axis}
+    return call, (data.reshape(-1, width).copy(), rows.reshape(-1), updates.reshape(-1, width))
+
+
+def run(call, form, options):
+    """The result, in native byte order; and nothing is written beside it."""
+    name, data, indices, updates, axis = call
+    function, options, dtype = getattr(gs, name), axis | options, data.dtype
+    if form == "drop":
+        options["mode"] = "drop"
+    if form == "out":
+        out = np.empty_like(data)
+        assert function(data, indices, updates, out=out, **options) is out
+        return out
+    if form == "in place":
+        out = data.copy()
+        function(out, indices, updates, out=out, **options)
+        return out
+    if form == "strided":
+        memory = np.full([2 * n + 1 for n in data.shape], data.dtype.type(1))
+        place = tuple(slice(1, None, 2) for _ in data.shape)
+        memory[place] = data
+        view = memory[place]
+        function(view, indices, np.asfortranarray(updates), out=view, **options)
+        result = view.copy()
+        memory[place] = 1
+        assert (memory == 1).all()
+        return result
+    if form == "swapped":
+        swapped = dtype.newbyteorder()
+        return function(data.astype(swapped), indices, updates.astype(swapped), **options).astype(dtype)
+    return function(data, indices, updates, **options)
+
+
+def check(dtype, reduction, include_self, wide, shape, route, n_threads, form, order, seed):
+    dtype = numpy_dtype(dtype)
+    if form == "swapped" and (dtype.itemsize == 1 or dtype.name == "bfloat16"):
+        form = "new"
+    call, plain = operands(shape, dtype, order, form, seed)
+    expected = loop(*plain, reduction, include_self, wide and numpy_dtype(wide))
+    options = {"reduction": reduction, "include_self": include_self}
+    if wide:
+        options["accumulate_dtype"] = wide
+    with kernels.forced(n_threads, scatter=route), np.errstate(all="ignore"):
+        result = run(call, form, options)
+    assert_same_numbers(np.ascontiguousarray(result), expected.reshape(call[1].shape))
+
+
+def wide_of(dtype, reduction):
+    return [None, *(wider_dtypes(dtype) if RECORDS[reduction].rounds else ())]
+
+
+each = pytest.mark.parametrize(
+    ("dtype", "reduction"), [pair for pair in itertools.product(DTYPES, REDUCTIONS) if reduces(pair[1], pair[0])]
+)
+
+
+@each
+def test_some(dtype, reduction):
+    """Each shape on each route, three times, the rest drawn."""
+    rng = np.random.default_rng(DTYPES.index(dtype) * 10 + REDUCTIONS.index(reduction))
+    for shape, route, _ in itertools.product(SHAPES, ROUTES, range(3)):
+        include_self, n_threads = bool(rng.integers(2)), int(rng.choice(TEAMS))
+        wide = wide_of(dtype, reduction)[int(rng.integers(9)) % len(wide_of(dtype, reduction))]
+        check(
+            dtype, reduction, include_self, wide, shape, route, n_threads,
+            str(rng.choice(FORMS)), str(rng.choice(ORDERS)), int(rng.integers(1000)),
+        )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", ROUTES)
+@each
+def test_all(dtype, reduction, route):
+    table = itertools.product(SHAPES, (True, False), wide_of(dtype, reduction), TEAMS, FORMS)
+    for seed, (shape, include_self, wide, n_threads, form) in enumerate(table):
+        order = ORDERS[seed // 7 % len(ORDERS)]
+        check(dtype, reduction, include_self, wide, shape, route, n_threads, form, order, seed)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_loop_is_the_reference(name):
+    """What the others compare with, beside the loops of the package."""
+    for dtype, reduction in (("float32", "mean"), ("int32", "mul"), ("float16", "max"), ("complex64", "add")):
+        for include_self in (True, False):
+            (function, *arrays, axis), plain = operands(name, np.dtype(dtype), "any", "drop", 3)
+            options = axis | {"reduction": reduction, "include_self": include_self, "mode": "drop"}
+            expected = getattr(reference, function)(*arrays, **options)
+            assert_same_numbers(loop(*plain, reduction, include_self).reshape(expected.shape), expected)

@@ -16,8 +16,9 @@ from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport Cursor, seek
-from scatter.job cimport Job, apply_tuples, begin_writing, is_fresh
+from scatter.job cimport Job, begin_writing
 from scatter.tile cimport Tile, close_tile, open_tile
+from scatter.updates cimport apply_tuples
 
 cdef enum:
     SPAN = 1 << 11              # tuples of a block

@@ -10,10 +10,10 @@ from common.resolve cimport SKIPPED, resolve_block
 from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks
+from scatter.buckets cimport can_partition, record_size
 from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows
 from scatter.job cimport Job, is_fresh
 from scatter.machine cimport machine
-from scatter.partition cimport can_partition, record_size
 from scatter.private cimport can_be_private, private_bytes
 
 cdef enum:

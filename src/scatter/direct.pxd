@@ -24,12 +24,10 @@ from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error, n_tasks_for
 from common.walk cimport OTHER, Cursor, add_axis, finish_walk, seek, start_walk
 from scatter.fill cimport fill_elements
-from scatter.job cimport (
-    Job, apply_block, apply_tuples, begin_writing, is_brief, is_fresh, keep_window, open_all_rows, read_update_rows,
-    update_step, write_data,
-)
+from scatter.job cimport Job, begin_writing, is_brief, is_fresh, open_all_rows, update_step, write_data
 from scatter.kernels cimport Rows, divide, moves_bytes
 from scatter.tile cimport Tile, close_tile, load_rows, open_tile, store_rows
+from scatter.updates cimport apply_block, apply_tuples, keep_window, read_update_rows
 
 cdef enum:
     WINDOW_BYTES = 31 << 20     # of accumulators and marks; the free lists of the C library keep less than 32 MiB
@@ -416,7 +414,7 @@ cdef inline bint run_direct(Job* job, Py_ssize_t* bad) noexcept:
             direct.memory = at_line(cnp.PyArray_BYTES(memory))
     else:
         direct.memory = at_line(small)
-    bad[0] = begin_writing(job, job.checks_first and not is_one_block(job))
+    bad[0] = begin_writing(job, job.checks_first and (units or n_pieces > 1 or not is_one_block(job)))
     if bad[0] != OK:
         return True
     if units:

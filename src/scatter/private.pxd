@@ -13,9 +13,10 @@ from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.fill cimport fill_elements
-from scatter.job cimport Job, apply_tuples, begin_writing
+from scatter.job cimport Job, begin_writing
 from scatter.kernels cimport Kernel, Rows, add_to_mark, apply_rows, mark_of
 from scatter.tile cimport Tile, close_tile, open_tile
+from scatter.updates cimport apply_tuples
 
 cdef enum:
     COPIES_BYTES = 31 << 20     # of all copies

@@ -1,4 +1,4 @@
-"""The calls in which tests/faults injects faults: every function, strategy or route, and reduction, with every kind of `out`."""
+"""The calls in which tests/faults injects faults: every function, strategy, route and reduction, and kind of `out`."""
 
 import contextlib
 import sys
@@ -57,7 +57,8 @@ WIDE_RECIPES = {
     ("wide scatter_nd", "auto"): 0,
     ("wide scatter_elements", "auto"): 1,
 }
-FUSED_RECIPES = {("gather_scatter", "direct: rows"): 0, ("gather_scatter", "partition: rows"): 0}  # in one pass: the updates are the source, in another order
+# In one pass: the updates are the source, in another order.
+FUSED_RECIPES = {("gather_scatter", "direct: rows"): 0, ("gather_scatter", "partition: rows"): 0}
 ALL_RECIPES = RECIPES | AT_RECIPES | WIDE_RECIPES | FUSED_RECIPES
 METHODS = {"none": "set", "mul": "multiply"}
 WIDTH = 50  # of data that two arrays index

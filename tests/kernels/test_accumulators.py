@@ -1,6 +1,6 @@
 """What a destination is until all updates are applied: include_self=False, means and what they divide, special numbers.
 
-All combinations of options are in test_conformance.py; here are the numbers that marks, counts and divisions stumble on.
+All combinations of options are in test_conformance.py; here are numbers that marks, counts and divisions stumble on.
 """
 
 import itertools
@@ -189,7 +189,8 @@ class TestMeans:
     @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
     def test_integers_near_the_limits_of_their_division(self, dtype, terms, route):
         bounds = np.iinfo(dtype)
-        near = [sign * 2**bits + d for sign in (1, -1) for bits in (0, 24, 31, 32, 51, 52, 53, 63) for d in range(-3, 4)]
+        powers = [sign * 2**bits for sign in (1, -1) for bits in (0, 24, 31, 32, 51, 52, 53, 63)]
+        near = [power + d for power in powers for d in range(-3, 4)]
         near += [bounds.min, bounds.max, *(terms * k + d for k in (1, -5, 100) for d in (-1, 0, 1))]
         near = [number for number in near if bounds.min <= number <= bounds.max]
         for n_threads in (1, 3):
@@ -297,8 +298,8 @@ def test_units_keep_their_marks(shape, reduction, include_self, route):
     rng = np.random.default_rng(0)
     data = rng.random(shape)
     if shape[2] == 3:
-        indices, axis, function, loop = rng.integers(0, 3, (50, 30, 4)), 2, gs.scatter_elements, reference.scatter_elements
-        updates = rng.random(indices.shape)
+        indices, axis = rng.integers(0, 3, (50, 30, 4)), 2
+        function, loop, updates = gs.scatter_elements, reference.scatter_elements, rng.random(indices.shape)
     else:
         indices, axis, function, loop = rng.integers(-30, 30, 300), 1, gs.scatter, reference.scatter
         updates = rng.random((3, 300, shape[2]))
@@ -322,10 +323,9 @@ def test_results_beyond_l2(dtype, size, reduction, include_self):
     indices = rng.integers(0, n_rows, n)
     options = {"reduction": reduction, "include_self": include_self}
     counts = np.bincount(indices, minlength=n_rows)
-    expected = np.where((counts > 0).reshape(-1, *(1,) * len(row)), data * include_self - 0.0 * (not include_self), data)
+    expected = data.copy()
     if not include_self:
         expected[counts > 0] = -0.0
-    expected = expected.astype(dtype)
     np.add.at(expected, indices, updates)
     if reduction == "mean":
         terms = np.maximum(counts + include_self, 1).reshape(-1, *(1,) * len(row)).astype(dtype)

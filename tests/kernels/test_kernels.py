@@ -1,4 +1,4 @@
-"""The compiled modules' own interface: strategies and routes by name, the rule for negative indices, registered reductions."""
+"""The compiled modules' own interface: strategies and routes, the rule for negative indices, registered reductions."""
 
 import gatherscatter as gs
 import numpy as np

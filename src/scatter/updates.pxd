@@ -1,0 +1,303 @@
+# cython: cdivision=True
+# Updates are read, converted if need be, and applied to accumulators, in order.
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
+from common.interrupts cimport is_interrupted
+from common.items cimport CACHE_LINE, bytes16, inline_void, prefetch_stream, prefetch_write
+from common.resolve cimport BLOCK, are_native, resolve_block
+from common.rows cimport Row
+from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
+from scatter.convert cimport load_items, word_t
+from scatter.job cimport RUN, Job, update_step
+from scatter.kernels cimport (
+    INDEX_32, INDEX_64, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, mark_of, take_rows,
+)
+
+cdef enum:
+    BUFFER_BYTES = 1 << 13      # of converted updates: L1 holds them and their accumulators
+
+
+cdef inline void load_row(const Job* job, const char* update, Py_ssize_t first, Py_ssize_t n, char* to) noexcept nogil:
+    """Convert n items, from number `first` on, of an update."""
+    cdef const Row* row = &job.row
+    cdef Py_ssize_t m, skipped
+    cdef Cursor cursor
+    if row.outer.n == 1:
+        load_items(&job.conversion, False, update + first * row.inner_other, row.inner_other, n, to)
+        return
+    seek(&row.outer, first // row.n_inner, &cursor)
+    skipped = first % row.n_inner
+    while n > 0:
+        m = min(n, row.n_inner - skipped)
+        load_items(&job.conversion, False, update + cursor.offset[OTHER] + skipped * row.inner_other, row.inner_other,
+                   m, to)
+        advance(&row.outer, 1, &cursor)
+        to += m * job.conversion.wide_bytes
+        n -= m
+        skipped = 0
+
+
+cdef inline void apply_long_row(const Job* job, char* accumulator, const char* update, bint assigns) noexcept nogil:
+    """Convert and apply a row some items at a time."""
+    cdef char buffer[BUFFER_BYTES]
+    cdef Kernel kernel = job.kernel
+    cdef int64_t zero = 0
+    cdef Rows one
+    cdef Py_ssize_t width = job.conversion.wide_bytes, first = 0, n
+    one.rows = one.offsets = &zero
+    one.updates = buffer
+    one.is_far = False
+    kernel.mark_bytes = 0
+    while first < job.row_items:
+        n = min(job.row_items - first, max(BUFFER_BYTES // width, <Py_ssize_t>1))
+        if width > BUFFER_BYTES:  # of bytes, which are only moved
+            load_row(job, update, first, n, accumulator + first * width)
+        else:
+            load_row(job, update, first, n, buffer)
+            kernel.n_items = n * job.kernel.n_items // job.row_items
+            if assigns:
+                memcpy(accumulator + first * width, buffer, n * width)
+            else:
+                apply_rows(&kernel, &one, accumulator + first * width, NULL, 1)
+        first += n
+
+
+cdef inline void apply_converted(const Job* job, const Rows* rows, char* accumulators, char* marks,
+                                 Py_ssize_t n) noexcept nogil:
+    """Convert and apply rows, in batches."""
+    cdef char buffer[BUFFER_BYTES]
+    cdef Py_ssize_t pitch = job.kernel.row_bytes, batch = BUFFER_BYTES // pitch, step = rows.step, i = 0, j, m
+    cdef const char* updates = rows.updates
+    cdef const int64_t* offsets = rows.offsets
+    cdef Rows some
+    cdef bint adjacent = (offsets == NULL and job.row.outer.n == 1 and (
+        job.row.n_inner == 1 or job.row.inner_other == job.row.item_bytes)
+        and step == job.row_items * job.row.item_bytes)
+    if batch == 0:
+        for i in range(n):
+            apply_long_row(job, accumulators + rows.rows[i] * pitch,
+                           updates + (offsets[i] if offsets != NULL else i * step),
+                           job.kernel.mark_bytes == 1 and job.identity == NULL
+                           and mark_of(&job.kernel, marks, rows.rows[i]) == 0)
+            if job.kernel.mark_bytes:
+                add_to_mark(&job.kernel, marks, rows.rows[i], 1)
+        return
+    some.updates = buffer
+    some.step = pitch
+    some.offsets = NULL
+    some.is_far = False
+    while i < n:
+        m = min(batch, n - i)
+        if adjacent:
+            load_items(&job.conversion, False, updates + i * step, job.row.item_bytes, m * job.row_items, buffer)
+        else:
+            for j in range(m):
+                load_row(job, updates + (offsets[i + j] if offsets != NULL else (i + j) * step), 0, job.row_items,
+                         buffer + j * pitch)
+        some.rows = rows.rows + i
+        apply_rows(&job.kernel, &some, accumulators, marks, m)
+        i += m
+
+
+cdef inline inline_void pack_words(word_t* type, const char* updates, const int64_t* offsets, Py_ssize_t n,
+                                   char* to) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        memcpy(to + i * <Py_ssize_t>sizeof(word_t), updates + offsets[i], sizeof(word_t))
+
+
+cdef inline void pack_elements(Py_ssize_t width, const char* updates, const int64_t* offsets, Py_ssize_t n,
+                               char* to) noexcept nogil:
+    """Copy the elements at these offsets to adjacent ones."""
+    if width == 4:
+        pack_words(<uint32_t*>NULL, updates, offsets, n, to)
+    elif width == 8:
+        pack_words(<uint64_t*>NULL, updates, offsets, n, to)
+    elif width == 1:
+        pack_words(<uint8_t*>NULL, updates, offsets, n, to)
+    elif width == 2:
+        pack_words(<uint16_t*>NULL, updates, offsets, n, to)
+    else:
+        pack_words(<bytes16*>NULL, updates, offsets, n, to)
+
+
+cdef inline void note_last(const Job* job, const Rows* rows, char* accumulators, Py_ssize_t n) noexcept nogil:
+    """The numbers of the updates become the accumulators of their rows."""
+    cdef Py_ssize_t i, step = update_step(job), number = (rows.updates - job.updates) // step + 1
+    cdef uint32_t* last = <uint32_t*>accumulators
+    if rows.offsets == NULL:
+        for i in range(n):
+            last[rows.rows[i]] = <uint32_t>(number + i)
+    else:
+        for i in range(n):
+            last[rows.rows[i]] = <uint32_t>(number + rows.offsets[i] // step)
+
+
+cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulators, char* marks,
+                             Py_ssize_t n) noexcept nogil:
+    """Apply n ≤ BLOCK updates, in order. No row is SKIPPED."""
+    cdef char buffer[2][BLOCK * 16]
+    cdef Elements elements
+    cdef Py_ssize_t done
+    if job.by_value:
+        elements.indices = <const char*>rows.rows
+        elements.kind = INDEX_64
+        elements.is_far = False  # apply_tuples prefetches
+        elements.size = INT64_MAX
+        elements.wrap = 0
+        elements.updates = rows.updates
+        elements.step = rows.step
+        if rows.offsets != NULL:
+            elements.step = job.conversion.narrow_bytes
+            pack_elements(elements.step, rows.updates, rows.offsets, n, buffer[0])
+            elements.updates = buffer[0]
+        if job.loads:
+            load_items(&job.conversion, False, elements.updates, elements.step, n, buffer[1])
+            elements.updates = buffer[1]
+            elements.step = job.conversion.wide_bytes
+        apply_elements(&job.kernel, &elements, accumulators, marks, n, &done)
+    elif job.by_last:
+        note_last(job, rows, accumulators, n)
+    elif job.loads:
+        apply_converted(job, rows, accumulators, marks, n)
+    else:
+        apply_rows(&job.kernel, rows, accumulators, marks, n)
+
+
+cdef inline Py_ssize_t keep_window(int64_t* rows, int64_t* offsets, Py_ssize_t n, Py_ssize_t low,
+                                   Py_ssize_t size) noexcept nogil:
+    """Keep the rows from low to low + size, and the offsets of their updates. Returns their number."""
+    cdef Py_ssize_t i, m = 0
+    cdef int64_t row, offset
+    for i in range(n):
+        row = rows[i]
+        offset = offsets[i]
+        rows[m] = row
+        offsets[m] = offset
+        m += <uint64_t>(row - low) < <uint64_t>size  # without a branch, which would be mispredicted
+    return m
+
+
+cdef inline void read_update_rows(const Job* job, Py_ssize_t start, Py_ssize_t n, int64_t* offsets) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        offsets[i] = job.update_rows[start + i] * job.row_bytes
+
+
+cdef inline void prefetch_elements(const Job* job, const char* accumulators, const int64_t* rows,
+                                   Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        prefetch_write(accumulators + rows[i] * job.kernel.row_bytes)
+
+
+cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
+    """Whether one loop resolves single indices and applies their elements."""
+    return (job.by_value and not job.loads and job.tuples.plain and job.tuples.k == 1 and job.tuples.arrays == NULL
+            and job.tuples.stride[0] == 1 and job.update_rows == NULL
+            and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
+
+
+cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* marks, Py_ssize_t start,
+                                      Py_ssize_t stop) noexcept nogil:
+    """As apply_tuples, by that loop. Returns where it stopped: there apply_tuples has to go on."""
+    cdef Elements elements
+    cdef Cursor cursor
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t n, done
+    elements.kind = INDEX_64 if job.tuples.width == 8 else INDEX_32
+    elements.size = job.tuples.size[0]
+    elements.wrap = job.tuples.wrap[0]
+    elements.is_far = job.is_far
+    elements.step = job.walk.stride[inner][OTHER]
+    seek(&job.walk, start, &cursor)
+    while start < stop:
+        n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>RUN))
+        elements.indices = job.tuples.base + cursor.offset[INDICES]
+        elements.updates = job.updates + cursor.offset[OTHER]
+        if not are_native(&job.tuples, elements.indices, job.walk.stride[inner][INDICES]) or is_interrupted(
+                job.interrupts, n):
+            break
+        apply_elements(&job.kernel, &elements, accumulators + cursor.offset[DATA] * job.kernel.row_bytes,
+                       marks + cursor.offset[DATA] * job.kernel.mark_bytes, n, &done)
+        start += done
+        if done < n:
+            break
+        advance(&job.walk, n, &cursor)
+    return start
+
+
+cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, Py_ssize_t start, Py_ssize_t stop,
+                              Py_ssize_t low, Py_ssize_t size, Py_ssize_t* status) noexcept nogil:
+    """Resolve tuples start to stop and apply the updates of rows low to low + size, in order, a block at a time.
+
+    accumulators, marks: of row 0; where others begin the memory, where that of row 0 would be.
+    """
+    cdef int64_t buffers[2][BLOCK]
+    cdef int64_t update_offsets[2][BLOCK]
+    cdef int64_t* rows = buffers[0]
+    cdef int64_t* next_rows = buffers[1]
+    cdef int64_t* offsets = update_offsets[0]
+    cdef int64_t* next_offsets = update_offsets[1]
+    cdef int64_t* swap
+    cdef Cursor cursor
+    cdef Py_ssize_t step = update_step(job), n = 0, n_next, resolved, first = 0, next_first, i
+    cdef bint passes = job.update_rows != NULL, filters = job.tuples.mode == SKIP or size < job.n_rows
+    cdef bint by_offset = False, next_by_offset = False
+    cdef Rows some
+    status[0] = OK
+    if not filters and job.walk.n > job.block and can_apply_directly(job):  # see is_one_block
+        start = apply_directly(job, accumulators, marks, start, stop)
+        if start == stop:
+            return
+    seek(&job.walk, start, &cursor)
+    # Software pipeline: a block is resolved, and its rows are prefetched, before the previous one is applied.
+    while True:
+        next_first = 0 if passes else cursor.offset[OTHER]
+        n_next = resolved = 0
+        if start < stop:
+            resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, stop - start), not job.updates_are_linear,
+                          next_rows, &resolved)
+            if resolved < 0:
+                status[0] = start * job.tuples.k - 1 - resolved
+                return
+            if is_interrupted(job.interrupts, resolved * job.tuple_work):
+                status[0] = INTERRUPTED
+                return
+            n_next = resolved
+            if passes:
+                read_update_rows(job, start, resolved, next_offsets)
+            elif filters:
+                for i in range(resolved):
+                    next_offsets[i] = i * step
+            if filters:
+                n_next = keep_window(next_rows, next_offsets, resolved, low, size)
+            next_by_offset = passes or n_next < resolved
+            start += resolved
+            if job.tuples.prefetches and 0 < step <= CACHE_LINE:
+                prefetch_stream(job.updates + next_first, resolved * step)
+            if job.is_far and (job.by_value or job.by_last):
+                prefetch_elements(job, accumulators, next_rows, n_next)
+        if n and job.kernel.step == TAKE:
+            take_rows(&job.kernel, accumulators, rows, <char*>job.updates + first, step, offsets if by_offset else NULL,
+                      n)
+        elif n:
+            some.rows = rows
+            some.updates = job.updates + first
+            some.step = step
+            some.offsets = offsets if by_offset else NULL
+            some.is_far = job.is_far
+            apply_block(job, &some, accumulators, marks, n)
+        if resolved == 0:
+            return
+        swap = rows
+        rows = next_rows
+        next_rows = swap
+        swap = offsets
+        offsets = next_offsets
+        next_offsets = swap
+        n = n_next
+        first = next_first
+        by_offset = next_by_offset

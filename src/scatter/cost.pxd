@@ -4,6 +4,7 @@
 # A route's time is a sum of passes. A pass over n updates takes n × ns on each of T threads, or as long as memory needs for
 # its bytes; the start and the end of a team cost a region. All routes give the same bits, so a wrong estimate costs time
 # only. Where updates go is estimated from a sample of the tuples.
+from libc.math cimport pow
 from libc.stdint cimport int64_t
 
 from common.resolve cimport SKIPPED, resolve_block
@@ -18,7 +19,8 @@ from scatter.private cimport can_be_private, private_bytes
 
 cdef enum:
     PAIRS = 64                  # of a sample
-    PAGE = 1 << 12              # bytes: rows that are nearer are neighbours
+    PAGE = 1 << 12              # bytes: rows that are nearer are neighbours, if the result has
+    PAGES = 1 << 8              # as many of these
     MIN_SAMPLED = 1 << 12       # updates
 
 cdef struct Sample:
@@ -39,6 +41,7 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
     cdef Cursor cursor
     cdef Py_ssize_t i, j, n, seen = 0, near = 0, equal = 0, most = 0, count
     cdef Py_ssize_t row_bytes = max(job.kernel.row_bytes, 1)
+    cdef Py_ssize_t page_bytes = max(min(<Py_ssize_t>PAGE, job.n_rows * row_bytes // PAGES), row_bytes)
     sample.near = 0
     sample.share = 0
     sample.reach = <double>job.n_rows * row_bytes
@@ -49,8 +52,8 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
         resolve_block(&job.tuples, &job.walk, &cursor, 2, False, pair, &n)
         if n != 2 or pair[0] == SKIPPED or pair[1] == SKIPPED:
             continue
-        near += -PAGE < (pair[1] - pair[0]) * row_bytes < PAGE
-        page[seen] = pair[0] * row_bytes // PAGE
+        near += -page_bytes < (pair[1] - pair[0]) * row_bytes < page_bytes
+        page[seen] = pair[0] * row_bytes // page_bytes
         seen += 1
     if seen < PAIRS // 2:
         return sample
@@ -63,7 +66,7 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
     sample.near = <double>near / seen
     sample.share = max(0.0, (most - 3.0) / seen)  # of uniform ones, three may meet by chance
     if equal > 4:
-        sample.reach = min(sample.reach, <double>PAGE * seen * (seen - 1) / equal)
+        sample.reach = min(sample.reach, <double>page_bytes * seen * (seen - 1) / equal)
     return sample
 
 
@@ -72,8 +75,11 @@ cdef inline double region(int n_threads) noexcept nogil:
 
 
 cdef inline double moved(double n_bytes, int n_threads) noexcept nogil:
-    """ns to move bytes."""
-    return n_bytes / min(machine.bandwidth * n_threads, machine.bandwidth_of_all)
+    """ns to move bytes; in L3, half as long."""
+    cdef double bandwidth = machine.bandwidth
+    if n_threads > 1:
+        bandwidth *= pow(n_threads, machine.bandwidth_growth)
+    return n_bytes / bandwidth * (0.5 if n_bytes <= machine.l3_bytes else 1)
 
 
 cdef inline double step_ns(double reach) noexcept nogil:
@@ -107,18 +113,19 @@ cdef inline double apply_ns(const Job* job, double reach) noexcept nogil:
 
 cdef inline double result_ns(const Job* job, int n_threads) noexcept nogil:
     """ns to open and close all rows."""
-    cdef double n_bytes = 0, in_cache
+    cdef double n_bytes = 0
     if is_fresh(job):
         n_bytes = 2.0 * job.out_bytes
-    if not job.in_result:
+    if job.by_last:
+        n_bytes = 2.0 * job.out_bytes
+    elif not job.in_result:
         n_bytes += 2.0 * job.n_rows * job.kernel.row_bytes
     n_bytes += 2.0 * job.n_rows * job.kernel.mark_bytes
-    in_cache = 2 if n_bytes < machine.l3_bytes else 1
-    return moved(n_bytes, n_threads) / in_cache
+    return moved(n_bytes, n_threads)
 
 
 cdef inline double update_bytes(const Job* job) noexcept nogil:
-    return job.tuples.k * job.tuples.width + job.row_bytes
+    return job.tuples.k * job.tuples.width + (4 if job.by_last else job.row_bytes)
 
 
 cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
@@ -157,7 +164,7 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
         apply = max(apply, moved(n * record, n_threads))
     else:
         place = max(n * machine.place / n_threads, moved(n * 20, n_threads))
-        apply = max(apply, moved(n * (record + job.row_bytes), n_threads))
+        apply = max(apply, moved(n * (record + (0 if job.by_last else job.row_bytes)), n_threads))
     return assign + place + apply + result + 3 * region(n_threads)
 
 

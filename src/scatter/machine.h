@@ -5,9 +5,9 @@
 
 typedef struct {
     ptrdiff_t l2_bytes, l3_bytes;
-    double bandwidth, bandwidth_of_all, step_l2, step_l3, step_memory, resolve, place, region, region_thread;
+    double bandwidth, bandwidth_growth, step_l2, step_l3, step_memory, resolve, place, region, region_thread;
 } gs_machine_t;
 
-static gs_machine_t gs_machine = {1 << 20, 32 << 20, 20.0, 40.0, 0.8, 2.0, 5.0, 0.4, 1.6, 4000.0, 400.0};
+static gs_machine_t gs_machine = {1 << 20, 32 << 20, 20.0, 0.7, 0.5, 0.9, 4.0, 0.2, 0.9, 3000.0, 300.0};
 
 #endif

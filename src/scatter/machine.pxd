@@ -4,7 +4,7 @@ cdef extern from "scatter/machine.h":
         Py_ssize_t l2_bytes         # of a core
         Py_ssize_t l3_bytes         # that a core can use
         double bandwidth            # bytes a nanosecond that a core reads and writes,
-        double bandwidth_of_all     # and all cores together
+        double bandwidth_growth     # and n cores as many times n to this power
         double step_l2              # to apply an update to an accumulator in L2,
         double step_l3              # in L3,
         double step_memory          # and in memory

@@ -74,8 +74,7 @@ def set_num_threads(n: IntLike | None) -> None:
         )
     else:
         limit = n or 0
-        for kernel in (_gather, _scatter, _orders, _kernel):  # OpenMP's choice may be lowered later
-            kernel.limit_is_set()
+        _kernel.limit_is_set()  # OpenMP's choice may be lowered later
 
 
 def get_num_threads() -> int:

@@ -2,6 +2,7 @@
 #ifndef GS_COMPILER_H
 #define GS_COMPILER_H
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined(__GNUC__) || defined(__clang__)
   #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
@@ -14,6 +15,15 @@
   #define GS_NOINLINE
   #define GS_UNLIKELY(condition) (condition)
 #endif
+
+/* A number that stays in a register of its own: GCC packs some that are compared together into a vector, and takes them
+   out again one by one. */
+static GS_ALWAYS_INLINE int64_t gs_scalar(int64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    __asm__("" : "+r"(x));
+#endif
+    return x;
+}
 
 /* Before a loop: unroll it so many times. */
 #if defined(__GNUC__)

@@ -2,13 +2,14 @@
 #
 # Movement is compiled per item width, whatever the dtype: float32, int32 and a 4-byte string share one kernel.
 # Items are copied by memcpy of a constant size, which compiles to one or two instructions and needs no alignment.
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 cdef extern from "common/compiler.h":
     ctypedef void inline_void "GS_INLINE_VOID"
     ctypedef void cloned_void "GS_CLONED_VOID"
     ctypedef void cloned_v3_void "GS_CLONED_V3_VOID"
+    int64_t scalar "gs_scalar" (int64_t x) nogil
     void prefetch_l2 "GS_PREFETCH_L2" (const void* p) nogil
     void prefetch_l1 "GS_PREFETCH_L1" (const void* p) nogil
     # Also just before a store in random order: stores leave the store buffer in order, so that one that misses L1

@@ -1,5 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The build: the version of OpenMP and the compiler."""
+"""The build, and what all kernels know of the machine and of each other's calls."""
+import os
+
+from common.caches cimport l2_bytes, l3_bytes
+from common.machine cimport Machine, export_shared, shared as _shared
 from common.threads cimport (
     OPENMP_VERSION, begin_call, end_call, free_cpus, lowered, omp_max_threads, remember_choice,
 )
@@ -20,8 +24,31 @@ cdef extern from *:
     """
     const char* COMPILER "GS_COMPILER"
 
+cdef enum:
+    L3_OF_A_CORE = 16 << 20     # bytes, at most: the largest of today's CPUs
+    WAKE_NS = 20000             # to wake a team that sleeps,
+    WAKE_THREAD_NS = 1500       # and for each further thread
+
 openmp_version = OPENMP_VERSION
 compiler = COMPILER.decode("ascii", "replace").strip()
+shared = export_shared()  # for the other modules
+_shared.machine.l2_bytes = max(l2_bytes(), <Py_ssize_t>1 << 18)
+# A virtual machine shows the whole L3 of a socket, whatever share of the socket's cores it has.
+_shared.machine.l3_bytes = max(min(l3_bytes(), max(os.cpu_count() or 1, 2) * L3_OF_A_CORE), _shared.machine.l2_bytes)
+if os.environ.get("OMP_WAIT_POLICY", "").lower() == "passive":  # a team's threads sleep between its regions
+    _shared.machine.region, _shared.machine.region_thread = WAKE_NS, WAKE_THREAD_NS
+
+
+def get_machine():
+    """The numbers that the cost of a call is estimated from: see machine.pxd."""
+    return _shared.machine
+
+
+def set_machine(dict numbers not None):
+    """Set numbers of the machine by name."""
+    cdef dict all = _shared.machine
+    all.update(numbers)
+    _shared.machine = all
 
 
 def max_threads():

@@ -14,7 +14,7 @@ from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
     ROWS_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_bytes, stream_fence, stream_rows,
 )
-from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, THREAD_NS, first_error, n_tasks_for, team_size
+from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, MIN_TEAM_NS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
 
@@ -332,7 +332,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
 cdef inline bint is_one_block(const Job* job) noexcept nogil:
     """Whether all tuples are resolved before the first is moved: they are a block, on one thread."""
     return (job.walk.n <= job.block and job.out_is_linear and (job.row.outer.n > 1 or job.tuple_work <= STEP_BYTES)
-            and work_ns(job) < 2 * THREAD_NS and not job.forced_threads)
+            and work_ns(job) < MIN_TEAM_NS and not job.forced_threads)
 
 
 cdef inline Py_ssize_t run_alone(const Blocks* blocks, Py_ssize_t n_tasks) noexcept nogil:

@@ -32,6 +32,7 @@ from common.interrupts cimport (
     Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
 )
 from common.items cimport MAX_WORD_BYTES
+from common.machine cimport import_shared
 from common.resolve cimport BLOCK, SKIPPED, Tuples, can_fail, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
@@ -40,9 +41,7 @@ from common.small_calls cimport (
 )
 from common.strategies cimport AUTO, BLOCKS, COLUMNS, DATA_TILES, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport (
-    MAX_TASKS, begin_call, chunk_start, end_call, first_error, may_have_team, remember_choice, team_size,
-)
+from common.threads cimport MAX_TASKS, begin_call, chunk_start, end_call, first_error, may_have_team, team_size
 from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
 from gather.blocks cimport is_one_block, run_blocks
 from gather.columns cimport Columns, run_columns
@@ -57,6 +56,7 @@ from prepared.tile_order cimport TileOrder, find_tiles
 from gatherscatter._kernels.orders import tiled as _tiled
 
 cnp.import_array()
+import_shared()
 
 cdef object tiled = _tiled  # a dict: see prepared/order.pxd
 cdef int forced_strategy = AUTO
@@ -381,11 +381,6 @@ def force(int strategy, int n_threads):
 def main_thread_is(size_t ident):
     """Set the identifier of the interpreter's main thread, which asks for signals."""
     set_main_thread(ident)
-
-
-def limit_is_set():
-    """Remember OpenMP's choice of now, at which the user's limit was set."""
-    remember_choice()
 
 
 def last_strategy():

@@ -17,13 +17,15 @@ from common.codes cimport OK
 from common.interrupts cimport (
     Interrupts, arm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
 )
-from common.threads cimport MAX_TASKS, chunk_start, remember_choice, team_size
+from common.machine cimport import_shared
+from common.threads cimport MAX_TASKS, chunk_start, team_size
 from prepared.tile_order cimport (
     CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, set_memory, tile_of, tiles_pay_gathers,
     words_of,
 )
 
 cnp.import_array()
+import_shared()
 
 cdef enum:
     TRANSLATED = 1 << 12  # updates between two questions for signals
@@ -254,8 +256,3 @@ def force(int n_threads):
 def main_thread_is(size_t ident):
     """Set the identifier of the interpreter's main thread, which asks for signals."""
     set_main_thread(ident)
-
-
-def limit_is_set():
-    """Remember OpenMP's choice of now, at which the user's limit was set."""
-    remember_choice()

@@ -1,7 +1,7 @@
 # cython: cdivision=True
 # Route "blocks": neighbouring tuples name neighbouring rows, as sorted indices do. Each thread finds the lowest and the
-# highest row of the blocks of its chunk of the tuples. Then it owns a range of rows, and applies, of the blocks that may
-# meet it, the updates of its rows.
+# highest row of the blocks of its chunk of the tuples. Then it owns a range of rows, and applies, of the blocks that
+# may meet it, the updates of its rows.
 #
 # Ranges begin at quantiles of the blocks' middles, so that each has about as many updates.
 from cython.parallel cimport prange

@@ -1,38 +1,52 @@
 # cython: cdivision=True
-# The buckets of partition.pxd: how a result is cut into tiles, and how each thread places the records of its updates.
+# The buckets of partition.pxd: how a result is cut into tiles, and where the records of their updates are.
+#
+# Each thread has a pool of blocks of equal size, and for each tile a list of blocks, which it fills with the records of
+# its chunk of the updates, in their order. So one pass over the updates is enough: no histogram tells beforehand how
+# many records a tile gets.
+#
+#     pool ──> │ block 0: tile 0 │ block 1: tile 1 │ … │ next block of a tile whose block is full │ …
 from libc.stdint cimport INT32_MAX, UINT32_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
-from common.items cimport bytes16, cloned_void, inline_void, word_t
+from common.items cimport (
+    CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_write, whole_lines, word_t,
+)
+from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
 from common.threads cimport chunk_start
-from common.walk cimport OTHER, Cursor, advance, seek
+from common.walk cimport OTHER, Cursor, seek
 from scatter.job cimport Job, update_step
-from scatter.machine cimport machine
 
 cdef enum:
     MAX_TILES = 1 << 10         # as many write streams as L1 and the TLB sustain
+    MIN_TILES = 1 << 6          # with fewer, an update's place often depends on the one just before
     TILES_PER_THREAD = 8        # so that threads that come late find no work left
     SCRATCH_BYTES = 60 << 20    # of records and accumulators
     GROUP_BYTES = 24 << 20      # of accumulators of a group of tiles
+    POOLS_BYTES = 16 << 20      # of the first blocks of all pools
+    MIN_BLOCK = 8               # log2 of bytes
+    MAX_BLOCK = 13
     MIN_RECORDS = 1 << 16       # of a round
+    PREFETCHED = 1 << 10        # bytes of a block; the hardware prefetches the rest
+    AHEAD = 2 * CACHE_LINE      # bytes from a record that is written to one that is prefetched
+    APART = 2 * CACHE_LINE      # bytes between what two threads write: CPUs fetch pairs of lines
 
 cdef struct Partition:
     const Job* job
     int shift                   # a tile has 1 << shift rows
     Py_ssize_t n_tiles
-    Py_ssize_t n_chunks         # of the round's tuples, one for each thread
+    Py_ssize_t n_chunks         # of the round's tuples, each with a pool
     Py_ssize_t start            # of the round's tuples
     Py_ssize_t n
-    uint32_t* rows              # of the round's tuples; UINT32_MAX: skipped
-    uint32_t* counts            # of each chunk, for each tile, on cache lines of their own
-    Py_ssize_t pitch            # of these
-    uint32_t* begins            # of each tile: its first record; then their number
-    char* records
+    char* pools
+    Py_ssize_t pool_bytes
+    int block_shift             # log2 of a block's bytes
+    Py_ssize_t n_blocks         # of a pool
     Py_ssize_t record_bytes
-    bint by_value
+    bint by_value               # a record has the update; otherwise its number
     char* accumulators          # of a tile for each thread, or of each tile of the group; NULL: in the result
     Py_ssize_t tile_bytes
     char* marks                 # of a tile for each thread, or of each tile of the group
@@ -43,15 +57,25 @@ cdef struct Partition:
     bint is_first               # round
     bint is_last                # round
 
+cdef struct Reader:
+    # The records of a tile, block by block, in the order of their updates.
+    const Partition* partition
+    Py_ssize_t tile
+    Py_ssize_t chunk
+    const char* pool
+    uint32_t at                 # offset in the pool
+    const char* records         # of the block
+    Py_ssize_t n
+
 
 cdef inline int tile_shift(const Job* job, int n_threads) noexcept nogil:
     """log2 of a tile's rows: with its marks it takes a quarter of L2, and each thread has several."""
     cdef Py_ssize_t per_row = job.kernel.row_bytes + job.kernel.mark_bytes
-    cdef Py_ssize_t most = max(machine.l2_bytes // 4 // per_row, <Py_ssize_t>1)
+    cdef Py_ssize_t most = max(shared.machine.l2_bytes // 4 // per_row, <Py_ssize_t>1)
     cdef int shift = 0
     while (<Py_ssize_t>2 << shift) <= most:
         shift += 1
-    while shift > 0 and (job.n_rows - 1) >> shift < min(<Py_ssize_t>(TILES_PER_THREAD * n_threads), <Py_ssize_t>MAX_TILES):
+    while shift > 0 and (job.n_rows - 1) >> shift < min(max(TILES_PER_THREAD * n_threads, MIN_TILES), MAX_TILES):
         shift -= 1
     while (job.n_rows - 1) >> shift >= MAX_TILES:
         shift += 1
@@ -64,187 +88,185 @@ cdef inline Py_ssize_t record_size(const Job* job) noexcept nogil:
 
 
 cdef inline bint can_partition(const Job* job) noexcept nogil:
-    return (job.kernel.step != TAKE and 0 < job.n_rows <= INT32_MAX
+    return (job.kernel.step != TAKE and job.kernel.mark_bytes != 8 and 0 < job.n_rows <= INT32_MAX
             and job.walk.n < <Py_ssize_t>UINT32_MAX and job.kernel.row_bytes + job.kernel.mark_bytes <= GROUP_BYTES // 8
             and (job.order == NULL or job.n_rows * 4 < GROUP_BYTES * 16))
 
 
-cdef inline cloned_void note_rows(const int64_t* rows, Py_ssize_t n, bint skips, uint32_t* to) noexcept nogil:
+cdef inline void plan_pools(Partition* partition, Py_ssize_t per_round) noexcept nogil:
+    """Let the pools hold the records of so many updates."""
+    cdef Py_ssize_t per_chunk
+    partition.n_chunks = min(<Py_ssize_t>partition.job.n_threads,
+                             max((POOLS_BYTES >> MIN_BLOCK) // partition.n_tiles, <Py_ssize_t>1))
+    per_chunk = (per_round + partition.n_chunks - 1) // partition.n_chunks
+    partition.block_shift = MIN_BLOCK
+    while (partition.block_shift < MAX_BLOCK
+           and partition.n_tiles << partition.block_shift + 2 <= per_chunk * partition.record_bytes):
+        partition.block_shift += 1
+    partition.n_blocks = partition.n_tiles + per_chunk // ((1 << partition.block_shift) // partition.record_bytes) + 1
+    partition.pool_bytes = ((partition.n_blocks << partition.block_shift) + APART
+                            + whole_lines((partition.n_blocks + partition.n_tiles) * sizeof(uint32_t)))
+
+
+cdef inline uint32_t* links_of(const Partition* partition, const char* pool) noexcept nogil:
+    """The block after each block of a tile's list."""
+    return <uint32_t*>(pool + (partition.n_blocks << partition.block_shift))
+
+
+cdef inline uint32_t* ends_of(const Partition* partition, const char* pool) noexcept nogil:
+    """Where each tile's list ends, as an offset in the pool."""
+    return links_of(partition, pool) + partition.n_blocks
+
+
+# Writing
+
+cdef inline uint32_t after(const Partition* partition, uint32_t at, uint32_t* used, uint32_t* links) noexcept nogil:
+    """Where the record after that at `at` goes: in the same block, or in an unused one."""
+    cdef uint32_t next = at + <uint32_t>partition.record_bytes, last = next + <uint32_t>partition.record_bytes - 1
+    if (last ^ at) >> partition.block_shift == 0:
+        return next
+    next = used[0]
+    used[0] += 1
+    links[at >> partition.block_shift] = next
+    return next << partition.block_shift
+
+
+cdef inline inline_void place_words(word_t* type, const Partition* partition, const int64_t* rows, const char* updates,
+                                    Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places, uint32_t* used,
+                                    uint32_t* links) noexcept nogil:
     cdef Py_ssize_t i
-    if skips:
-        for i in range(n):
-            to[i] = UINT32_MAX if rows[i] < 0 else <uint32_t>rows[i]
-    else:
-        for i in range(n):
-            to[i] = <uint32_t>rows[i]
-
-
-cdef inline void count_rows(const Partition* partition, const uint32_t* rows, Py_ssize_t n,
-                            uint32_t* counts) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef int shift = partition.shift
-    cdef uint32_t n_tiles = <uint32_t>partition.n_tiles
-    if partition.job.tuples.mode == SKIP:
-        for i in range(n):
-            counts[min(rows[i] >> shift, n_tiles)] += 1
-    else:
-        for i in range(n):
-            counts[rows[i] >> shift] += 1
-
-
-cdef inline void assign_chunk(const Partition* partition, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
-    """Resolve the chunk's tuples to row ids, and count those of each tile."""
-    cdef const Job* job = partition.job
-    cdef int64_t rows[BLOCK]
-    cdef Cursor cursor
-    cdef Py_ssize_t at = chunk_start(partition.n, partition.n_chunks, chunk), n
-    cdef Py_ssize_t stop = chunk_start(partition.n, partition.n_chunks, chunk + 1)
-    cdef uint32_t* counts = partition.counts + chunk * partition.pitch
-    cdef bint skips = job.tuples.mode == SKIP
-    status[0] = OK
-    memset(counts, 0, (partition.n_tiles + 1) * sizeof(uint32_t))
-    seek(&job.walk, partition.start + at, &cursor)
-    while at < stop:
-        resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - at), False, rows, &n)
-        if n < 0:
-            status[0] = (partition.start + at) * job.tuples.k - 1 - n
-            return
-        if is_interrupted(job.interrupts, n * job.tuples.k):
-            status[0] = INTERRUPTED
-            return
-        note_rows(rows, n, skips, partition.rows + at)
-        count_rows(partition, partition.rows + at, n, counts)
-        at += n
-
-
-cdef inline void find_places(const Partition* partition, Py_ssize_t chunk, char** places) noexcept nogil:
-    """Where the chunk's first record of each tile goes: after those of all tiles before, and of chunks before.
-
-    Each thread sums all histograms, which takes less time than to wait for one that does.
-    """
-    cdef uint32_t totals[MAX_TILES + 1]
-    cdef uint32_t before[MAX_TILES + 1]
-    cdef const uint32_t* counts
-    cdef uint32_t sum = 0
-    cdef Py_ssize_t tile, c, n_tiles = partition.n_tiles
-    memset(totals, 0, n_tiles * sizeof(uint32_t))
-    for c in range(partition.n_chunks):
-        if c == chunk:
-            memcpy(before, totals, n_tiles * sizeof(uint32_t))
-        counts = partition.counts + c * partition.pitch
-        for tile in range(n_tiles):
-            totals[tile] += counts[tile]
-    for tile in range(n_tiles):
-        places[tile] = partition.records + (sum + before[tile]) * partition.record_bytes
-        if chunk == 0:
-            partition.begins[tile] = sum
-        sum += totals[tile]
-    if chunk == 0:
-        partition.begins[n_tiles] = sum
-
-
-cdef inline inline_void place_words(word_t* type, const Partition* partition, const uint32_t* rows,
-                                    const char* updates, Py_ssize_t step, Py_ssize_t n, char** places) noexcept nogil:
-    cdef Py_ssize_t i, record_bytes = 4 + (4 if sizeof(word_t) < 4 else sizeof(word_t))
-    cdef uint32_t row, mask = (<uint32_t>1 << partition.shift) - 1
-    cdef int shift = partition.shift
-    cdef char* at
+    cdef uint32_t row, at, next, record_bytes = 4 + (4 if sizeof(word_t) < 4 else sizeof(word_t))
+    cdef uint32_t mask = (<uint32_t>1 << partition.shift) - 1
+    cdef int shift = partition.shift, block_shift = partition.block_shift
     cdef word_t value
     for i in range(n):
-        row = rows[i]
-        at = places[row >> shift]
-        row &= mask
+        at = places[rows[i] >> shift]
+        row = <uint32_t>rows[i] & mask
+        prefetch_write(pool + at + AHEAD)
         memcpy(&value, updates + i * step, sizeof(word_t))
-        memcpy(at, &row, 4)
-        memcpy(at + 4, &value, sizeof(word_t))
-        places[rows[i] >> shift] = at + record_bytes
+        memcpy(pool + at, &row, 4)
+        memcpy(pool + at + 4, &value, sizeof(word_t))
+        next = at + record_bytes
+        if (next + record_bytes - 1 ^ at) >> block_shift:
+            next = after(partition, at, used, links)
+        places[rows[i] >> shift] = next
 
 
-cdef inline void place_kept(const Partition* partition, const uint32_t* rows, const char* updates, Py_ssize_t step,
-                            Py_ssize_t n, char** places) noexcept nogil:
+cdef inline void place_kept(const Partition* partition, Py_ssize_t width, const int64_t* rows, const char* updates,
+                            Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places, uint32_t* used,
+                            uint32_t* links) noexcept nogil:
     """place_words, without skipped updates and those of other groups."""
-    cdef Py_ssize_t i, tile, width = partition.job.conversion.narrow_bytes
-    cdef uint32_t row
-    cdef char* at
-    for i in range(n):
-        tile = rows[i] >> partition.shift
-        if partition.first_tile <= tile < partition.stop_tile:
-            at = places[tile]
-            row = rows[i] & ((<uint32_t>1 << partition.shift) - 1)
-            memcpy(at, &row, 4)
-            memcpy(at + 4, updates + i * step, width)
-            places[tile] = at + partition.record_bytes
-
-
-cdef inline cloned_void place_values(const Partition* partition, bint all, const uint32_t* rows, const char* updates,
-                                     Py_ssize_t step, Py_ssize_t n, char** places) noexcept nogil:
-    cdef Py_ssize_t width = partition.job.conversion.narrow_bytes
-    if not all:
-        place_kept(partition, rows, updates, step, n, places)
-    elif width == 4:
-        place_words(<uint32_t*>NULL, partition, rows, updates, step, n, places)
-    elif width == 8:
-        place_words(<uint64_t*>NULL, partition, rows, updates, step, n, places)
-    elif width == 1:
-        place_words(<uint8_t*>NULL, partition, rows, updates, step, n, places)
-    elif width == 2:
-        place_words(<uint16_t*>NULL, partition, rows, updates, step, n, places)
-    else:
-        place_words(<bytes16*>NULL, partition, rows, updates, step, n, places)
-
-
-cdef inline void place_numbers(const Partition* partition, const uint32_t* rows, Py_ssize_t at, Py_ssize_t n,
-                               char** places) noexcept nogil:
-    """Records with the number of the update in the round, or of the row of the source."""
-    cdef const Job* job = partition.job
     cdef Py_ssize_t i, tile
-    cdef uint32_t row, number, mask = (<uint32_t>1 << partition.shift) - 1
-    cdef char* place
+    cdef uint32_t row
     for i in range(n):
-        tile = rows[i] >> partition.shift
+        tile = rows[i] >> partition.shift  # SKIPPED is negative
         if partition.first_tile <= tile < partition.stop_tile:
-            row = rows[i] & mask
-            number = <uint32_t>(at + i)
-            if job.update_rows != NULL:
-                number = <uint32_t>job.update_rows[partition.start + at + i]
-            elif job.by_last:
-                number += <uint32_t>partition.start + 1
-            place = places[tile]
-            memcpy(place, &row, 4)
-            memcpy(place + 4, &number, 4)
-            places[tile] = place + 8
+            row = <uint32_t>rows[i] & ((<uint32_t>1 << partition.shift) - 1)
+            memcpy(pool + places[tile], &row, 4)
+            memcpy(pool + places[tile] + 4, updates + i * step, width)
+            places[tile] = after(partition, places[tile], used, links)
 
 
-cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk) noexcept nogil:
+cdef inline cloned_void place(const Partition* partition, bint all, Py_ssize_t width, const int64_t* rows,
+                              const char* updates, Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places,
+                              uint32_t* used, uint32_t* links) noexcept nogil:
+    if not all:
+        place_kept(partition, width, rows, updates, step, n, pool, places, used, links)
+    elif width == 4:
+        place_words(<uint32_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+    elif width == 8:
+        place_words(<uint64_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+    elif width == 1:
+        place_words(<uint8_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+    elif width == 2:
+        place_words(<uint16_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+    else:
+        place_words(<bytes16*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+
+
+cdef inline void number_updates(const Job* job, Py_ssize_t first, Py_ssize_t n, uint32_t* numbers) noexcept nogil:
+    """What records have instead of updates: their numbers, or the rows of the source that they are."""
+    cdef Py_ssize_t i
+    if job.update_rows != NULL:
+        memcpy(numbers, job.update_rows + first, n * sizeof(uint32_t))
+    else:
+        for i in range(n):
+            numbers[i] = <uint32_t>(first + i) + job.by_last  # there 0 is none
+
+
+cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
+    """Resolve the chunk's tuples, and place the records of its updates."""
     cdef const Job* job = partition.job
-    cdef char* places[MAX_TILES + 1]
+    cdef int64_t rows[BLOCK]
+    cdef uint32_t numbers[BLOCK]
+    cdef uint32_t places[MAX_TILES]
+    cdef char* pool = partition.pools + chunk * partition.pool_bytes
+    cdef uint32_t* links = links_of(partition, pool)
+    cdef uint32_t used = <uint32_t>partition.n_tiles
     cdef Cursor cursor
-    cdef int inner = job.walk.n_dims - 1
-    cdef Py_ssize_t at = chunk_start(partition.n, partition.n_chunks, chunk), n, step = update_step(job)
-    cdef Py_ssize_t stop = chunk_start(partition.n, partition.n_chunks, chunk + 1)
+    cdef Py_ssize_t at = partition.start + chunk_start(partition.n, partition.n_chunks, chunk), n, tile
+    cdef Py_ssize_t stop = partition.start + chunk_start(partition.n, partition.n_chunks, chunk + 1)
+    cdef Py_ssize_t step = update_step(job), width = job.conversion.narrow_bytes
+    cdef const char* updates
     cdef bint all = job.tuples.mode != SKIP and partition.stop_tile - partition.first_tile == partition.n_tiles
-    find_places(partition, chunk, places)
+    cdef bint to_run_end = partition.by_value and not job.updates_are_linear
+    status[0] = OK
+    for tile in range(partition.n_tiles):
+        places[tile] = <uint32_t>(tile << partition.block_shift)
     if not partition.by_value:
-        while at < stop and not is_interrupted(job.interrupts, BLOCK):
-            n = min(<Py_ssize_t>BLOCK, stop - at)
-            place_numbers(partition, partition.rows + at, at, n, places)
-            at += n
-        return
-    seek(&job.walk, partition.start + at, &cursor)
-    while at < stop and not is_interrupted(job.interrupts, 2 * BLOCK):
-        n = min(<Py_ssize_t>BLOCK, stop - at)
-        if not job.updates_are_linear:
-            n = min(n, job.walk.shape[inner] - cursor.coordinate[inner])
-        place_values(partition, all, partition.rows + at, job.updates + cursor.offset[OTHER], step, n, places)
+        step = width = sizeof(uint32_t)
+    seek(&job.walk, at, &cursor)
+    while at < stop:
+        updates = job.updates + cursor.offset[OTHER]
+        resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, stop - at), to_run_end, rows, &n)
+        if n < 0:
+            status[0] = at * job.tuples.k - 1 - n
+            return
+        if is_interrupted(job.interrupts, n * (job.tuples.k + 1)):
+            status[0] = INTERRUPTED
+            return
+        if not partition.by_value:
+            number_updates(job, at, n, numbers)
+            updates = <const char*>numbers
+        place(partition, all, width, rows, updates, step, n, pool, places, &used, links)
         at += n
-        move(job, n, &cursor)
+    memcpy(ends_of(partition, pool), places, partition.n_tiles * sizeof(uint32_t))
 
 
-cdef inline void move(const Job* job, Py_ssize_t n, Cursor* cursor) noexcept nogil:
-    """Advance by n ≤ BLOCK positions, also beyond the end of the innermost axis."""
-    cdef int inner = job.walk.n_dims - 1
-    cdef Py_ssize_t m
-    while n > 0:
-        m = min(n, job.walk.shape[inner] - cursor.coordinate[inner])
-        advance(&job.walk, m, cursor)
-        n -= m
+# Reading
+
+cdef inline Reader read_tile(const Partition* partition, Py_ssize_t tile) noexcept nogil:
+    cdef Reader reader
+    reader.partition = partition
+    reader.tile = tile
+    reader.chunk = 0
+    reader.pool = partition.pools
+    reader.at = <uint32_t>(tile << partition.block_shift)
+    return reader
+
+
+cdef inline bint next_block(Reader* reader) noexcept nogil:
+    """Move to the next block with records, and prefetch it. False: there is none."""
+    cdef const Partition* partition = reader.partition
+    cdef uint32_t end, at
+    cdef Py_ssize_t i, n_bytes
+    while reader.chunk < partition.n_chunks:
+        at = reader.at
+        end = ends_of(partition, reader.pool)[reader.tile]
+        reader.records = reader.pool + at
+        if (at ^ end) >> partition.block_shift:
+            reader.at = links_of(partition, reader.pool)[at >> partition.block_shift] << partition.block_shift
+            n_bytes = <Py_ssize_t>1 << partition.block_shift
+        else:  # the last one of this chunk
+            reader.chunk += 1
+            reader.pool += partition.pool_bytes
+            reader.at = <uint32_t>(reader.tile << partition.block_shift)
+            n_bytes = end - at
+        reader.n = n_bytes // partition.record_bytes
+        if reader.n:
+            i = 0
+            while i < min(n_bytes, <Py_ssize_t>PREFETCHED):
+                prefetch_l1(reader.records + i)
+                i += CACHE_LINE
+            return True
+    return False

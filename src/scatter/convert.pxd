@@ -1,5 +1,6 @@
 # cython: cdivision=True
-# Conversions of rows between memory and accumulators: from strides, from another byte order, to a wider dtype, and back.
+# Conversions of rows between memory and accumulators: from strides, from another byte order, to a wider dtype, and
+# back.
 #
 # Widening is exact and narrowing rounds once; integers are truncated.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

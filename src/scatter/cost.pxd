@@ -1,20 +1,21 @@
 # cython: cdivision=True
 # The choice of a route and of the number of threads: the least estimated time.
 #
-# A route's time is a sum of passes. A pass over n updates takes n × ns on each of T threads, or as long as memory needs for
-# its bytes; the start and the end of a team cost a region. All routes give the same bits, so a wrong estimate costs time
-# only. Where updates go is estimated from a sample of the tuples.
+# A route's time is a sum of passes. A pass over n updates takes n × ns on each of T threads, or as long as memory needs
+# for its bytes; the start and the end of a team cost a region. All routes give the same bits, so a wrong estimate costs
+# time only. Where updates go is estimated from a sample of the tuples.
 from libc.math cimport pow
 from libc.stdint cimport int64_t
 
+from common.machine cimport shared
 from common.resolve cimport SKIPPED, resolve_block
 from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
+from common.threads cimport region_ns
 from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks
 from scatter.buckets cimport can_partition, record_size
 from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows
 from scatter.job cimport Job, is_fresh
-from scatter.machine cimport machine
 from scatter.private cimport can_be_private, private_bytes
 
 cdef enum:
@@ -70,28 +71,24 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
     return sample
 
 
-cdef inline double region(int n_threads) noexcept nogil:
-    return machine.region + machine.region_thread * (n_threads - 2) if n_threads > 1 else 0
-
-
 cdef inline double moved(double n_bytes, int n_threads) noexcept nogil:
     """ns to move bytes; in L3, half as long."""
-    cdef double bandwidth = machine.bandwidth
+    cdef double bandwidth = shared.machine.bandwidth
     if n_threads > 1:
-        bandwidth *= pow(n_threads, machine.bandwidth_growth)
-    return n_bytes / bandwidth * (0.5 if n_bytes <= machine.l3_bytes else 1)
+        bandwidth *= pow(n_threads, shared.machine.bandwidth_growth)
+    return n_bytes / bandwidth * (0.5 if n_bytes <= shared.machine.l3_bytes else 1)
 
 
 cdef inline double step_ns(double reach) noexcept nogil:
     """ns to apply an update to one of so many bytes of accumulators."""
     cdef double share
-    if reach <= machine.l2_bytes:
-        return machine.step_l2
-    if reach <= machine.l3_bytes // 2:
-        share = 1 - machine.l2_bytes / reach
-        return machine.step_l2 + share * (machine.step_l3 - machine.step_l2)
-    share = 1 - machine.l3_bytes / 2.0 / reach
-    return machine.step_l3 + share * (machine.step_memory - machine.step_l3)
+    if reach <= shared.machine.l2_bytes:
+        return shared.machine.step_l2
+    if reach <= shared.machine.l3_bytes // 2:
+        share = 1 - shared.machine.l2_bytes / reach
+        return shared.machine.step_l2 + share * (shared.machine.step_l3 - shared.machine.step_l2)
+    share = 1 - shared.machine.l3_bytes / 2.0 / reach
+    return shared.machine.step_l3 + share * (shared.machine.step_memory - shared.machine.step_l3)
 
 
 cdef inline double apply_ns(const Job* job, double reach) noexcept nogil:
@@ -103,11 +100,11 @@ cdef inline double apply_ns(const Job* job, double reach) noexcept nogil:
     if job.loads:
         ns += 1 if job.by_value else 8
     if not job.by_value:
-        ns += job.kernel.row_bytes / (8 * machine.bandwidth) + 1
-        if reach > machine.l3_bytes // 2:  # the other lines of the row
-            ns += job.kernel.row_bytes / machine.bandwidth
-        elif reach > machine.l2_bytes:
-            ns += job.kernel.row_bytes / (4 * machine.bandwidth)
+        ns += job.kernel.row_bytes / (8 * shared.machine.bandwidth) + 1
+        if reach > shared.machine.l3_bytes // 2:  # the other lines of the row
+            ns += job.kernel.row_bytes / shared.machine.bandwidth
+        elif reach > shared.machine.l2_bytes:
+            ns += job.kernel.row_bytes / (4 * shared.machine.bandwidth)
     return ns
 
 
@@ -130,58 +127,55 @@ cdef inline double update_bytes(const Job* job) noexcept nogil:
 
 cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     cdef double n = <double>job.walk.n, each, reach = sample.reach, ns
-    cdef int shared = 1
+    cdef int n_shares = 1
     if by_units(job):
         reach = min(reach, <double>job.unit_rows * job.kernel.row_bytes)
-        shared = <int>min(<Py_ssize_t>n_threads, job.n_units)
-    each = job.tuples.k * machine.resolve + sample.near * apply_ns(job, 0) + (1 - sample.near) * apply_ns(job, reach)
+        n_shares = <int>min(<Py_ssize_t>n_threads, job.n_units)
+    each = (job.tuples.k * shared.machine.resolve + sample.near * apply_ns(job, 0)
+            + (1 - sample.near) * apply_ns(job, reach))
     if can_use_slots(job):
-        ns = n * (each + 4 * machine.step_memory)
-        return ns + (moved(2.0 * job.out_bytes, n_threads) if is_fresh(job) else 0) + region(n_threads)
-    if shared == 1 and n_threads > 1 and cuts_rows(job):
-        each = job.tuples.k * machine.resolve + (each - job.tuples.k * machine.resolve) / n_threads
-    ns = max(n * each / shared, moved(n * update_bytes(job), shared)) + result_ns(job, n_threads)
-    if shared == 1 and job.checks_first:
-        ns += n * job.tuples.k * machine.resolve / n_threads
-    if shared == 1 and not job.in_result:  # windows
+        ns = n * (each + 4 * shared.machine.step_memory)
+        return ns + (moved(2.0 * job.out_bytes, n_threads) if is_fresh(job) else 0) + region_ns(n_threads)
+    if n_shares == 1 and n_threads > 1 and cuts_rows(job):
+        each = job.tuples.k * shared.machine.resolve + (each - job.tuples.k * shared.machine.resolve) / n_threads
+    ns = max(n * each / n_shares, moved(n * update_bytes(job), n_shares)) + result_ns(job, n_threads)
+    if n_shares == 1 and job.checks_first:
+        ns += n * job.tuples.k * shared.machine.resolve / n_threads
+    if n_shares == 1 and not job.in_result:  # windows
         ns *= 1 + job.n_rows * job.kernel.row_bytes // WINDOW_BYTES
-    return ns + region(n_threads) * (1 if shared > 1 else 1 + job.divides)
+    return ns + region_ns(n_threads) * (1 if n_shares > 1 else 1 + job.divides)
 
 
 cdef inline double partition_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
-    cdef double n = <double>job.walk.n, record = record_size(job), assign, place, apply, result
-    cdef double share = max(1.0 / n_threads, sample.share)
-    apply = n * apply_ns(job, 0) * share
-    result = result_ns(job, n_threads)
+    cdef double n = <double>job.walk.n, record = record_size(job), apply, result = result_ns(job, n_threads)
+    cdef double place_bytes = job.tuples.k * job.tuples.width + 2 * record, apply_bytes = record
+    apply = n * apply_ns(job, 0) * max(1.0 / n_threads, sample.share)
     if n < job.n_rows // 8 and not is_fresh(job):
         result = n * 20 / n_threads
     if job.order != NULL:
-        return max(apply, moved(n * update_bytes(job), n_threads)) + result + region(n_threads)
-    assign = max(n * (job.tuples.k * machine.resolve + machine.resolve) / n_threads,
-                 moved(n * (job.tuples.k * job.tuples.width + 4), n_threads))
+        return max(apply, moved(n * update_bytes(job), n_threads)) + result + region_ns(n_threads)
     if job.by_value:
-        place = max(n * machine.place / n_threads, moved(n * (4 + job.row_bytes + 2 * record), n_threads))
-        apply = max(apply, moved(n * record, n_threads))
-    else:
-        place = max(n * machine.place / n_threads, moved(n * 20, n_threads))
-        apply = max(apply, moved(n * (record + (0 if job.by_last else job.row_bytes)), n_threads))
-    return assign + place + apply + result + 3 * region(n_threads)
+        place_bytes += job.row_bytes
+    elif not job.by_last:
+        apply_bytes += job.row_bytes
+    return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads, moved(n * place_bytes, n_threads))
+            + max(apply, moved(n * apply_bytes, n_threads)) + result + 2 * region_ns(n_threads))
 
 
 cdef inline double blocks_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     cdef double n = <double>job.walk.n
     if sample.near < 0.75:
         return 1e18
-    return (max(n * (2 * job.tuples.k * machine.resolve + apply_ns(job, 0)) * max(1.0 / n_threads, sample.share),
+    return (max(n * (2 * job.tuples.k * shared.machine.resolve + apply_ns(job, 0)) * max(1.0 / n_threads, sample.share),
                 moved(n * (update_bytes(job) + job.tuples.k * job.tuples.width), n_threads))
-            + result_ns(job, n_threads) + 2 * region(n_threads))
+            + result_ns(job, n_threads) + 2 * region_ns(n_threads))
 
 
 cdef inline double private_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     cdef double n = <double>job.walk.n
-    cdef double each = job.tuples.k * machine.resolve + 1.2 * apply_ns(job, <double>private_bytes(job))
+    cdef double each = job.tuples.k * shared.machine.resolve + 1.2 * apply_ns(job, <double>private_bytes(job))
     return (max(n * each / n_threads, moved(n * update_bytes(job), n_threads))
-            + job.n_rows * (2.0 + 3 * apply_ns(job, 0)) + result_ns(job, n_threads) + 2 * region(n_threads))
+            + job.n_rows * (2.0 + 3 * apply_ns(job, 0)) + result_ns(job, n_threads) + 2 * region_ns(n_threads))
 
 
 cdef inline double route_ns(const Job* job, const Sample* sample, int route, int n_threads) noexcept nogil:

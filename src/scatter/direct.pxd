@@ -1,6 +1,6 @@
 # cython: cdivision=True
-# Route "direct": one thread applies all updates, or all those of a unit, in their order. It needs no second reading of the
-# updates, and it can run every job.
+# Route "direct": one thread applies all updates, or all those of a unit, in their order. It needs no second reading of
+# the updates, and it can run every job.
 #
 #     whole     the result is opened and closed by all threads, and one applies the updates
 #     units     the leading axes of the result are those of the tuples (batches, *_elements along a later axis): threads
@@ -24,8 +24,9 @@ from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error, n_tasks_for
 from common.walk cimport OTHER, Cursor, add_axis, finish_walk, seek, start_walk
 from scatter.fill cimport fill_elements
+from scatter.finish cimport divide
 from scatter.job cimport Job, begin_writing, is_brief, is_fresh, open_all_rows, update_step, write_data
-from scatter.kernels cimport Rows, divide, moves_bytes
+from scatter.kernels cimport Rows, moves_bytes
 from scatter.tile cimport Tile, close_tile, load_rows, open_tile, store_rows
 from scatter.updates cimport apply_block, apply_tuples, keep_window, read_update_rows
 

@@ -3,8 +3,8 @@
 #
 # Accumulators that do not include data start from the reduction's identity, so that every update is combined, without a
 # branch. Marks tell which rows have updates:
-#     uint8_t             1: the row has an update
-#     uint32_t, uint64_t  how many: means
+#     uint8_t     1: the row has an update
+#     uint32_t    how many: means. Counts of 8 bytes, for 2**31 updates or more, have no loops: see count_rows
 # A product of complex numbers has no identity: there, the first update of a row is assigned.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -14,11 +14,10 @@ from common.codes cimport (
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    STREAM_AHEAD, cloned_v3_void, inline_void, prefetch_l1, prefetch_row, prefetch_write,
+    STREAM_AHEAD, cloned_v3_void, inline_void, prefetch_l1, prefetch_row, prefetch_write, scalar,
 )
 from scatter.steps cimport (
-    Add, Assign, Max, Min, Mul, bfloat16, boolean, combined, complex64, complex128, float16, quotient, step_t,
-    terms_t, value_t,
+    Add, Assign, Max, Min, Mul, bfloat16, boolean, combined, complex64, complex128, float16, step_t, value_t,
 )
 
 cdef struct Unmarked:
@@ -28,7 +27,6 @@ ctypedef fused mark_t:
     Unmarked
     uint8_t
     uint32_t
-    uint64_t
 
 cdef struct Rows:
     const int64_t* rows     # row ids
@@ -36,10 +34,6 @@ cdef struct Rows:
     Py_ssize_t step         # bytes from an update to the next,
     const int64_t* offsets  # or where each is; NULL: they are `step` bytes apart
     bint is_far             # accumulators are prefetched
-
-ctypedef fused count_t:
-    uint32_t
-    uint64_t
 
 cdef enum:
     PREFETCHED_ROW = 512    # bytes of a row; the hardware prefetches the rest
@@ -57,22 +51,16 @@ cdef struct Kernel:
 cdef struct Elements:
     # Updates of one element each, and where they go.
     const char* indices
-    int kind                # of indices: INDEX_64, INDEX_32 or RECORDS
+    bint are_records        # indices: not of 8 bytes, but records: a row id of 4 bytes, then the update
     int64_t size            # an index that is not below it, once it is wrapped, is out of bounds
     int64_t wrap            # added to a negative index
     const char* updates
     Py_ssize_t step         # bytes from an update to the next
     bint is_far             # accumulators are prefetched
 
-cdef enum:
-    INDEX_64
-    INDEX_32
-    RECORDS                 # a row id of 4 bytes, then the update
-
 ctypedef fused index_t:
     int64_t
-    int32_t
-    uint32_t                # RECORDS
+    uint32_t                # records
 
 
 cdef inline bint assigns_first(step_t* step, value_t* type) noexcept nogil:
@@ -128,7 +116,8 @@ cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* 
                 c = (<const uint32_t*>(update + 2 * step_bytes - 4))[0]
                 d = (<const uint32_t*>(update + 3 * step_bytes - 4))[0]
             else:
-                a, b, c, d = indices[i], indices[i + 1], indices[i + 2], indices[i + 3]
+                a, b = scalar(indices[i]), scalar(indices[i + 1])
+                c, d = scalar(indices[i + 2]), scalar(indices[i + 3])
                 if (<uint64_t>a >= size) | (<uint64_t>b >= size) | (<uint64_t>c >= size) | (<uint64_t>d >= size):
                     break
             if is_far:
@@ -166,12 +155,10 @@ cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* 
 
 cdef inline inline_void apply_kind_of(step_t* step, mark_t* marks, value_t* type, const Elements* elements,
                                       char* accumulators, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
-    if elements.kind == RECORDS:
+    if elements.are_records:
         apply_elements_of(step, marks, type, <uint32_t*>elements.indices, elements, accumulators, n, done)
-    elif elements.kind == INDEX_64:
-        apply_elements_of(step, marks, type, <int64_t*>elements.indices, elements, accumulators, n, done)
     else:
-        apply_elements_of(step, marks, type, <int32_t*>elements.indices, elements, accumulators, n, done)
+        apply_elements_of(step, marks, type, <int64_t*>elements.indices, elements, accumulators, n, done)
 
 
 cdef inline inline_void combine_row(step_t* step, value_t* type, char* accumulator, const char* update,
@@ -220,16 +207,21 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
 cdef inline inline_void apply_of(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
                                  const Elements* elements, const Rows* rows, char* accumulators, Py_ssize_t n,
                                  Py_ssize_t* done) noexcept nogil:
+    cdef Py_ssize_t n_items = kernel.n_items
     if elements != NULL:
         apply_kind_of(step, marks, type, elements, accumulators, n, done)
-    elif kernel.n_items == 2:  # constants: points
-        apply_rows_of(step, marks, type, 2, 2 * sizeof(value_t), rows, accumulators, n)
-    elif kernel.n_items == 3:
-        apply_rows_of(step, marks, type, 3, 3 * sizeof(value_t), rows, accumulators, n)
-    elif kernel.n_items == 4:
-        apply_rows_of(step, marks, type, 4, 4 * sizeof(value_t), rows, accumulators, n)
-    else:
-        apply_rows_of(step, marks, type, kernel.n_items, kernel.row_bytes, rows, accumulators, n)
+        return
+    if value_t is float or value_t is double or step_t is Assign:  # points: a constant number of items
+        if n_items == 2 and kernel.row_bytes == 2 * sizeof(value_t):
+            apply_rows_of(step, marks, type, 2, 2 * sizeof(value_t), rows, accumulators, n)
+            return
+        if n_items == 3 and kernel.row_bytes == 3 * sizeof(value_t):
+            apply_rows_of(step, marks, type, 3, 3 * sizeof(value_t), rows, accumulators, n)
+            return
+        if n_items == 4 and kernel.row_bytes == 4 * sizeof(value_t):
+            apply_rows_of(step, marks, type, 4, 4 * sizeof(value_t), rows, accumulators, n)
+            return
+    apply_rows_of(step, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
 
 
 cdef inline inline_void apply_typed(step_t* step, mark_t* marks, const Kernel* kernel, const Elements* elements,
@@ -300,21 +292,22 @@ cdef inline inline_void apply_step(mark_t* marks, const Kernel* kernel, const El
 cdef inline inline_void apply_marked(const Kernel* kernel, const Elements* elements, const Rows* rows,
                                      char* accumulators, char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """Dispatch on the mark."""
-    if kernel.mark_bytes == 0:
-        apply_step(<Unmarked*>NULL, kernel, elements, rows, accumulators, n, done)
-    elif kernel.mark_bytes == 1:
+    if kernel.mark_bytes == 1:
         apply_step(<uint8_t*>marks, kernel, elements, rows, accumulators, n, done)
     elif kernel.mark_bytes == 4:
         apply_step(<uint32_t*>marks, kernel, elements, rows, accumulators, n, done)
     else:
-        apply_step(<uint64_t*>marks, kernel, elements, rows, accumulators, n, done)
+        apply_step(<Unmarked*>NULL, kernel, elements, rows, accumulators, n, done)
 
 
 # Two functions, each with all loops of its kind.
 
 cdef inline cloned_v3_void apply_elements(const Kernel* kernel, const Elements* elements, char* accumulators,
                                           char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
-    """Apply n updates of one element each. done: how many were, before an index that is out of bounds."""
+    """Apply n updates of one element each. done: how many were, before an index that is out of bounds.
+
+    Counts of 8 bytes stay as they are: see count_rows.
+    """
     apply_marked(kernel, elements, NULL, accumulators, marks, n, done)
 
 
@@ -322,154 +315,6 @@ cdef inline cloned_v3_void combine_rows(const Kernel* kernel, const Rows* rows, 
                                         Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t done
     apply_marked(kernel, NULL, rows, accumulators, marks, n, &done)
-
-
-cdef inline void assign_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
-                             Py_ssize_t n) noexcept nogil:
-    """Rows of n_items bytes, whatever their dtype."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        if rows.offsets != NULL and i + AHEAD < n:
-            prefetch_row(rows.updates + rows.offsets[i + AHEAD], min(kernel.n_items, <Py_ssize_t>PREFETCHED_ROW))
-        memcpy(accumulators + rows.rows[i] * kernel.row_bytes,
-               rows.updates + (rows.offsets[i] if rows.offsets != NULL else i * rows.step), kernel.n_items)
-        if marks != NULL:
-            marks[rows.rows[i]] = 1
-
-
-cdef inline bint moves_bytes(const Kernel* kernel) noexcept nogil:
-    """Whether rows are moved as bytes, which n_items counts then."""
-    return kernel.step == TAKE or (kernel.step == ASSIGN and kernel.type_code == BOOL)
-
-
-cdef inline void apply_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
-                            Py_ssize_t n) noexcept nogil:
-    """Apply n contiguous rows."""
-    if moves_bytes(kernel):
-        assign_rows(kernel, rows, accumulators, marks if kernel.mark_bytes else NULL, n)
-    else:
-        combine_rows(kernel, rows, accumulators, marks, n)
-
-
-# Means: accumulators are divided by their counts.
-
-cdef inline inline_void divide_of(value_t* type, count_t* counts, int more, Py_ssize_t n_items,
-                                  Py_ssize_t row_bytes, char* accumulators, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef value_t a
-    if n_items == 1:  # without a branch, so that it is vectorised
-        for i in range(n):
-            memcpy(&a, accumulators + i * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-            a = quotient_of(a, counts, i, more)
-            memcpy(accumulators + i * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
-        return
-    for i in range(n):
-        if counts[i]:
-            if count_t is uint32_t:
-                divide_row(type, <int32_t>counts[i] + more, n_items, accumulators + i * row_bytes)
-            else:
-                divide_row(type, <int64_t>counts[i] + more, n_items, accumulators + i * row_bytes)
-
-
-cdef inline inline_void divide_row(value_t* type, terms_t terms, Py_ssize_t n_items, char* row) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef value_t a
-    for j in range(n_items):
-        memcpy(&a, row + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        a = quotient(a, terms)
-        memcpy(row + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
-
-
-cdef inline value_t quotient_of(value_t total, count_t* counts, Py_ssize_t i, int more) noexcept nogil:
-    """The quotient, if the count is not 0."""
-    cdef int32_t terms
-    if count_t is uint32_t:
-        terms = <int32_t>counts[i] + more
-        return quotient(total, terms) if counts[i] else total
-    else:
-        return quotient(total, <int64_t>counts[i] + more) if counts[i] else total
-
-
-cdef inline inline_void divide_counted(count_t* counts, const Kernel* kernel, int more, char* accumulators,
-                                       Py_ssize_t n) noexcept nogil:
-    cdef int type_code = kernel.type_code
-    cdef Py_ssize_t items = kernel.n_items, row_bytes = kernel.row_bytes
-    if type_code == FLOAT32:
-        divide_of(<float*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == FLOAT64:
-        divide_of(<double*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == INT64:
-        divide_of(<int64_t*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == INT32:
-        divide_of(<int32_t*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == FLOAT16:
-        divide_of(<float16*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == BFLOAT16:
-        divide_of(<bfloat16*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == COMPLEX64:
-        divide_of(<complex64*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == COMPLEX128:
-        divide_of(<complex128*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == INT8:
-        divide_of(<int8_t*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == INT16:
-        divide_of(<int16_t*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == UINT8:
-        divide_of(<uint8_t*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == UINT16:
-        divide_of(<uint16_t*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == UINT32:
-        divide_of(<uint32_t*>NULL, counts, more, items, row_bytes, accumulators, n)
-    elif type_code == UINT64:
-        divide_of(<uint64_t*>NULL, counts, more, items, row_bytes, accumulators, n)
-
-
-cdef inline cloned_v3_void divide(const Kernel* kernel, bint more, char* accumulators, char* counts,
-                                  Py_ssize_t n) noexcept nogil:
-    """Divide n adjacent accumulators, each by its count plus `more`, except where the count is 0."""
-    if kernel.mark_bytes == 4:
-        divide_counted(<uint32_t*>counts, kernel, more, accumulators, n)
-    else:
-        divide_counted(<uint64_t*>counts, kernel, more, accumulators, n)
-
-
-# include_self=False: accumulators without updates are replaced.
-
-cdef inline inline_void replace_of(value_t* type, mark_t* marks, const char* data, char* accumulators,
-                                   Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef value_t a, b
-    if mark_t is not Unmarked:
-        for i in range(n):
-            memcpy(&a, accumulators + i * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-            memcpy(&b, data + i * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-            a = a if marks[i] else b
-            memcpy(accumulators + i * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
-
-
-cdef inline inline_void replace_typed(value_t* type, int mark_bytes, const char* marks, const char* data,
-                                      char* accumulators, Py_ssize_t n) noexcept nogil:
-    if mark_bytes == 1:
-        replace_of(type, <uint8_t*>marks, data, accumulators, n)
-    elif mark_bytes == 4:
-        replace_of(type, <uint32_t*>marks, data, accumulators, n)
-    else:
-        replace_of(type, <uint64_t*>marks, data, accumulators, n)
-
-
-cdef inline cloned_v3_void replace_unmarked(Py_ssize_t width, int mark_bytes, const char* marks, const char* data,
-                                            char* accumulators, Py_ssize_t n) noexcept nogil:
-    """Let accumulators of one element without updates become those of data."""
-    if width == 4:
-        replace_typed(<uint32_t*>NULL, mark_bytes, marks, data, accumulators, n)
-    elif width == 8:
-        replace_typed(<uint64_t*>NULL, mark_bytes, marks, data, accumulators, n)
-    elif width == 1:
-        replace_typed(<uint8_t*>NULL, mark_bytes, marks, data, accumulators, n)
-    elif width == 2:
-        replace_typed(<uint16_t*>NULL, mark_bytes, marks, data, accumulators, n)
-    else:
-        replace_typed(<complex128*>NULL, mark_bytes, marks, data, accumulators, n)
 
 
 cdef inline uint64_t mark_of(const Kernel* kernel, const char* marks, Py_ssize_t row) noexcept nogil:
@@ -487,6 +332,42 @@ cdef inline void add_to_mark(const Kernel* kernel, char* marks, Py_ssize_t row, 
         (<uint32_t*>marks)[row] += <uint32_t>n
     else:
         (<uint64_t*>marks)[row] += n
+
+
+cdef inline void count_rows(const Kernel* kernel, const int64_t* rows, char* marks, Py_ssize_t n) noexcept nogil:
+    """Count n updates in marks of 8 bytes."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        add_to_mark(kernel, marks, rows[i], 1)
+
+
+cdef inline void assign_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
+                             Py_ssize_t n) noexcept nogil:
+    """Rows of n_items bytes, whatever their dtype."""
+    cdef Py_ssize_t i, prefetched = min(kernel.n_items, <Py_ssize_t>PREFETCHED_ROW)
+    for i in range(n):
+        if rows.offsets != NULL and i + AHEAD < n:
+            prefetch_row(rows.updates + rows.offsets[i + AHEAD], prefetched)
+        memcpy(accumulators + rows.rows[i] * kernel.row_bytes,
+               rows.updates + (rows.offsets[i] if rows.offsets != NULL else i * rows.step), kernel.n_items)
+        if marks != NULL:
+            marks[rows.rows[i]] = 1
+
+
+cdef inline bint moves_bytes(const Kernel* kernel) noexcept nogil:
+    """Whether rows are bytes, which n_items counts then."""
+    return kernel.step == TAKE or (kernel.step == ASSIGN and kernel.type_code == BOOL)
+
+
+cdef inline void apply_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
+                            Py_ssize_t n) noexcept nogil:
+    """Apply n contiguous rows."""
+    if kernel.mark_bytes == 8:
+        count_rows(kernel, rows.rows, marks, n)
+    if moves_bytes(kernel):
+        assign_rows(kernel, rows, accumulators, marks if kernel.mark_bytes else NULL, n)
+    else:
+        combine_rows(kernel, rows, accumulators, marks, n)
 
 
 # The derivatives of an assignment (`take`): a row becomes the update, and then 0.

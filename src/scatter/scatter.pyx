@@ -13,14 +13,13 @@ A scatter is three independent decisions:
                    include_self=False and means
     a step         the arithmetic of a reduction on a dtype (steps.pxd), in one loop (kernels.pxd)
 
-A destination's updates are applied in their order on every route, so all of them give the same bits. Threads never write
-to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
+A destination's updates are applied in their order on every route, so all of them give the same bits. Threads never
+write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
-from common.caches cimport l2_bytes, l3_bytes
 from common.codes cimport (
     ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NO_MEMORY, NONE, OK, TAKE, UINT64, UNSUITED, Kind,
     Mode, ReductionCode, TypeCode,
@@ -37,7 +36,8 @@ from common.small_calls cimport (
     usable_out, width_of, write_element,
 )
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport begin_call, end_call, may_have_team, remember_choice, team_size
+from common.machine cimport import_shared, shared
+from common.threads cimport begin_call, end_call, may_have_team, most_threads, note_team, possible_threads
 from common.walk cimport OTHER, is_linear
 from prepared.order cimport Order, find_order, find_translation
 from scatter.blocks cimport run_blocks
@@ -49,7 +49,6 @@ from scatter.describe cimport (
 )
 from scatter.direct cimport run_direct
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing
-from scatter.machine cimport Machine, machine
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.source cimport are_rows, is_source
@@ -58,6 +57,7 @@ from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
 from gatherscatter._kernels.orders import known as _known_orders, translations as _translations
 
 cnp.import_array()
+import_shared()
 
 cdef enum:
     N_REDUCTIONS = 32  # codes that can be registered
@@ -72,8 +72,6 @@ cdef int forced_threads = 0
 cdef unsigned int allowed_routes = ~<unsigned int>0
 cdef int last_route_ = AUTO
 cdef int last_threads_ = 1
-machine.l2_bytes = max(l2_bytes(), <Py_ssize_t>1 << 18)
-machine.l3_bytes = max(l3_bytes(), machine.l2_bytes)
 reductions[<int>TAKE].step = TAKE  # it is not registered: the function `take` has it
 
 
@@ -144,7 +142,7 @@ cdef inline void describe_work(Job* job) noexcept:
     job.shares = may_have_team(job.max_threads, forced_threads, work_ns)
     if job.shares:
         job.max_threads = begin_call(job.max_threads)
-    job.max_threads = team_size(job.max_threads, forced_threads, work_ns)
+    job.max_threads = most_threads(job.max_threads, forced_threads, work_ns)
     job.n_threads = job.max_threads
 
 
@@ -162,6 +160,11 @@ cdef Py_ssize_t run(Job* job) noexcept:
     else:
         choice = choose(job, job.max_threads, allowed_routes, 1)
     job.n_threads = choice.n_threads
+    if choice.n_threads > 1 and not forced_threads:
+        job.n_threads = possible_threads(choice.n_threads)
+        if job.n_threads == 1:
+            choice.route = DIRECT
+        note_team(job.n_threads)
     if choice.route == PARTITION:
         done = run_partition(job, &status)
     elif choice.route == BLOCKS:
@@ -234,7 +237,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.updates_are_linear = is_linear(&job.walk, OTHER)
     choose_accumulators(&job)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
-    job.is_far = job.n_rows * (job.kernel.row_bytes + job.kernel.mark_bytes) >= machine.l2_bytes
+    job.is_far = job.n_rows * (job.kernel.row_bytes + job.kernel.mark_bytes) >= shared.machine.l2_bytes
     if update_rows is not None and ((order.n_source > cnp.PyArray_DIM(source, 0)) if job.order != NULL else
                                     not are_rows(job.update_rows, job.walk.n, cnp.PyArray_DIM(source, 0))):
         release(&job.tuples)
@@ -385,26 +388,9 @@ def allow_routes(unsigned int routes):
     allowed_routes = routes
 
 
-def get_machine():
-    """The numbers that the cost model knows of the machine: see machine.pxd."""
-    return machine
-
-
-def set_machine(dict numbers not None):
-    """Set numbers of the machine by name."""
-    cdef dict all = machine
-    all.update(numbers)
-    (&machine)[0] = all
-
-
 def main_thread_is(size_t ident):
     """Set the identifier of the interpreter's main thread, which asks for signals."""
     set_main_thread(ident)
-
-
-def limit_is_set():
-    """Remember OpenMP's choice of now, at which the user's limit was set."""
-    remember_choice()
 
 
 def last_route():

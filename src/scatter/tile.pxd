@@ -21,8 +21,9 @@ from common.stream cimport ROWS_AHEAD, prefetch_ahead, stream_bytes, stream_rows
 from common.walk cimport DATA, Cursor, advance, seek
 from scatter.convert cimport load_items, store_items
 from scatter.fill cimport fill_elements
+from scatter.finish cimport divide, replace_unmarked
 from scatter.job cimport Job, is_fresh, update_step, write_data
-from scatter.kernels cimport divide, mark_of, replace_unmarked
+from scatter.kernels cimport mark_of
 
 cdef enum:
     REPLACED_BYTES = 1 << 11    # of accumulators, at a time
@@ -48,7 +49,7 @@ cdef inline void load_strided(const Job* job, Py_ssize_t row, Py_ssize_t n, char
     cdef Cursor cursor, piece
     cdef const char* at
     seek(&job.out_walk, row, &cursor)
-    for row in range(n):
+    for _row in range(n):
         at = job.out + cursor.offset[DATA]
         if job.out_row.outer.n == 1:
             load_items(&job.conversion, True, at, job.out_row.inner_data, job.out_row.n_inner, to)
@@ -70,7 +71,7 @@ cdef inline void store_strided(const Job* job, const char* accumulators, Py_ssiz
     cdef char* at
     cdef Py_ssize_t step = job.out_row.inner_data
     seek(&job.out_walk, row, &cursor)
-    for row in range(n):
+    for _row in range(n):
         seek(&job.out_row.outer, 0, &piece)
         for _piece in range(job.out_row.outer.n):
             at = job.out + cursor.offset[DATA] + piece.offset[DATA]
@@ -116,7 +117,7 @@ cdef inline void store_rows(const Job* job, const char* accumulators, Py_ssize_t
 cdef inline void replace_rows(const Job* job, const Tile* tile) noexcept nogil:
     """Accumulators that started from the identity and have no updates become those of data."""
     cdef char buffer[REPLACED_BYTES]
-    cdef Py_ssize_t row = 0, width = job.kernel.row_bytes, i, n
+    cdef Py_ssize_t row = 0, width = job.kernel.row_bytes, n
     if job.row_items > 1:
         for row in range(tile.n):
             if mark_of(&job.kernel, tile.marks, row) == 0:

@@ -1,18 +1,18 @@
 # cython: cdivision=True
 # Updates are read, converted if need be, and applied to accumulators, in order.
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, bytes16, inline_void, prefetch_stream, prefetch_write
+from common.items cimport CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_stream, prefetch_write
 from common.resolve cimport BLOCK, are_native, resolve_block
 from common.rows cimport Row
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items, word_t
 from scatter.job cimport RUN, Job, update_step
 from scatter.kernels cimport (
-    INDEX_32, INDEX_64, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, mark_of, take_rows,
+    Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, count_rows, mark_of, take_rows,
 )
 
 cdef enum:
@@ -143,7 +143,7 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
     cdef Py_ssize_t done
     if job.by_value:
         elements.indices = <const char*>rows.rows
-        elements.kind = INDEX_64
+        elements.are_records = False
         elements.is_far = False  # apply_tuples prefetches
         elements.size = INT64_MAX
         elements.wrap = 0
@@ -157,6 +157,8 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
             load_items(&job.conversion, False, elements.updates, elements.step, n, buffer[1])
             elements.updates = buffer[1]
             elements.step = job.conversion.wide_bytes
+        if job.kernel.mark_bytes == 8:
+            count_rows(&job.kernel, rows.rows, marks, n)
         apply_elements(&job.kernel, &elements, accumulators, marks, n, &done)
     elif job.by_last:
         note_last(job, rows, accumulators, n)
@@ -196,30 +198,41 @@ cdef inline void prefetch_elements(const Job* job, const char* accumulators, con
 cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
     """Whether one loop resolves single indices and applies their elements."""
     return (job.by_value and not job.loads and job.tuples.plain and job.tuples.k == 1 and job.tuples.arrays == NULL
-            and job.tuples.stride[0] == 1 and job.update_rows == NULL
+            and job.tuples.stride[0] == 1 and job.update_rows == NULL and job.kernel.mark_bytes != 8
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
+
+
+cdef inline cloned_void widen_indices(const int32_t* indices, Py_ssize_t n, int64_t* to) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        to[i] = indices[i]
 
 
 cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* marks, Py_ssize_t start,
                                       Py_ssize_t stop) noexcept nogil:
     """As apply_tuples, by that loop. Returns where it stopped: there apply_tuples has to go on."""
+    cdef int64_t widened[BLOCK]
     cdef Elements elements
     cdef Cursor cursor
     cdef int inner = job.walk.n_dims - 1
-    cdef Py_ssize_t n, done
-    elements.kind = INDEX_64 if job.tuples.width == 8 else INDEX_32
+    cdef bint widens = job.tuples.width == 4
+    cdef Py_ssize_t n, done, most = BLOCK if widens else RUN
+    elements.are_records = False
     elements.size = job.tuples.size[0]
     elements.wrap = job.tuples.wrap[0]
     elements.is_far = job.is_far
     elements.step = job.walk.stride[inner][OTHER]
     seek(&job.walk, start, &cursor)
     while start < stop:
-        n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, <Py_ssize_t>RUN))
+        n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, most))
         elements.indices = job.tuples.base + cursor.offset[INDICES]
         elements.updates = job.updates + cursor.offset[OTHER]
         if not are_native(&job.tuples, elements.indices, job.walk.stride[inner][INDICES]) or is_interrupted(
                 job.interrupts, n):
             break
+        if widens:
+            widen_indices(<const int32_t*>elements.indices, n, widened)
+            elements.indices = <const char*>widened
         apply_elements(&job.kernel, &elements, accumulators + cursor.offset[DATA] * job.kernel.row_bytes,
                        marks + cursor.offset[DATA] * job.kernel.mark_bytes, n, &done)
         start += done

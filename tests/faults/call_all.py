@@ -5,6 +5,7 @@ and the number of the first call.
 """
 
 import json
+import os
 import sys
 
 import fault_calls
@@ -25,6 +26,7 @@ def main(threads, creatable, n, first):
             reduced=fault_calls.SOME_REDUCED,
         )
     ]
+    is_alone = "OMP_STACKSIZE" in os.environ  # with stacks that are too small for the kernels
     if creatable != "all":
         Hook().allow_threads(int(creatable))
     for number, call in enumerate(chosen):
@@ -36,7 +38,7 @@ def main(threads, creatable, n, first):
         fault = None
         if not fault_calls.same(result, expected) or not arrays.are_guarded():
             fault = f"{call}: gives a wrong result"
-        elif count and call.is_forced and call.last_route() != call.route and creatable == "all":
+        elif count and creatable == "all" and not is_alone and call.is_forced and call.last_route() != call.route:
             fault = f"{call}: ran {call.last_route()}"
         if fault:
             print(json.dumps({"fault": fault}), flush=True)

@@ -261,19 +261,19 @@ def test_the_machine_s_numbers_change_no_bit():
     rng = np.random.default_rng(0)
     data, updates = rng.standard_normal((20_000, 3)), rng.standard_normal((50_000, 3))
     indices = rng.integers(0, 20_000, 50_000)
-    before = scatter.get_machine()
+    before = threads.get_machine()
     found = []
     try:
         for l2_bytes, l3_bytes in ((1 << 12, 1 << 14), (1 << 30, 1 << 34)):
-            scatter.set_machine({"l2_bytes": l2_bytes, "l3_bytes": l3_bytes})
-            assert scatter.get_machine() == before | {"l2_bytes": l2_bytes, "l3_bytes": l3_bytes}
+            threads.set_machine({"l2_bytes": l2_bytes, "l3_bytes": l3_bytes})
+            assert threads.get_machine() == before | {"l2_bytes": l2_bytes, "l3_bytes": l3_bytes}
             for n_threads in (1, 3):
                 for route in ScatterRoute:
                     for reduction in ("add", "mean", "none"):
                         with kernels.forced(n_threads, scatter=route.name.lower()):
                             found.append((reduction, gs.scatter(data, indices, updates, reduction=reduction)))
     finally:
-        scatter.set_machine(before)
+        threads.set_machine(before)
     expected = dict(found)
     for reduction, result in found:
         assert_same_bits(result, expected[reduction])

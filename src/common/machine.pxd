@@ -1,5 +1,6 @@
-# What the cost model knows of the machine. gatherscatter/machine.py finds, shows and sets it.
-cdef extern from "scatter/machine.h":
+# The numbers of the machine from which the cost of a call is estimated (scatter/cost.pxd, best_team in threads.pxd).
+# gatherscatter/machine.py finds, shows and sets them. Times are in nanoseconds.
+cdef extern from "common/machine.h":
     ctypedef struct Machine "gs_machine_t":
         Py_ssize_t l2_bytes         # of a core
         Py_ssize_t l3_bytes         # that a core can use
@@ -12,4 +13,13 @@ cdef extern from "scatter/machine.h":
         double place                # to place a record in its bucket
         double region               # to start a team of two threads and to wait for them,
         double region_thread        # and for each further thread
-    Machine machine "gs_machine"
+        double slice                # that a thread waits for its turn if there are more threads than CPUs
+    ctypedef struct Shared "gs_shared_t":
+        Machine machine
+        int choice
+        int calls
+        int n_own
+        int spinning
+    Shared* shared "gs_shared"
+    object export_shared "gs_export_shared" ()
+    int import_shared "gs_import_shared" () except -1

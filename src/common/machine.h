@@ -1,0 +1,45 @@
+/* What the kernels know of the machine, of other threads that run on it, and of each other's calls. The module threads
+   has it; the others import a pointer to it. */
+#ifndef GS_MACHINE_H
+#define GS_MACHINE_H
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {  /* machine.pxd says what each is */
+    ptrdiff_t l2_bytes, l3_bytes;
+    double bandwidth, bandwidth_growth, step_l2, step_l3, step_memory, resolve, place, region, region_thread, slice;
+} gs_machine_t;
+
+typedef struct {
+    gs_machine_t machine;
+    int choice;  /* OpenMP's number of threads, when the user's limit was set */
+    int calls;   /* that run now */
+    /* The last readings, for load.h; times are of the monotonic clock. */
+    int64_t read_at, window_start, window_cpu_time, ticks_at, last_busy, last_own;
+    int64_t team_at;       /* a team of ours was used */
+    int last_team;         /* its size */
+    int n_cpus, n_own;     /* online; that the caller may use */
+    int busy;              /* CPUs that this process used in the last window, rounded */
+    int others_were_busy;  /* other processes: half a CPU or more */
+    int others, spinning;  /* threads that run or wait for a CPU: of other processes, and of others in this one */
+} gs_shared_t;
+
+/* Times are from a Zen 4, a Zen 5 and a Xeon (Sapphire Rapids), whose numbers differ by less than two; the growth of
+   bandwidth from 16 cores of the Xeon. */
+static gs_shared_t gs_own_shared = {
+    .machine = {1 << 20, 32 << 20, 20.0, 0.7, 0.5, 0.9, 4.0, 0.2, 1.3, 3000.0, 400.0, 3e6}, .others_were_busy = 1};
+static gs_shared_t *gs_shared = &gs_own_shared;
+#define GS_SHARED "gatherscatter._kernels.threads.shared"
+
+static PyObject *gs_export_shared(void) { return PyCapsule_New(&gs_own_shared, GS_SHARED, NULL); }
+static int gs_import_shared(void) {
+    PyObject *module = PyImport_ImportModule("gatherscatter._kernels.threads");
+    void *shared = module ? PyCapsule_Import(GS_SHARED, 0) : NULL;
+    Py_XDECREF(module);
+    if (!shared) return -1;
+    gs_shared = (gs_shared_t *)shared;
+    return 0;
+}
+
+#endif

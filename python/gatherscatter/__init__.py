@@ -25,6 +25,7 @@ from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_
 from gatherscatter.fused import gather_scatter
 from gatherscatter.gathers import gather, gather_elements, gather_nd
 from gatherscatter.indexing import at
+from gatherscatter.machine import explain, get_machine, set_machine
 from gatherscatter.memory import empty_cache, get_cache_limit, set_cache_limit
 from gatherscatter.prepared import Prepared, prepare
 from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
@@ -36,11 +37,13 @@ __all__ = [
     "are_deterministic_algorithms_enabled",
     "at",
     "empty_cache",
+    "explain",
     "gather",
     "gather_elements",
     "gather_nd",
     "gather_scatter",
     "get_cache_limit",
+    "get_machine",
     "get_num_threads",
     "onnx",
     "openvino",
@@ -49,6 +52,7 @@ __all__ = [
     "scatter_elements",
     "scatter_nd",
     "set_cache_limit",
+    "set_machine",
     "set_num_threads",
     "show_config",
     "tensorflow",

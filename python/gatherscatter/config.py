@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from gatherscatter import memory, threads
+from gatherscatter import machine, memory, threads
 from gatherscatter._kernels import threads as _kernel
 from gatherscatter._version import __version__
 
@@ -17,6 +17,7 @@ _ARRAY_LIBRARIES = ("torch", "jax", "cupy", "cupy-cuda12x", "cupy-cuda13x", "das
 # Environment variables that change how the kernels run.
 _VARIABLES = (
     "GATHERSCATTER_KEEP_MIB",
+    "GATHERSCATTER_ROUTES",
     "GATHERSCATTER_STREAM",
     "OMP_NUM_THREADS",
     "OMP_THREAD_LIMIT",
@@ -45,7 +46,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     -------
     dict or None
         With ``mode="dicts"``: keys "gatherscatter", "python", "cpu", "numpy", "compiler", "openmp",
-        "threads", "kept memory", "environment" and "array libraries".
+        "threads", "machine", "kept memory", "environment" and "array libraries".
 
     Raises
     ------
@@ -71,12 +72,14 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
         "compiler": _kernel.compiler,
         "openmp": _kernel.openmp_version or "none (serial build)",
         "threads": threads.get_num_threads(),
+        "machine": machine.get_machine(),
         "kept memory": f"{memory.limit / 2**20:.6g} MiB at most",
         "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "array libraries": libraries,
     }
     if mode == "dicts":
         return config
+    config["machine"] = ", ".join(f"{name}={number:g}" for name, number in config["machine"].items())
     config["environment"] = ", ".join(f"{name}={value}" for name, value in config["environment"].items()) or "none set"
     config["array libraries"] = ", ".join(f"{name} {version}" for name, version in libraries.items()) or "none"
     for name, value in config.items():

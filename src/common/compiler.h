@@ -16,6 +16,15 @@
   #define GS_UNLIKELY(condition) (condition)
 #endif
 
+/* Pointers to what no other pointer of the function points to: a loop needs no test of that before it is vectorised. */
+#if defined(__GNUC__) || defined(__clang__)
+typedef char *__restrict gs_restricted;
+typedef const char *__restrict gs_const_restricted;
+#else
+typedef char *gs_restricted;
+typedef const char *gs_const_restricted;
+#endif
+
 /* A number that stays in a register of its own: GCC packs some that are compared together into a vector, and takes them
    out again one by one. */
 static GS_ALWAYS_INLINE int64_t gs_scalar(int64_t x) {

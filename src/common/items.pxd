@@ -9,6 +9,8 @@ cdef extern from "common/compiler.h":
     ctypedef void inline_void "GS_INLINE_VOID"
     ctypedef void cloned_void "GS_CLONED_VOID"
     ctypedef void cloned_v3_void "GS_CLONED_V3_VOID"
+    ctypedef char* restricted "gs_restricted"
+    ctypedef const char* const_restricted "gs_const_restricted"
     int64_t scalar "gs_scalar" (int64_t x) nogil
     void prefetch_l2 "GS_PREFETCH_L2" (const void* p) nogil
     void prefetch_l1 "GS_PREFETCH_L1" (const void* p) nogil

@@ -3,7 +3,7 @@
 import os
 
 from common.caches cimport l2_bytes, l3_bytes
-from common.machine cimport Machine, export_shared, shared as _shared
+from common.machine cimport export_shared, shared as _shared
 from common.threads cimport (
     OPENMP_VERSION, begin_call, end_call, free_cpus, lowered, omp_max_threads, remember_choice,
 )
@@ -35,6 +35,8 @@ shared = export_shared()  # for the other modules
 _shared.machine.l2_bytes = max(l2_bytes(), <Py_ssize_t>1 << 18)
 # A virtual machine shows the whole L3 of a socket, whatever share of the socket's cores it has.
 _shared.machine.l3_bytes = max(min(l3_bytes(), max(os.cpu_count() or 1, 2) * L3_OF_A_CORE), _shared.machine.l2_bytes)
+if _shared.machine.l2_bytes > 1 << 20:  # Xeons, whose L3 is a mesh
+    _shared.machine.step_l3 = 2.2
 if os.environ.get("OMP_WAIT_POLICY", "").lower() == "passive":  # a team's threads sleep between its regions
     _shared.machine.region, _shared.machine.region_thread = WAKE_NS, WAKE_THREAD_NS
 

@@ -1,53 +1,64 @@
 # cython: cdivision=True
 # Route "blocks": neighbouring tuples name neighbouring rows, as sorted indices do. Each thread finds the lowest and the
-# highest row of the blocks of its chunk of the tuples. Then it owns a range of rows, and applies, of the blocks that
-# may meet it, the updates of its rows.
-#
-# Ranges begin at quantiles of the blocks' middles, so that each has about as many updates.
-from cython.parallel cimport prange
+# highest row of the blocks of its chunk of the tuples. Then a thread owns a tile of rows: it opens the tile, applies,
+# of the blocks that may meet it, the updates of its rows, and closes it.
+from cython.parallel cimport prange, threadid
 from libc.stdint cimport INT64_MAX, int64_t
 cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, OK, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, whole_lines
+from common.machine cimport shared
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport Cursor, seek
-from scatter.job cimport Job, begin_writing
+from scatter.buckets cimport APART, GROUP_BYTES, MAX_TILES, TILES_PER_THREAD
+from scatter.job cimport Job, begin_writing, is_fresh
 from scatter.tile cimport Tile, close_tile, open_tile
 from scatter.updates cimport apply_tuples
 
 cdef enum:
-    SPAN = 1 << 11              # tuples of a block
-    BINS = 1 << 10              # of rows, of which ranges are made
-    MARKS_BYTES = 31 << 20      # of all rows
+    MIN_SPAN = 1 << 6           # tuples of a block
+    MAX_SPAN = 1 << 11
+    SPANS = 16                  # blocks of a tile, if all have as many updates
 
 cdef struct Span:
     int64_t low
     int64_t high                # below low: all tuples of the block are skipped
+    int64_t highest             # of this block and those before
+    int64_t lowest              # of this block and those after
 
 cdef struct Blocks:
     const Job* job
+    Py_ssize_t span             # tuples of a block
     Py_ssize_t n_spans
     Span* spans
-    char* marks                 # of all rows; NULL: none
-    Py_ssize_t begins[MAX_TASKS + 1]  # of each thread's range of rows
+    Py_ssize_t tile_rows
+    Py_ssize_t n_tiles
+    char* accumulators          # of a tile for each thread; NULL: in the result
+    Py_ssize_t tile_bytes
+    char* marks                 # of a tile for each thread
+    Py_ssize_t marks_bytes
 
 
-cdef inline bint can_take_blocks(const Job* job, int n_threads) noexcept nogil:
-    return (n_threads > 1 and job.in_result and job.kernel.step != TAKE and not job.by_updates
-            and job.n_rows >= n_threads
-            and job.n_rows * job.kernel.mark_bytes <= MARKS_BYTES and job.order == NULL)
+cdef inline bint can_take_blocks(const Job* job) noexcept nogil:
+    return (job.kernel.step != TAKE and not job.by_updates and job.order == NULL and job.walk.n > 0
+            and job.kernel.row_bytes + job.kernel.mark_bytes <= GROUP_BYTES // 8)
+
+
+cdef inline bint has_scratch_tiles(const Job* job) noexcept nogil:
+    """Whether accumulators are in scratch memory; for streamed rows that are long enough for a test of each update."""
+    return not job.in_result or (job.streams and is_fresh(job) and job.row_bytes >= CACHE_LINE)
 
 
 cdef inline void find_spans(const Blocks* blocks, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
     cdef const Job* job = blocks.job
     cdef int64_t rows[BLOCK]
     cdef Cursor cursor
-    cdef Py_ssize_t span = chunk_start(blocks.n_spans, job.n_threads, chunk), at = span * SPAN, n, i, end
+    cdef Py_ssize_t span = chunk_start(blocks.n_spans, job.n_threads, chunk), at = span * blocks.span, n, i, end
     cdef Py_ssize_t stop = chunk_start(blocks.n_spans, job.n_threads, chunk + 1)
     cdef int64_t low, high
     status[0] = OK
@@ -55,7 +66,7 @@ cdef inline void find_spans(const Blocks* blocks, Py_ssize_t chunk, Py_ssize_t* 
     while span < stop:
         low = INT64_MAX
         high = -1
-        end = min((span + 1) * SPAN, job.walk.n)
+        end = min((span + 1) * blocks.span, job.walk.n)
         while at < end:
             resolve_block(&job.tuples, &job.walk, &cursor, min(<Py_ssize_t>BLOCK, end - at), False, rows, &n)
             if n < 0:
@@ -65,7 +76,7 @@ cdef inline void find_spans(const Blocks* blocks, Py_ssize_t chunk, Py_ssize_t* 
                 high = max(high, rows[i])  # SKIPPED is below all rows
                 low = min(low, INT64_MAX if rows[i] == SKIPPED else rows[i])
             at += n
-        if is_interrupted(job.interrupts, SPAN * job.tuples.k):
+        if is_interrupted(job.interrupts, blocks.span * job.tuples.k):
             status[0] = INTERRUPTED
             return
         blocks.spans[span].low = low
@@ -73,26 +84,27 @@ cdef inline void find_spans(const Blocks* blocks, Py_ssize_t chunk, Py_ssize_t* 
         span += 1
 
 
-cdef inline void find_ranges(Blocks* blocks) noexcept nogil:
-    """Where the threads' ranges begin: a histogram of the blocks' middles, in bins of rows."""
-    cdef const Job* job = blocks.job
-    cdef Py_ssize_t counts[BINS]
-    cdef Py_ssize_t per_bin = (job.n_rows + BINS - 1) // BINS, i, thread = 1, sum = 0, total = 0
-    for i in range(BINS):
-        counts[i] = 0
+cdef inline void find_extremes(Blocks* blocks) noexcept nogil:
+    cdef int64_t highest = -1, lowest = INT64_MAX
+    cdef Py_ssize_t i
     for i in range(blocks.n_spans):
-        if blocks.spans[i].high >= blocks.spans[i].low:
-            counts[(blocks.spans[i].low + (blocks.spans[i].high - blocks.spans[i].low) // 2) // per_bin] += 1
-            total += 1
-    blocks.begins[0] = 0
-    for i in range(BINS):
-        while thread < job.n_threads and sum * job.n_threads >= total * thread and sum:
-            blocks.begins[thread] = min(i * per_bin, job.n_rows)
-            thread += 1
-        sum += counts[i]
-    while thread <= job.n_threads:
-        blocks.begins[thread] = job.n_rows
-        thread += 1
+        highest = max(highest, blocks.spans[i].high)
+        blocks.spans[i].highest = highest
+    for i in range(blocks.n_spans - 1, -1, -1):
+        lowest = min(lowest, blocks.spans[i].low)
+        blocks.spans[i].lowest = lowest
+
+
+cdef inline Py_ssize_t first_span(const Blocks* blocks, int64_t row, bint by_highest) noexcept nogil:
+    """The first block from which on the highest, or the lowest, is `row` or above."""
+    cdef Py_ssize_t low = 0, high = blocks.n_spans, middle
+    while low < high:
+        middle = (low + high) // 2
+        if (blocks.spans[middle].highest if by_highest else blocks.spans[middle].lowest) < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 cdef inline int meets(const Span* span, const Tile* tile) noexcept nogil:
@@ -102,26 +114,41 @@ cdef inline int meets(const Span* span, const Tile* tile) noexcept nogil:
     return span.low < tile.first + tile.n and span.high >= tile.first
 
 
-cdef inline void run_range(const Blocks* blocks, Py_ssize_t thread, Py_ssize_t* status) noexcept nogil:
+cdef inline void run_tile_of_blocks(const Blocks* blocks, Py_ssize_t index, int thread,
+                                    Py_ssize_t* status) noexcept nogil:
     cdef const Job* job = blocks.job
     cdef Tile tile
-    cdef Py_ssize_t span = 0, first
-    cdef char* marks = blocks.marks
+    cdef Py_ssize_t span, stop, first
+    cdef char* accumulators
+    cdef char* marks = NULL
     status[0] = OK
-    tile.first = blocks.begins[thread]
-    tile.n = blocks.begins[thread + 1] - tile.first
+    tile.first = index * blocks.tile_rows
+    tile.n = min(blocks.tile_rows, job.n_rows - tile.first)
     tile.accumulators = job.out + tile.first * job.row_bytes
-    tile.marks = marks + tile.first * job.kernel.mark_bytes if marks != NULL else NULL
+    if blocks.accumulators != NULL:
+        tile.accumulators = blocks.accumulators + thread * blocks.tile_bytes
+    tile.marks = blocks.marks + thread * blocks.marks_bytes if job.kernel.mark_bytes else NULL
+    if is_interrupted(job.interrupts, tile.n * job.row_bytes >> 3):
+        return
     open_tile(job, &tile)
-    while span < blocks.n_spans and status[0] == OK:
+    accumulators = <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes))  # of row 0
+    if tile.marks != NULL:
+        marks = <char*>(<size_t>tile.marks - <size_t>(tile.first * job.kernel.mark_bytes))
+    span = first_span(blocks, tile.first, True)
+    stop = first_span(blocks, tile.first + tile.n, False)
+    while span < stop and status[0] == OK:
         first = span
-        while span < blocks.n_spans and meets(&blocks.spans[span], &tile) == 2:
+        # All rows are the tile's, but another thread may change indices: rows in the result are in bounds anyway.
+        while (span < stop and meets(&blocks.spans[span], &tile) == 2 and blocks.accumulators == NULL
+               and tile.marks == NULL):
             span += 1
-        if span > first:  # no other thread's rows
-            apply_tuples(job, job.out, marks, first * SPAN, min(span * SPAN, job.walk.n), 0, job.n_rows, status)
+        if span > first:
+            apply_tuples(job, accumulators, marks, first * blocks.span, min(span * blocks.span, job.walk.n), 0,
+                         job.n_rows, status)
         elif meets(&blocks.spans[span], &tile):
             span += 1
-            apply_tuples(job, job.out, marks, first * SPAN, min(span * SPAN, job.walk.n), tile.first, tile.n, status)
+            apply_tuples(job, accumulators, marks, first * blocks.span, min(span * blocks.span, job.walk.n),
+                         tile.first, tile.n, status)
         else:
             span += 1
     if status[0] == OK:
@@ -130,30 +157,70 @@ cdef inline void run_range(const Blocks* blocks, Py_ssize_t thread, Py_ssize_t* 
         stream_fence()
 
 
+cdef inline void plan_blocks(Blocks* blocks) noexcept nogil:
+    cdef const Job* job = blocks.job
+    cdef Py_ssize_t per_row = job.kernel.row_bytes + job.kernel.mark_bytes, least
+    cdef bint scratch = has_scratch_tiles(job)
+    least = TILES_PER_THREAD * job.n_threads if job.n_threads > 1 else 1
+    blocks.n_tiles = max(least, job.n_rows * per_row // (shared.machine.l2_bytes // 4))
+    blocks.tile_rows = max(job.n_rows // min(blocks.n_tiles, <Py_ssize_t>MAX_TILES), <Py_ssize_t>1)
+    if scratch or job.kernel.mark_bytes:
+        blocks.tile_rows = min(blocks.tile_rows, max(GROUP_BYTES // per_row // job.n_threads, <Py_ssize_t>1))
+    blocks.n_tiles = (job.n_rows + blocks.tile_rows - 1) // blocks.tile_rows
+    blocks.tile_bytes = whole_lines(blocks.tile_rows * job.kernel.row_bytes) + APART if scratch else 0
+    blocks.marks_bytes = whole_lines(blocks.tile_rows * job.kernel.mark_bytes) + APART if job.kernel.mark_bytes else 0
+    blocks.span = MIN_SPAN
+    while blocks.span < MAX_SPAN and blocks.span * SPANS * blocks.n_tiles < job.walk.n:
+        blocks.span *= 2
+    blocks.n_spans = (job.walk.n + blocks.span - 1) // blocks.span
+
+
 cdef inline bint run_blocks(Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no memory, and nothing was written."""
     cdef Py_ssize_t status[MAX_TASKS]
     cdef Blocks blocks
-    cdef Py_ssize_t chunk, marks_bytes = job.n_rows * job.kernel.mark_bytes, spans_bytes
-    cdef int n_threads = job.n_threads
+    cdef Py_ssize_t chunk, tile, spans_bytes
+    cdef int n_threads = job.n_threads, thread
     cdef cnp.ndarray memory
+    cdef char* at
     blocks.job = job
-    blocks.n_spans = (job.walk.n + SPAN - 1) // SPAN
-    spans_bytes = whole_lines(blocks.n_spans * sizeof(Span))
-    memory = allocate_scratch(marks_bytes + spans_bytes + CACHE_LINE)
+    plan_blocks(&blocks)
+    spans_bytes = whole_lines(blocks.n_spans * sizeof(Span)) + APART
+    memory = allocate_scratch(spans_bytes + n_threads * (blocks.tile_bytes + blocks.marks_bytes) + CACHE_LINE)
     if memory is None:
         return False
-    blocks.spans = <Span*>at_line(cnp.PyArray_BYTES(memory))
-    blocks.marks = <char*>blocks.spans + spans_bytes if marks_bytes else NULL
-    for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-        find_spans(&blocks, chunk, &status[chunk])
+    at = at_line(cnp.PyArray_BYTES(memory))
+    blocks.spans = <Span*>at
+    blocks.accumulators = at + spans_bytes if blocks.tile_bytes else NULL
+    blocks.marks = at + spans_bytes + n_threads * blocks.tile_bytes
+    if n_threads == 1:
+        with nogil:
+            find_spans(&blocks, 0, &status[0])
+    else:
+        for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            find_spans(&blocks, chunk, &status[chunk])
     bad[0] = first_error(status, n_threads)
     if bad[0] == OK:
         bad[0] = begin_writing(job, False)
     if bad[0] != OK or job.interrupts.stopped:
         return True
-    find_ranges(&blocks)
-    for chunk in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-        run_range(&blocks, chunk, &status[chunk])
+    with nogil:
+        find_extremes(&blocks)
+        for thread in range(n_threads):
+            status[thread] = OK
+    if n_threads == 1:
+        with nogil:
+            for tile in range(blocks.n_tiles):
+                if status[0] == OK:
+                    run_tile_of_blocks(&blocks, tile, 0, &status[0])
+    else:
+        for tile in prange(blocks.n_tiles, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+            run_task(&blocks, tile, threadid(), status)
     bad[0] = first_error(status, n_threads)
     return True
+
+
+cdef inline void run_task(const Blocks* blocks, Py_ssize_t tile, int thread, Py_ssize_t* status) noexcept nogil:
+    """Keep the status of the thread's first failure."""
+    if status[thread] == OK:
+        run_tile_of_blocks(blocks, tile, thread, &status[thread])

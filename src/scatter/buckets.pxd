@@ -21,7 +21,10 @@ from common.walk cimport OTHER, Cursor, seek
 from scatter.job cimport Job, update_step
 
 cdef enum:
-    MAX_TILES = 1 << 10         # as many write streams as L1 and the TLB sustain
+    MAX_TILES = 1 << 10         # of elements: as many write streams as L1 and the TLB sustain
+    MAX_ROW_TILES = 1 << 12     # of longer rows, of which tiles that fit in L1 are worth more
+    ROW_TILE_BYTES = 1 << 15
+    LONG_ROW = 1 << 6           # bytes
     MIN_TILES = 1 << 6          # with fewer, an update's place often depends on the one just before
     TILES_PER_THREAD = 8        # so that threads that come late find no work left
     SCRATCH_BYTES = 60 << 20    # of records and accumulators
@@ -71,13 +74,18 @@ cdef struct Reader:
 cdef inline int tile_shift(const Job* job, int n_threads) noexcept nogil:
     """log2 of a tile's rows: with its marks it takes a quarter of L2, and each thread has several."""
     cdef Py_ssize_t per_row = job.kernel.row_bytes + job.kernel.mark_bytes
-    cdef Py_ssize_t most = max(shared.machine.l2_bytes // 4 // per_row, <Py_ssize_t>1)
+    cdef Py_ssize_t most = max(shared.machine.l2_bytes // 4 // per_row, <Py_ssize_t>1), max_tiles = MAX_TILES
+    cdef Py_ssize_t least
     cdef int shift = 0
+    if per_row >= LONG_ROW:
+        most = max(ROW_TILE_BYTES // per_row, <Py_ssize_t>1)
+        max_tiles = MAX_ROW_TILES
     while (<Py_ssize_t>2 << shift) <= most:
         shift += 1
-    while shift > 0 and (job.n_rows - 1) >> shift < min(max(TILES_PER_THREAD * n_threads, MIN_TILES), MAX_TILES):
+    least = min(<Py_ssize_t>max(TILES_PER_THREAD * n_threads, MIN_TILES), max_tiles)
+    while shift > 0 and (job.n_rows - 1) >> shift < least:
         shift -= 1
-    while (job.n_rows - 1) >> shift >= MAX_TILES:
+    while (job.n_rows - 1) >> shift >= max_tiles:
         shift += 1
     return shift
 
@@ -199,7 +207,7 @@ cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk, Py_ss
     cdef const Job* job = partition.job
     cdef int64_t rows[BLOCK]
     cdef uint32_t numbers[BLOCK]
-    cdef uint32_t places[MAX_TILES]
+    cdef uint32_t places[MAX_ROW_TILES]
     cdef char* pool = partition.pools + chunk * partition.pool_bytes
     cdef uint32_t* links = links_of(partition, pool)
     cdef uint32_t used = <uint32_t>partition.n_tiles

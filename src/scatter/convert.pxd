@@ -51,8 +51,13 @@ ctypedef fused word_t:
     uint64_t
     bytes16
 
+ctypedef fused real_t:
+    float
+    double
+
 cdef enum:
     ITEMS = 128     # that are converted at a time
+    CONVERTED = 512  # at once, if they need no buffer
 
 cdef struct Conversion:
     int narrow          # TypeCode in memory
@@ -220,6 +225,24 @@ cdef inline cloned_v3_void convert(int narrow, int wide, bint widens, bint exact
         convert_of(<uint32_t*>NULL, <uint64_t*>NULL, widens, exactly, source, step, data, n, to)
 
 
+cdef inline inline_void has_nan_of(real_t* items, Py_ssize_t n, uint64_t* found) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint64_t any = 0
+    for i in range(n):
+        any |= items[i] != items[i]
+    found[0] = any
+
+
+cdef inline cloned_v3_void find_nan(int wide, const char* accumulators, Py_ssize_t n, uint64_t* found) noexcept nogil:
+    """Whether an accumulator is NaN, which alone keeps no bits of data in a conversion to a wider dtype and back."""
+    if wide == FLOAT32:
+        has_nan_of(<float*>accumulators, n, found)
+    elif wide == FLOAT64 or wide == COMPLEX128:
+        has_nan_of(<double*>accumulators, n * (1 + (wide == COMPLEX128)), found)
+    else:
+        found[0] = 0
+
+
 cdef inline inline_void copy_words(word_t* type, Py_ssize_t width, const char* source, Py_ssize_t step, Py_ssize_t n,
                                    char* to, Py_ssize_t to_step) noexcept nogil:
     """width: of items without a type, which are uint8_t here."""
@@ -262,13 +285,23 @@ cdef inline void load_items(const Conversion* conversion, bint exactly, const ch
     """n items that are `step` bytes apart become adjacent accumulators. exactly: signalling NaNs stay so."""
     cdef char native[ITEMS * 16]
     cdef Py_ssize_t width = conversion.narrow_bytes, m
+    cdef uint64_t nan
     if conversion.narrow == conversion.wide:
         copy_items(width, items, step, n, to, width)
         if conversion.swapped:
             swap_bytes(to, n * width, conversion.swapped)
         return
     if not conversion.swapped:
-        convert(conversion.narrow, conversion.wide, True, exactly, items, step, NULL, n, to)
+        while n > 0:
+            m = min(n, <Py_ssize_t>CONVERTED)
+            convert(conversion.narrow, conversion.wide, True, False, items, step, NULL, m, to)
+            if exactly:
+                find_nan(conversion.wide, to, m, &nan)
+                if nan:
+                    convert(conversion.narrow, conversion.wide, True, True, items, step, NULL, m, to)
+            items += m * step
+            to += m * conversion.wide_bytes
+            n -= m
         return
     while n > 0:
         m = min(n, <Py_ssize_t>ITEMS)
@@ -289,6 +322,7 @@ cdef inline void store_items(const Conversion* conversion, const char* accumulat
     cdef char native[ITEMS * 16]
     cdef char before[ITEMS * 16]
     cdef Py_ssize_t width = conversion.narrow_bytes, m
+    cdef uint64_t nan = 0
     if conversion.narrow == conversion.wide and not conversion.swapped:
         copy_items(width, accumulators, width, n, to, step)
         return
@@ -298,12 +332,15 @@ cdef inline void store_items(const Conversion* conversion, const char* accumulat
             memcpy(native, accumulators, m * width)
         else:
             if data != NULL:
+                find_nan(conversion.wide, accumulators, m, &nan)
+            if nan:
                 copy_items(width, data, data_step, m, before, width)
                 if conversion.swapped:
                     swap_bytes(before, m * width, conversion.swapped)
-                data += m * data_step
             convert(conversion.narrow, conversion.wide, False, False, accumulators, 0,
-                    before if data != NULL else NULL, m, native)
+                    before if nan else NULL, m, native)
+            if data != NULL:
+                data += m * data_step
         if conversion.swapped:
             swap_bytes(native, m * width, conversion.swapped)
         copy_items(width, native, width, m, to, step)

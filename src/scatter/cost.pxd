@@ -12,7 +12,7 @@ from common.resolve cimport SKIPPED, resolve_block
 from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.threads cimport region_ns
 from common.walk cimport Cursor, seek
-from scatter.blocks cimport can_take_blocks
+from scatter.blocks cimport can_take_blocks, has_scratch_tiles
 from scatter.buckets cimport can_partition, record_size
 from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows
 from scatter.job cimport Job, is_fresh
@@ -23,8 +23,17 @@ cdef enum:
     PAGE = 1 << 12              # bytes: rows that are nearer are neighbours, if the result has
     PAGES = 1 << 8              # as many of these
     MIN_SAMPLED = 1 << 12       # updates
+    UNPACKED = 2                # nanoseconds, to unpack a record
+    WORTH_BLOCKS = 1 << 7       # bytes of a row, for one thread to take blocks: shorter ones fit in few cache lines
+
+cdef extern from *:
+    """
+    #define GS_NEVER 1e18  /* nanoseconds */
+    """
+    double NEVER "GS_NEVER"
 
 cdef struct Sample:
+    double equal                # the share of tuples whose row is that of the tuple before
     double near                 # the share of tuples whose row is near that of the tuple before
     double reach                # bytes of the rows that most updates go to
     double share                # of the updates that go to one page, at most
@@ -40,10 +49,10 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
     cdef int64_t pair[2]
     cdef int64_t page[PAIRS]
     cdef Cursor cursor
-    cdef Py_ssize_t i, j, n, seen = 0, near = 0, equal = 0, most = 0, count
+    cdef Py_ssize_t i, j, n, seen = 0, near = 0, equal = 0, most = 0, repeated = 0, count
     cdef Py_ssize_t row_bytes = max(job.kernel.row_bytes, 1)
     cdef Py_ssize_t page_bytes = max(min(<Py_ssize_t>PAGE, job.n_rows * row_bytes // PAGES), row_bytes)
-    sample.near = 0
+    sample.near = sample.equal = 0
     sample.share = 0
     sample.reach = <double>job.n_rows * row_bytes
     if job.walk.n < MIN_SAMPLED:
@@ -54,6 +63,7 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
         if n != 2 or pair[0] == SKIPPED or pair[1] == SKIPPED:
             continue
         near += -page_bytes < (pair[1] - pair[0]) * row_bytes < page_bytes
+        repeated += pair[1] == pair[0]
         page[seen] = pair[0] * row_bytes // page_bytes
         seen += 1
     if seen < PAIRS // 2:
@@ -65,6 +75,7 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
         most = max(most, count)
         equal += count - 1
     sample.near = <double>near / seen
+    sample.equal = <double>repeated / seen
     sample.share = max(0.0, (most - 3.0) / seen)  # of uniform ones, three may meet by chance
     if equal > 4:
         sample.reach = min(sample.reach, <double>page_bytes * seen * (seen - 1) / equal)
@@ -126,7 +137,7 @@ cdef inline double update_bytes(const Job* job) noexcept nogil:
 
 
 cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
-    cdef double n = <double>job.walk.n, each, reach = sample.reach, ns
+    cdef double n = <double>job.walk.n, each, reach = sample.reach, ns, ns_near = 0
     cdef int n_shares = 1
     if by_units(job):
         reach = min(reach, <double>job.unit_rows * job.kernel.row_bytes)
@@ -138,7 +149,9 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
         return ns + (moved(2.0 * job.out_bytes, n_threads) if is_fresh(job) else 0) + region_ns(n_threads)
     if n_shares == 1 and n_threads > 1 and cuts_rows(job):
         each = job.tuples.k * shared.machine.resolve + (each - job.tuples.k * shared.machine.resolve) / n_threads
-    ns = max(n * each / n_shares, moved(n * update_bytes(job), n_shares)) + result_ns(job, n_threads)
+    if is_fresh(job) and sample.near > 0.75 and job.out_bytes > shared.machine.l2_bytes:  # data are read twice
+        ns_near = moved(2 * min(<double>job.out_bytes, n * job.row_bytes), 1)
+    ns = ns_near + max(n * each / n_shares, moved(n * update_bytes(job), n_shares)) + result_ns(job, n_threads)
     if n_shares == 1 and job.checks_first:
         ns += n * job.tuples.k * shared.machine.resolve / n_threads
     if n_shares == 1 and not job.in_result:  # windows
@@ -149,7 +162,10 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
 cdef inline double partition_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     cdef double n = <double>job.walk.n, record = record_size(job), apply, result = result_ns(job, n_threads)
     cdef double place_bytes = job.tuples.k * job.tuples.width + 2 * record, apply_bytes = record
-    apply = n * apply_ns(job, 0) * max(1.0 / n_threads, sample.share)
+    apply = apply_ns(job, 0)
+    if job.loads or not (job.by_value or job.by_last):  # records are unpacked
+        apply += UNPACKED
+    apply *= n * max(1.0 / n_threads, sample.share)
     if n < job.n_rows // 8 and not is_fresh(job):
         result = n * 20 / n_threads
     if job.order != NULL:
@@ -158,15 +174,17 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
         place_bytes += job.row_bytes
     elif not job.by_last:
         apply_bytes += job.row_bytes
-    return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads, moved(n * place_bytes, n_threads))
+    return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
+                moved(n * place_bytes, n_threads))
             + max(apply, moved(n * apply_bytes, n_threads)) + result + 2 * region_ns(n_threads))
 
 
 cdef inline double blocks_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
-    cdef double n = <double>job.walk.n
-    if sample.near < 0.75:
-        return 1e18
-    return (max(n * (2 * job.tuples.k * shared.machine.resolve + apply_ns(job, 0)) * max(1.0 / n_threads, sample.share),
+    cdef double n = <double>job.walk.n, filter_ns = 1 if has_scratch_tiles(job) or job.kernel.mark_bytes else 0
+    if sample.near < 0.75 or (n_threads == 1 and job.row_bytes < WORTH_BLOCKS):
+        return NEVER
+    return (max(n * (2 * job.tuples.k * shared.machine.resolve + apply_ns(job, 0) + filter_ns)
+                * max(1.0 / n_threads, sample.share),
                 moved(n * (update_bytes(job) + job.tuples.k * job.tuples.width), n_threads))
             + result_ns(job, n_threads) + 2 * region_ns(n_threads))
 
@@ -179,26 +197,39 @@ cdef inline double private_ns(const Job* job, const Sample* sample, int n_thread
 
 
 cdef inline double route_ns(const Job* job, const Sample* sample, int route, int n_threads) noexcept nogil:
-    """The estimated time of a route; 1e18: it can't run the job."""
+    """The estimated time of a route; NEVER: it can't run the job."""
     if route == DIRECT:
         return direct_ns(job, sample, n_threads)
     if route == PARTITION and can_partition(job):
         return partition_ns(job, sample, n_threads)
-    if route == BLOCKS and can_take_blocks(job, n_threads):
+    if route == BLOCKS and can_take_blocks(job):
         return blocks_ns(job, sample, n_threads)
     if route == PRIVATE and can_be_private(job, n_threads):
         return private_ns(job, sample, n_threads)
-    return 1e18
+    return NEVER
 
 
 cdef inline bint can_run(const Job* job, int route, int n_threads) noexcept nogil:
     """Whether a route can run the job, however slowly."""
     return (route == DIRECT or (route == PARTITION and can_partition(job))
-            or (route == BLOCKS and can_take_blocks(job, n_threads))
+            or (route == BLOCKS and can_take_blocks(job))
             or (route == PRIVATE and can_be_private(job, n_threads)))
 
 
-cdef inline Choice choose(const Job* job, int max_threads, unsigned int routes, int least_threads) noexcept nogil:
+cdef inline void estimate_all(const Job* job, int max_threads, double* ns) noexcept nogil:
+    """The estimates that choose compares: N_ROUTES for each number of threads, 1, 2, 4, …, max_threads."""
+    cdef Sample sample = take_sample(job)
+    cdef int n_threads = 1, route
+    while True:
+        for route in range(1, <int>N_ROUTES):
+            ns[route] = route_ns(job, &sample, route, n_threads)
+        ns += N_ROUTES
+        if n_threads >= max_threads:
+            return
+        n_threads = min(2 * n_threads, max_threads)
+
+
+cdef inline Choice choose(Job* job, int max_threads, unsigned int routes, int least_threads) noexcept nogil:
     """routes: a mask of those that may be taken; direct can always be."""
     cdef Choice best, one
     cdef Sample sample
@@ -209,6 +240,7 @@ cdef inline Choice choose(const Job* job, int max_threads, unsigned int routes, 
         best.ns = 0
         return best
     sample = take_sample(job)
+    job.repeats = sample.equal > 0.97  # see apply_runs
     best.ns = 1e30
     while True:
         for route in range(1, <int>N_ROUTES):

@@ -10,13 +10,13 @@
 #
 # Accumulators in scratch memory are those of a window of rows at a time; for each window all tuples are resolved.
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport INTERRUPTED, OK, TAKE
+from common.codes cimport ADD, COMPLEX128, FLOAT16, INTERRUPTED, MAX, MIN, OK, TAKE
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, whole_lines
+from common.items cimport CACHE_LINE, at_line, cloned_void, whole_lines
 from common.resolve cimport BLOCK, resolve_block
 from common.rows cimport cut_length, cut_row
 from common.scratch cimport allocate_scratch
@@ -24,10 +24,10 @@ from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error, n_tasks_for
 from common.walk cimport OTHER, Cursor, add_axis, finish_walk, seek, start_walk
 from scatter.fill cimport fill_elements
-from scatter.finish cimport divide
-from scatter.job cimport Job, begin_writing, is_brief, is_fresh, open_all_rows, update_step, write_data
+from scatter.finish cimport divide, half_cell
+from scatter.job cimport RUN, Job, begin_writing, is_brief, is_fresh, open_all_rows, update_step, write_data
 from scatter.kernels cimport Rows, moves_bytes
-from scatter.tile cimport Tile, close_tile, load_rows, open_tile, store_rows
+from scatter.tile cimport Tile, close_cell, close_tile, load_rows, open_tile, store_rows
 from scatter.updates cimport apply_block, apply_tuples, keep_window, read_update_rows
 
 cdef enum:
@@ -152,6 +152,8 @@ cdef inline int64_t slot_of(Slots* slots, const Job* job, int64_t row) noexcept 
         fill_elements(job.conversion.wide_bytes, job.identity, accumulator, job.row_items)
     else:
         load_rows(job, row, 1, accumulator)
+    if job.kernel.in_cells:
+        memset(accumulator + half_cell(job.conversion.wide_bytes), 0, sizeof(uint32_t))
     slots.n += 1
     slots.table[place] = <uint32_t>slots.n
     return slots.n - 1
@@ -191,9 +193,12 @@ cdef inline Py_ssize_t apply_to_slots(const Job* job, Slots* slots) noexcept nog
 
 cdef inline void close_slots(const Job* job, Slots* slots) noexcept nogil:
     cdef Py_ssize_t i
-    if job.divides:
+    if job.divides and not job.kernel.in_cells:
         divide(&job.kernel, job.include_self, slots.accumulators, slots.marks, slots.n)
     for i in range(slots.n):
+        if job.kernel.in_cells:
+            close_cell(job, slots.accumulators + i * job.kernel.row_bytes, slots.rows[i])
+            continue
         store_rows(job, slots.accumulators + i * job.kernel.row_bytes, slots.rows[i], 1, False)
     if job.streams:
         stream_fence()
@@ -365,8 +370,60 @@ cdef inline Py_ssize_t run_all_units(Job* job, Direct* direct) noexcept:
 cdef inline bint by_units(const Job* job) noexcept nogil:
     """Whether a thread opens and closes one unit at a time: it stays in the cache, or each thread has some."""
     return job.n_units > 1 and job.unit_rows > 0 and job.kernel.step != TAKE and (
-        job.n_threads > 1 or job.out_bytes > WINDOW_BYTES or not job.in_result or job.kernel.mark_bytes
-    ) and not job.by_last
+        job.n_threads > 1 or (job.out_bytes > WINDOW_BYTES and is_fresh(job)) or not job.in_result
+        or job.kernel.mark_bytes) and not job.by_last
+
+
+ctypedef fused bits_t:
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef inline bint has_equal(bits_t* type, const char* items, const char* item, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef bits_t a, b
+    cdef uint64_t any = 0
+    memcpy(&b, item, sizeof(bits_t))
+    for i in range(n):
+        memcpy(&a, items + i * <Py_ssize_t>sizeof(bits_t), sizeof(bits_t))
+        any |= a == b
+    return any != 0
+
+
+cdef inline cloned_void find_element(Py_ssize_t width, const char* elements, const char* element, Py_ssize_t n,
+                                     bint* found) noexcept nogil:
+    """Whether one of the elements has the bits of this one. Of other widths: it may be."""
+    if width == 4:
+        found[0] = has_equal(<uint32_t*>NULL, elements, element, n)
+    elif width == 8:
+        found[0] = has_equal(<uint64_t*>NULL, elements, element, n)
+    elif width == 2:
+        found[0] = has_equal(<uint16_t*>NULL, elements, element, n)
+    else:
+        found[0] = True
+
+
+cdef inline bint can_go_without_marks(const Job* job) noexcept nogil:
+    """Whether an accumulator of one element is the identity only if it has no updates.
+
+    So it is if no update is the identity, for maxima, minima, and sums of floats, where that is -0.0.
+    """
+    cdef bint found = True
+    cdef Py_ssize_t at = 0, n = job.walk.n, width = job.conversion.wide_bytes, step = update_step(job)
+    if step == 0:
+        n = step = 1
+    elif step != width:
+        return False
+    if (job.identity != NULL and job.by_value and not job.loads and not job.by_updates and job.updates_are_linear
+            and (job.kernel.step == MAX or job.kernel.step == MIN
+                 or (job.kernel.step == ADD and FLOAT16 <= job.kernel.type_code <= COMPLEX128))
+            and job.update_rows == NULL):
+        found = False
+        while at < n and not found and not is_interrupted(job.interrupts, RUN >> 3):
+            find_element(width, job.updates + at * step, job.identity, min(<Py_ssize_t>RUN, n - at), &found)
+            at += RUN
+    return not found
 
 
 cdef inline bint is_one_block(const Job* job) noexcept nogil:
@@ -389,6 +446,10 @@ cdef inline bint run_direct(Job* job, Py_ssize_t* bad) noexcept:
     if job.by_updates:
         open_all_rows(job)
     units = by_units(job)
+    if job.kernel.mark_bytes == 1 and job.n_threads == 1 and not brief:
+        with nogil:
+            if can_go_without_marks(job):
+                job.kernel.mark_bytes = 0
     direct.job = job
     direct.memory = NULL
     if not units:

@@ -1,21 +1,26 @@
 # cython: cdivision=True
-# What closes accumulators: means are divided, and rows without updates become those of data.
+# What opens and closes accumulators besides conversions: cells (kernels.pxd), the division of means, and rows without
+# updates, which become those of data.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from common.codes cimport (
     BFLOAT16, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
     UINT64,
 )
-from common.items cimport cloned_v3_void, inline_void
-from scatter.kernels cimport Kernel
+from common.items cimport bytes16, cloned_v3_void, inline_void, word_t
+from scatter.kernels cimport Kernel, mark_of
 from scatter.steps cimport bfloat16, complex64, complex128, float16, quotient, terms_t, value_t
 
 ctypedef fused count_t:
     uint32_t
     uint64_t
 
+cdef struct Equal:          # no mark
+    char _
+
 ctypedef fused any_mark_t:
+    Equal
     uint8_t
     uint32_t
     uint64_t
@@ -103,39 +108,124 @@ cdef inline cloned_v3_void divide(const Kernel* kernel, bint more, char* accumul
         divide_counted(<uint64_t*>counts, kernel, more, accumulators, n)
 
 
+# Cells
+
+cdef inline Py_ssize_t half_cell(Py_ssize_t width) noexcept nogil:
+    """Bytes of the first half, which has an element of this width."""
+    return max(width, <Py_ssize_t>4)
+
+
+cdef inline inline_void fill_cells_of(word_t* type, const char* elements, char* cells, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, half = 4 if sizeof(word_t) < 4 else sizeof(word_t)
+    for i in range(n):
+        memcpy(cells + 2 * half * i, elements + i * <Py_ssize_t>sizeof(word_t), sizeof(word_t))
+        memset(cells + 2 * half * i + half, 0, sizeof(uint32_t))
+
+
+cdef inline inline_void empty_cells_of(word_t* type, const char* cells, char* elements, uint32_t* counts,
+                                       Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, half = 4 if sizeof(word_t) < 4 else sizeof(word_t)
+    for i in range(n):
+        memcpy(elements + i * <Py_ssize_t>sizeof(word_t), cells + 2 * half * i, sizeof(word_t))
+        memcpy(&counts[i], cells + 2 * half * i + half, sizeof(uint32_t))
+
+
+cdef inline inline_void convert_cells(word_t* type, bint fills, char* cells, char* elements, uint32_t* counts,
+                                      Py_ssize_t n) noexcept nogil:
+    if fills:
+        fill_cells_of(type, elements, cells, n)
+    else:
+        empty_cells_of(type, cells, elements, counts, n)
+
+
+cdef inline cloned_v3_void move_cells(Py_ssize_t width, bint fills, char* cells, char* elements, uint32_t* counts,
+                                      Py_ssize_t n) noexcept nogil:
+    """Make cells of elements without updates, or elements and counts of cells."""
+    if width == 4:
+        convert_cells(<uint32_t*>NULL, fills, cells, elements, counts, n)
+    elif width == 8:
+        convert_cells(<uint64_t*>NULL, fills, cells, elements, counts, n)
+    elif width == 1:
+        convert_cells(<uint8_t*>NULL, fills, cells, elements, counts, n)
+    elif width == 2:
+        convert_cells(<uint16_t*>NULL, fills, cells, elements, counts, n)
+    else:
+        convert_cells(<bytes16*>NULL, fills, cells, elements, counts, n)
+
+
 # include_self=False: accumulators without updates are replaced.
 
-cdef inline inline_void replace_of(value_t* type, any_mark_t* marks, const char* data, char* accumulators,
-                                   Py_ssize_t n) noexcept nogil:
+ctypedef fused replaced_t:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    complex128
+
+
+cdef inline inline_void replace_of(replaced_t* type, any_mark_t* marks, const char* identity, const char* data,
+                                   char* accumulators, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
-    cdef value_t a, b
+    cdef replaced_t a, b, start, kept
+    cdef bint has_update
+    if any_mark_t is Equal:
+        memcpy(&start, identity, sizeof(replaced_t))
     for i in range(n):
-        memcpy(&a, accumulators + i * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        memcpy(&b, data + i * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        a = a if marks[i] else b
-        memcpy(accumulators + i * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
+        memcpy(&a, accumulators + i * <Py_ssize_t>sizeof(replaced_t), sizeof(replaced_t))
+        memcpy(&b, data + i * <Py_ssize_t>sizeof(replaced_t), sizeof(replaced_t))
+        if any_mark_t is not Equal:
+            has_update = marks[i] != 0
+        elif replaced_t is complex128:
+            has_update = memcmp(&a, &start, sizeof(replaced_t)) != 0
+        else:
+            has_update = a != start
+        if replaced_t is complex128:
+            a = a if has_update else b
+        else:
+            kept = -<replaced_t>has_update  # a branch would be mispredicted
+            a = (a & kept) | (b & ~kept)
+        memcpy(accumulators + i * <Py_ssize_t>sizeof(replaced_t), &a, sizeof(replaced_t))
 
 
-cdef inline inline_void replace_typed(value_t* type, int mark_bytes, const char* marks, const char* data,
-                                      char* accumulators, Py_ssize_t n) noexcept nogil:
-    if mark_bytes == 1:
-        replace_of(type, <uint8_t*>marks, data, accumulators, n)
+cdef inline cloned_v3_void replace_short_rows(const Kernel* kernel, const char* marks, const char* data,
+                                              char* accumulators, Py_ssize_t n) noexcept nogil:
+    """Let rows of whole words without updates become those of data. Without a branch, which would be mispredicted."""
+    cdef Py_ssize_t i, j, n_words = kernel.row_bytes // <Py_ssize_t>sizeof(uint32_t)
+    cdef uint32_t a, b, kept
+    for i in range(n):
+        kept = -<uint32_t>(mark_of(kernel, marks, i) != 0)
+        for j in range(i * n_words, (i + 1) * n_words):
+            memcpy(&a, accumulators + 4 * j, 4)
+            memcpy(&b, data + 4 * j, 4)
+            a = (a & kept) | (b & ~kept)
+            memcpy(accumulators + 4 * j, &a, 4)
+
+
+cdef inline inline_void replace_typed(replaced_t* type, int mark_bytes, const char* marks, const char* identity,
+                                      const char* data, char* accumulators, Py_ssize_t n) noexcept nogil:
+    if mark_bytes == 0:
+        replace_of(type, <Equal*>NULL, identity, data, accumulators, n)
+    elif mark_bytes == 1:
+        replace_of(type, <uint8_t*>marks, identity, data, accumulators, n)
     elif mark_bytes == 4:
-        replace_of(type, <uint32_t*>marks, data, accumulators, n)
+        replace_of(type, <uint32_t*>marks, identity, data, accumulators, n)
     else:
-        replace_of(type, <uint64_t*>marks, data, accumulators, n)
+        replace_of(type, <uint64_t*>marks, identity, data, accumulators, n)
 
 
-cdef inline cloned_v3_void replace_unmarked(Py_ssize_t width, int mark_bytes, const char* marks, const char* data,
-                                            char* accumulators, Py_ssize_t n) noexcept nogil:
-    """Let accumulators of one element without updates become those of data."""
+cdef inline cloned_v3_void replace_unmarked(Py_ssize_t width, int mark_bytes, const char* marks, const char* identity,
+                                            const char* data, char* accumulators, Py_ssize_t n) noexcept nogil:
+    """Let accumulators of one element without updates become those of data.
+
+    mark_bytes: 0: those that are still the identity have none.
+    """
     if width == 4:
-        replace_typed(<uint32_t*>NULL, mark_bytes, marks, data, accumulators, n)
+        replace_typed(<uint32_t*>NULL, mark_bytes, marks, identity, data, accumulators, n)
     elif width == 8:
-        replace_typed(<uint64_t*>NULL, mark_bytes, marks, data, accumulators, n)
+        replace_typed(<uint64_t*>NULL, mark_bytes, marks, identity, data, accumulators, n)
     elif width == 1:
-        replace_typed(<uint8_t*>NULL, mark_bytes, marks, data, accumulators, n)
+        replace_typed(<uint8_t*>NULL, mark_bytes, marks, identity, data, accumulators, n)
     elif width == 2:
-        replace_typed(<uint16_t*>NULL, mark_bytes, marks, data, accumulators, n)
+        replace_typed(<uint16_t*>NULL, mark_bytes, marks, identity, data, accumulators, n)
     else:
-        replace_typed(<complex128*>NULL, mark_bytes, marks, data, accumulators, n)
+        replace_typed(<complex128*>NULL, mark_bytes, marks, identity, data, accumulators, n)

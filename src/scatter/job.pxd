@@ -85,6 +85,7 @@ cdef struct Job:
     Interrupts* interrupts
     Py_ssize_t block            # tuples of a block
     Py_ssize_t tuple_work       # to apply one, in units of about a nanosecond
+    bint repeats                # most updates go to the same row as the one before
     bint is_far                 # accumulators do not fit in L2, so they are prefetched
     bint streams                # the result is larger than the caches: non-temporal stores
     int max_threads             # that the cost model may choose

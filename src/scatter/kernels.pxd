@@ -4,7 +4,8 @@
 # Accumulators that do not include data start from the reduction's identity, so that every update is combined, without a
 # branch. Marks tell which rows have updates:
 #     uint8_t     1: the row has an update
-#     uint32_t    how many: means. Counts of 8 bytes, for 2**31 updates or more, have no loops: see count_rows
+#     uint32_t    how many: means of rows. Those of elements have it in the accumulator's cell
+# Counts of 8 bytes, for 2**31 updates or more, have no loops: see count_rows.
 # A product of complex numbers has no identity: there, the first update of a row is assigned.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -14,7 +15,8 @@ from common.codes cimport (
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    STREAM_AHEAD, cloned_v3_void, inline_void, prefetch_l1, prefetch_row, prefetch_write, scalar,
+    STREAM_AHEAD, cloned_v3_void, const_restricted, inline_void, prefetch_l1, prefetch_row, prefetch_write, restricted,
+    scalar,
 )
 from scatter.steps cimport (
     Add, Assign, Max, Min, Mul, bfloat16, boolean, combined, complex64, complex128, float16, step_t, value_t,
@@ -23,10 +25,14 @@ from scatter.steps cimport (
 cdef struct Unmarked:
     char _
 
+cdef struct Cell:               # an element and, in its second half, the number of its updates as uint32_t
+    char _
+
 ctypedef fused mark_t:
     Unmarked
     uint8_t
     uint32_t
+    Cell
 
 cdef struct Rows:
     const int64_t* rows     # row ids
@@ -34,19 +40,6 @@ cdef struct Rows:
     Py_ssize_t step         # bytes from an update to the next,
     const int64_t* offsets  # or where each is; NULL: they are `step` bytes apart
     bint is_far             # accumulators are prefetched
-
-cdef enum:
-    PREFETCHED_ROW = 512    # bytes of a row; the hardware prefetches the rest
-    AHEAD = 16              # updates
-    ROWS_AHEAD = 8
-
-cdef struct Kernel:
-    ReductionCode step
-    TypeCode type_code      # of accumulators; for ASSIGN one of their width, or BOOL: rows of bytes
-    int mark_bytes          # 0: no marks
-    Py_ssize_t n_items      # of a row
-    Py_ssize_t row_bytes    # from an accumulator to the next
-
 
 cdef struct Elements:
     # Updates of one element each, and where they go.
@@ -57,6 +50,24 @@ cdef struct Elements:
     const char* updates
     Py_ssize_t step         # bytes from an update to the next
     bint is_far             # accumulators are prefetched
+
+ctypedef fused updates_t:
+    Elements
+    Rows
+
+cdef enum:
+    PREFETCHED_ROW = 1024   # bytes of a row; the hardware prefetches the rest
+    AHEAD = 16              # updates
+    ROWS_AHEAD = 8
+
+cdef struct Kernel:
+    ReductionCode step
+    TypeCode type_code      # of accumulators; for ASSIGN one of their width, or BOOL: rows of bytes
+    int mark_bytes          # 0: no marks
+    bint in_cells           # each accumulator is the begin of a Cell
+    Py_ssize_t n_items      # of a row
+    Py_ssize_t row_bytes    # from an accumulator to the next
+
 
 ctypedef fused index_t:
     int64_t
@@ -76,24 +87,32 @@ cdef inline const char* at(const char* accumulators, int64_t row, Py_ssize_t row
 cdef inline inline_void mark_row(mark_t* marks, Py_ssize_t row) noexcept nogil:
     if mark_t is uint8_t:
         marks[row] = 1
-    elif mark_t is not Unmarked:
+    elif mark_t is uint32_t:
         marks[row] += 1
 
 
 cdef inline inline_void apply_element(step_t* step, mark_t* marks, value_t* type, char* accumulators, int64_t row,
                                       const char* update) noexcept nogil:
+    cdef Py_ssize_t half = 4 if sizeof(value_t) < 4 else sizeof(value_t)
+    cdef char* accumulator = accumulators + row * (2 * half if mark_t is Cell else <Py_ssize_t>sizeof(value_t))
+    cdef uint32_t count
     cdef value_t a, b
     memcpy(&b, update, sizeof(value_t))
     if step_t is Assign:
         a = b
     else:
-        memcpy(&a, accumulators + row * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+        memcpy(&a, accumulator, sizeof(value_t))
         a = combined(step, True, a, b)
         if mark_t is uint8_t:
             if assigns_first(step, type) and marks[row] == 0:
                 a = b
-    mark_row(marks, row)
-    memcpy(accumulators + row * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
+    if mark_t is Cell:
+        memcpy(&count, accumulator + half, sizeof(count))
+        count += 1
+        memcpy(accumulator + half, &count, sizeof(count))
+    else:
+        mark_row(marks, row)
+    memcpy(accumulator, &a, sizeof(value_t))
 
 
 cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* type, index_t* indices,
@@ -120,15 +139,14 @@ cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* 
                 c, d = scalar(indices[i + 2]), scalar(indices[i + 3])
                 if (<uint64_t>a >= size) | (<uint64_t>b >= size) | (<uint64_t>c >= size) | (<uint64_t>d >= size):
                     break
-            if is_far:
+            if index_t is not uint32_t:
                 prefetch_l1(update + STREAM_AHEAD)
-                if index_t is not uint32_t:
-                    prefetch_l1(<const char*>(indices + i) + STREAM_AHEAD)
-                    if step_t is Assign and i + AHEAD + 4 <= n:  # a store that misses delays all later ones
-                        prefetch_write(at(accumulators, indices[i + AHEAD], sizeof(value_t)))
-                        prefetch_write(at(accumulators, indices[i + AHEAD + 1], sizeof(value_t)))
-                        prefetch_write(at(accumulators, indices[i + AHEAD + 2], sizeof(value_t)))
-                        prefetch_write(at(accumulators, indices[i + AHEAD + 3], sizeof(value_t)))
+                prefetch_l1(<const char*>(indices + i) + STREAM_AHEAD)
+                if step_t is Assign and is_far and i + AHEAD + 4 <= n:  # a store that misses delays all later ones
+                    prefetch_write(at(accumulators, indices[i + AHEAD], sizeof(value_t)))
+                    prefetch_write(at(accumulators, indices[i + AHEAD + 1], sizeof(value_t)))
+                    prefetch_write(at(accumulators, indices[i + AHEAD + 2], sizeof(value_t)))
+                    prefetch_write(at(accumulators, indices[i + AHEAD + 3], sizeof(value_t)))
             apply_element(step, marks, type, accumulators, a, update)
             apply_element(step, marks, type, accumulators, b, update + step_bytes)
             apply_element(step, marks, type, accumulators, c, update + 2 * step_bytes)
@@ -161,7 +179,7 @@ cdef inline inline_void apply_kind_of(step_t* step, mark_t* marks, value_t* type
         apply_elements_of(step, marks, type, <int64_t*>elements.indices, elements, accumulators, n, done)
 
 
-cdef inline inline_void combine_row(step_t* step, value_t* type, char* accumulator, const char* update,
+cdef inline inline_void combine_row(step_t* step, value_t* type, restricted accumulator, const_restricted update,
                                     Py_ssize_t n_items) noexcept nogil:
     cdef Py_ssize_t j
     cdef value_t a, b
@@ -177,20 +195,24 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
                                       Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), update_step = rows.step
     cdef Py_ssize_t prefetched = min(size, <Py_ssize_t>PREFETCHED_ROW)
+    cdef Py_ssize_t ahead = max(ROWS_AHEAD * update_step, <Py_ssize_t>STREAM_AHEAD)
     cdef const int64_t* ids = rows.rows  # locals: for the compiler, stores of bytes might change `rows`
     cdef const int64_t* offsets = rows.offsets
     cdef const char* updates = rows.updates
     cdef const char* update = updates
     cdef char* accumulator
     cdef bint assigns, is_far = rows.is_far
+    if offsets != NULL:
+        for i in range(min(n, <Py_ssize_t>AHEAD)):
+            prefetch_row(updates + offsets[i], prefetched)
     for i in range(n):
         accumulator = accumulators + ids[i] * row_bytes
         if offsets != NULL:
             update = updates + offsets[i]
             if i + AHEAD < n:
                 prefetch_row(updates + offsets[i + AHEAD], prefetched)
-        elif is_far:
-            prefetch_row(update + ROWS_AHEAD * update_step, prefetched)
+        else:
+            prefetch_row(update + ahead, prefetched)
         if is_far and i + ROWS_AHEAD < n:
             prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, prefetched)
         assigns = step_t is Assign
@@ -204,13 +226,9 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
         update += update_step
 
 
-cdef inline inline_void apply_of(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
-                                 const Elements* elements, const Rows* rows, char* accumulators, Py_ssize_t n,
-                                 Py_ssize_t* done) noexcept nogil:
+cdef inline inline_void apply_rows_any(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
+                                       const Rows* rows, char* accumulators, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t n_items = kernel.n_items
-    if elements != NULL:
-        apply_kind_of(step, marks, type, elements, accumulators, n, done)
-        return
     if value_t is float or value_t is double or step_t is Assign:  # points: a constant number of items
         if n_items == 2 and kernel.row_bytes == 2 * sizeof(value_t):
             apply_rows_of(step, marks, type, 2, 2 * sizeof(value_t), rows, accumulators, n)
@@ -224,83 +242,81 @@ cdef inline inline_void apply_of(step_t* step, mark_t* marks, value_t* type, con
     apply_rows_of(step, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
 
 
-cdef inline inline_void apply_typed(step_t* step, mark_t* marks, const Kernel* kernel, const Elements* elements,
-                                    const Rows* rows, char* accumulators, Py_ssize_t n,
-                                    Py_ssize_t* done) noexcept nogil:
+cdef inline inline_void apply_of(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
+                                 const updates_t* updates, char* accumulators, Py_ssize_t n,
+                                 Py_ssize_t* done) noexcept nogil:
+    if updates_t is Elements:
+        if mark_t is not uint32_t:
+            apply_kind_of(step, marks, type, updates, accumulators, n, done)
+    elif mark_t is not Cell:
+        apply_rows_any(step, marks, type, kernel, updates, accumulators, n)
+
+
+cdef inline inline_void apply_typed(step_t* step, mark_t* marks, const Kernel* kernel, const updates_t* updates,
+                                    char* accumulators, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """Dispatch on the dtype; assignments on the width."""
     cdef int type_code = kernel.type_code
     if step_t is Assign:
         if type_code == UINT32:
-            apply_of(step, marks, <uint32_t*>NULL, kernel, elements, rows, accumulators, n, done)
+            apply_of(step, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == UINT64:
-            apply_of(step, marks, <uint64_t*>NULL, kernel, elements, rows, accumulators, n, done)
+            apply_of(step, marks, <uint64_t*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == UINT8:
-            apply_of(step, marks, <uint8_t*>NULL, kernel, elements, rows, accumulators, n, done)
+            apply_of(step, marks, <uint8_t*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == UINT16:
-            apply_of(step, marks, <uint16_t*>NULL, kernel, elements, rows, accumulators, n, done)
+            apply_of(step, marks, <uint16_t*>NULL, kernel, updates, accumulators, n, done)
         else:
-            apply_of(step, marks, <complex128*>NULL, kernel, elements, rows, accumulators, n, done)
+            apply_of(step, marks, <complex128*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == FLOAT32:
-        apply_of(step, marks, <float*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <float*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == FLOAT64:
-        apply_of(step, marks, <double*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <double*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == INT64:
-        apply_of(step, marks, <int64_t*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <int64_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == INT32:
-        apply_of(step, marks, <int32_t*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <int32_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == FLOAT16:
-        apply_of(step, marks, <float16*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <float16*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == BFLOAT16:
-        apply_of(step, marks, <bfloat16*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <bfloat16*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == BOOL:
-        apply_of(step, marks, <boolean*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <boolean*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == INT8:
-        apply_of(step, marks, <int8_t*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <int8_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == INT16:
-        apply_of(step, marks, <int16_t*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <int16_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT8:
-        apply_of(step, marks, <uint8_t*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <uint8_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT16:
-        apply_of(step, marks, <uint16_t*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <uint16_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT32:
-        apply_of(step, marks, <uint32_t*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT64:
-        apply_of(step, marks, <uint64_t*>NULL, kernel, elements, rows, accumulators, n, done)
+        apply_of(step, marks, <uint64_t*>NULL, kernel, updates, accumulators, n, done)
     elif step_t is Add or step_t is Mul:  # complex numbers have no order
         if type_code == COMPLEX64:
-            apply_of(step, marks, <complex64*>NULL, kernel, elements, rows, accumulators, n, done)
+            apply_of(step, marks, <complex64*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == COMPLEX128:
-            apply_of(step, marks, <complex128*>NULL, kernel, elements, rows, accumulators, n, done)
+            apply_of(step, marks, <complex128*>NULL, kernel, updates, accumulators, n, done)
 
 
-cdef inline inline_void apply_step(mark_t* marks, const Kernel* kernel, const Elements* elements, const Rows* rows,
+cdef inline inline_void apply_step(mark_t* marks, const Kernel* kernel, const updates_t* updates,
                                    char* accumulators, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """Dispatch on the step."""
     if kernel.step == ADD:
-        apply_typed(<Add*>NULL, marks, kernel, elements, rows, accumulators, n, done)
+        apply_typed(<Add*>NULL, marks, kernel, updates, accumulators, n, done)
     elif mark_t is Unmarked or mark_t is uint8_t:  # counts are of means
         if kernel.step == MAX:
-            apply_typed(<Max*>NULL, marks, kernel, elements, rows, accumulators, n, done)
+            apply_typed(<Max*>NULL, marks, kernel, updates, accumulators, n, done)
         elif kernel.step == MIN:
-            apply_typed(<Min*>NULL, marks, kernel, elements, rows, accumulators, n, done)
+            apply_typed(<Min*>NULL, marks, kernel, updates, accumulators, n, done)
         elif kernel.step == MUL:
-            apply_typed(<Mul*>NULL, marks, kernel, elements, rows, accumulators, n, done)
+            apply_typed(<Mul*>NULL, marks, kernel, updates, accumulators, n, done)
         elif kernel.step == ASSIGN:
-            apply_typed(<Assign*>NULL, marks, kernel, elements, rows, accumulators, n, done)
+            apply_typed(<Assign*>NULL, marks, kernel, updates, accumulators, n, done)
 
 
-cdef inline inline_void apply_marked(const Kernel* kernel, const Elements* elements, const Rows* rows,
-                                     char* accumulators, char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
-    """Dispatch on the mark."""
-    if kernel.mark_bytes == 1:
-        apply_step(<uint8_t*>marks, kernel, elements, rows, accumulators, n, done)
-    elif kernel.mark_bytes == 4:
-        apply_step(<uint32_t*>marks, kernel, elements, rows, accumulators, n, done)
-    else:
-        apply_step(<Unmarked*>NULL, kernel, elements, rows, accumulators, n, done)
-
-
-# Two functions, each with all loops of its kind.
+# Two functions, each with all loops of its kind. They dispatch on the mark.
 
 cdef inline cloned_v3_void apply_elements(const Kernel* kernel, const Elements* elements, char* accumulators,
                                           char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
@@ -308,13 +324,23 @@ cdef inline cloned_v3_void apply_elements(const Kernel* kernel, const Elements* 
 
     Counts of 8 bytes stay as they are: see count_rows.
     """
-    apply_marked(kernel, elements, NULL, accumulators, marks, n, done)
+    if kernel.in_cells:
+        apply_step(<Cell*>NULL, kernel, elements, accumulators, n, done)
+    elif kernel.mark_bytes == 1:
+        apply_step(<uint8_t*>marks, kernel, elements, accumulators, n, done)
+    else:
+        apply_step(<Unmarked*>NULL, kernel, elements, accumulators, n, done)
 
 
 cdef inline cloned_v3_void combine_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
                                         Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t done
-    apply_marked(kernel, NULL, rows, accumulators, marks, n, &done)
+    if kernel.mark_bytes == 1:
+        apply_step(<uint8_t*>marks, kernel, rows, accumulators, n, &done)
+    elif kernel.mark_bytes == 4:
+        apply_step(<uint32_t*>marks, kernel, rows, accumulators, n, &done)
+    else:
+        apply_step(<Unmarked*>NULL, kernel, rows, accumulators, n, &done)
 
 
 cdef inline uint64_t mark_of(const Kernel* kernel, const char* marks, Py_ssize_t row) noexcept nogil:

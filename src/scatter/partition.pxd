@@ -49,8 +49,12 @@ cdef enum Use:
 cdef inline Py_ssize_t offset_of(const Job* job, Py_ssize_t number) noexcept nogil:
     """The offset of an update."""
     cdef Cursor cursor
+    cdef uint32_t outer
     if job.updates_are_linear:
         return number * update_step(job)
+    if job.walk.n_dims == 2:  # a division of 4 bytes takes a fraction of the time of 8
+        outer = <uint32_t>number // <uint32_t>job.walk.shape[1]
+        return outer * job.walk.stride[0][OTHER] + (number - outer * job.walk.shape[1]) * job.walk.stride[1][OTHER]
     seek(&job.walk, number, &cursor)
     return cursor.offset[OTHER]
 

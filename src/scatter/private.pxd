@@ -14,7 +14,7 @@ from common.scratch cimport allocate_scratch
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.fill cimport fill_elements
 from scatter.job cimport Job, begin_writing
-from scatter.kernels cimport Kernel, Rows, add_to_mark, apply_rows, mark_of
+from scatter.kernels cimport Kernel, Rows, apply_rows, mark_of
 from scatter.tile cimport Tile, close_tile, open_tile
 from scatter.updates cimport apply_tuples
 
@@ -44,7 +44,8 @@ cdef inline Py_ssize_t private_bytes(const Job* job) noexcept nogil:
 
 cdef inline bint can_be_private(const Job* job, int n_threads) noexcept nogil:
     # Not for bool: a step normalises any true byte to 1, so merging would change rows without updates.
-    return (n_threads > 1 and job.is_associative and job.kernel.step != TAKE and job.in_result and not job.by_updates
+    return (n_threads > 1 and job.is_associative and not job.divides and job.kernel.step != TAKE and job.in_result
+            and not job.by_updates
             and (job.kernel.step == ASSIGN or job.reduction.has_identity >> <int>job.kernel.type_code & 1)
             and (n_threads + 1) * private_bytes(job) <= COPIES_BYTES and job.order == NULL)
 
@@ -67,7 +68,7 @@ cdef inline void merge_rows(const Private* private, const Tile* tile, const char
     cdef int64_t rows[BLOCK]
     cdef int64_t offsets[BLOCK]
     cdef Rows some
-    cdef Py_ssize_t row = 0, n, i
+    cdef Py_ssize_t row = 0, n
     some.rows = rows
     some.offsets = offsets
     some.is_far = False
@@ -81,10 +82,6 @@ cdef inline void merge_rows(const Private* private, const Tile* tile, const char
                 n += 1
             row += 1
         apply_rows(&job.kernel, &some, tile.accumulators, tile.marks, n)
-        if job.divides:  # each was counted as one
-            for i in range(n):
-                add_to_mark(&job.kernel, tile.marks, rows[i],
-                            mark_of(&private.kernel, marks, tile.first + rows[i]) - 1)
 
 
 cdef inline void merge_part(const Private* private, Py_ssize_t part) noexcept nogil:

@@ -28,7 +28,7 @@ from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_o
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
-from common.routes cimport AUTO, BLOCKS, DIRECT, PARTITION, PRIVATE
+from common.routes cimport AUTO, BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.rows cimport describe_row
 from common.small_calls cimport (
     PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape,
@@ -42,7 +42,7 @@ from common.walk cimport OTHER, is_linear
 from prepared.order cimport Order, find_order, find_translation
 from scatter.blocks cimport run_blocks
 from scatter.convert cimport is_wider
-from scatter.cost cimport Choice, can_run, choose
+from scatter.cost cimport NEVER, Choice, can_run, choose, estimate_all
 from scatter.describe cimport (
     choose_accumulators, contiguous_twin, describe_accumulators, describe_arrays, describe_strided, describe_units,
     number_rows,
@@ -61,6 +61,7 @@ import_shared()
 
 cdef enum:
     N_REDUCTIONS = 32  # codes that can be registered
+    MAX_TEAMS = 12     # 1, 2, 4, … threads
     MANY_SWAPPED = 256  # indices: a reduction of as many in another byte order is left to a plan, which may copy them
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
@@ -70,6 +71,9 @@ cdef object translations = _translations
 cdef int forced_route = AUTO
 cdef int forced_threads = 0
 cdef unsigned int allowed_routes = ~<unsigned int>0
+cdef bint explains = False
+cdef double estimates[N_ROUTES * MAX_TEAMS]
+cdef int explained_threads = 0  # the most of the call that was explained; 0: there was none
 cdef int last_route_ = AUTO
 cdef int last_threads_ = 1
 reductions[<int>TAKE].step = TAKE  # it is not registered: the function `take` has it
@@ -148,10 +152,14 @@ cdef inline void describe_work(Job* job) noexcept:
 
 cdef Py_ssize_t run(Job* job) noexcept:
     """Choose a route and run it. Returns OK, a Status, or the position of the first bad index."""
-    global last_route_, last_threads_
+    global last_route_, last_threads_, explained_threads
     cdef Choice choice
     cdef Py_ssize_t status = OK
     cdef bint done = False
+    job.repeats = False
+    if explains:
+        explained_threads = job.max_threads
+        estimate_all(job, job.max_threads, estimates)
     if forced_route != AUTO and can_run(job, forced_route, job.max_threads):
         choice.route = forced_route
         choice.n_threads = job.max_threads
@@ -237,7 +245,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.updates_are_linear = is_linear(&job.walk, OTHER)
     choose_accumulators(&job)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
-    job.is_far = job.n_rows * (job.kernel.row_bytes + job.kernel.mark_bytes) >= shared.machine.l2_bytes
+    job.is_far = job.n_rows * (job.kernel.row_bytes + job.kernel.mark_bytes) >= (
+        shared.machine.l2_bytes if job.by_value or job.by_last else shared.machine.l2_bytes // 8)
     if update_rows is not None and ((order.n_source > cnp.PyArray_DIM(source, 0)) if job.order != NULL else
                                     not are_rows(job.update_rows, job.walk.n, cnp.PyArray_DIM(source, 0))):
         release(&job.tuples)
@@ -386,6 +395,27 @@ def allow_routes(unsigned int routes):
     """Let the cost model choose among these routes, a mask by Route, and direct."""
     global allowed_routes
     allowed_routes = routes
+
+
+def explain(bint begins):
+    """Begin to keep the estimates of calls, or end it and return those of the last one: {Route: {threads: ns}}.
+
+    Empty: no call was estimated since.
+    """
+    global explains, explained_threads
+    cdef int n_threads = 1, i = 0, route
+    found = {}
+    explains = begins
+    while not begins and explained_threads:
+        for route in range(1, <int>N_ROUTES):
+            if estimates[i + route] < NEVER:
+                found.setdefault(route, {})[n_threads] = estimates[i + route]
+        i += N_ROUTES
+        if n_threads >= explained_threads:
+            break
+        n_threads = min(2 * n_threads, explained_threads)
+    explained_threads = 0
+    return found
 
 
 def main_thread_is(size_t ident):

@@ -126,18 +126,6 @@ cdef inline value_t multiply(value_t a, value_t b) noexcept nogil:
         return <value_t>(a * b)
 
 
-cdef inline value_t chosen(bint first, value_t a, value_t b) noexcept nogil:
-    """a if first else b, bit for bit and without a branch, since random updates would mispredict it."""
-    cdef uint64_t x = 0, y = 0
-    if sizeof(value_t) > 8:
-        return a if first else b
-    memcpy(&x, &a, sizeof(value_t))
-    memcpy(&y, &b, sizeof(value_t))
-    y ^= (x ^ y) & -<uint64_t>first
-    memcpy(&a, &y, sizeof(value_t))
-    return a
-
-
 cdef inline int is_nan(float16 a) noexcept nogil:
     return (a.bits & 0x7fff) > 0x7c00
 
@@ -158,10 +146,14 @@ cdef inline value_t extreme(bint greatest, bint one_by_one, value_t a, value_t b
         return a
     elif value_t is float16:
         stays = place_of(a) >= place_of(b) if greatest else place_of(a) <= place_of(b)
-        return chosen((stays & ~is_nan(b)) | is_nan(a), a, b)
+        stays = -((stays & ~is_nan(b)) | is_nan(a))
+        a.bits = (a.bits & stays) | (b.bits & ~stays)  # without a branch, which random updates would mispredict
+        return a
     elif value_t is bfloat16:
         stays = (widen_bfloat16(a) >= widen_bfloat16(b) if greatest else widen_bfloat16(a) <= widen_bfloat16(b))
-        return chosen(stays | (widen_bfloat16(a) != widen_bfloat16(a)), a, b)
+        stays = -(stays | (widen_bfloat16(a) != widen_bfloat16(a)))
+        a.bits = (a.bits & stays) | (b.bits & ~stays)
+        return a
     elif value_t is complex64 or value_t is complex128:
         return a  # never called: complex numbers have no order
     elif value_t is float:

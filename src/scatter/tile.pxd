@@ -10,23 +10,26 @@
 #     a row in scratch memory: of a wider dtype (accumulate_dtype), in native byte order, or of a result that is not
 #     contiguous or is written with non-temporal stores
 #     for assignments of rows, the number of the row's last update
-# and, next to it, a mark (kernels.pxd) for include_self=False and for means. Where there are few updates, only the rows
-# that they name are opened and closed (by_updates).
+# and, with it, a mark (kernels.pxd) for include_self=False and for means; those of means of elements share a cell.
+# Where there are few updates, only the rows that they name are opened and closed (by_updates).
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from common.interrupts cimport is_interrupted
+from common.items cimport prefetch_stream
 from common.resolve cimport BLOCK
 from common.stream cimport ROWS_AHEAD, prefetch_ahead, stream_bytes, stream_rows
 from common.walk cimport DATA, Cursor, advance, seek
 from scatter.convert cimport load_items, store_items
 from scatter.fill cimport fill_elements
-from scatter.finish cimport divide, replace_unmarked
+from scatter.finish cimport divide, half_cell, move_cells, replace_short_rows, replace_unmarked
 from scatter.job cimport Job, is_fresh, update_step, write_data
-from scatter.kernels cimport mark_of
+from scatter.kernels cimport Kernel, mark_of
 
 cdef enum:
     REPLACED_BYTES = 1 << 11    # of accumulators, at a time
+    COPIED = 1 << 10            # bytes between two prefetches of as many
+    SHORT_ROW = 1 << 6          # bytes: to copy a row takes less time than a mispredicted branch
 
 cdef struct Tile:
     Py_ssize_t first            # row
@@ -53,7 +56,7 @@ cdef inline void load_strided(const Job* job, Py_ssize_t row, Py_ssize_t n, char
         at = job.out + cursor.offset[DATA]
         if job.out_row.outer.n == 1:
             load_items(&job.conversion, True, at, job.out_row.inner_data, job.out_row.n_inner, to)
-            to += job.kernel.row_bytes
+            to += job.out_row.n_inner * job.conversion.wide_bytes
         else:
             seek(&job.out_row.outer, 0, &piece)
             for _piece in range(job.out_row.outer.n):
@@ -81,6 +84,18 @@ cdef inline void store_strided(const Job* job, const char* accumulators, Py_ssiz
         advance(&job.out_walk, 1, &cursor)
 
 
+cdef inline void copy_stream(char* to, const char* data, Py_ssize_t n_bytes) noexcept nogil:
+    """Copy, and prefetch what comes next: rows of the next tile."""
+    cdef Py_ssize_t n
+    while n_bytes > 0:
+        n = min(n_bytes, <Py_ssize_t>COPIED)
+        prefetch_stream(data, n)
+        memcpy(to, data, n)
+        data += n
+        to += n
+        n_bytes -= n
+
+
 cdef inline void load_rows(const Job* job, Py_ssize_t row, Py_ssize_t n, char* to) noexcept nogil:
     """n rows of data become accumulators in scratch memory."""
     cdef const char* data
@@ -92,6 +107,9 @@ cdef inline void load_rows(const Job* job, Py_ssize_t row, Py_ssize_t n, char* t
         load_items(&job.conversion, True, job.element, 0, n * job.row_items, to)
     else:
         data = rows_of_data(job) + row * job.row_bytes
+        if job.streams and job.conversion.narrow == job.conversion.wide and not job.conversion.swapped:
+            copy_stream(to, data, n * job.row_bytes)
+            return
         load_items(&job.conversion, True, data, job.row.item_bytes, n * job.row_items, to)
 
 
@@ -118,7 +136,7 @@ cdef inline void replace_rows(const Job* job, const Tile* tile) noexcept nogil:
     """Accumulators that started from the identity and have no updates become those of data."""
     cdef char buffer[REPLACED_BYTES]
     cdef Py_ssize_t row = 0, width = job.kernel.row_bytes, n
-    if job.row_items > 1:
+    if job.row_items > 1 and (width > SHORT_ROW or width & 3):
         for row in range(tile.n):
             if mark_of(&job.kernel, tile.marks, row) == 0:
                 load_rows(job, tile.first + row, 1, tile.accumulators + row * width)
@@ -126,7 +144,12 @@ cdef inline void replace_rows(const Job* job, const Tile* tile) noexcept nogil:
     while row < tile.n:
         n = min(REPLACED_BYTES // width, tile.n - row)
         load_rows(job, tile.first + row, n, buffer)
-        replace_unmarked(width, job.kernel.mark_bytes, tile.marks + row * job.kernel.mark_bytes, buffer,
+        if job.row_items > 1:
+            replace_short_rows(&job.kernel, tile.marks + row * job.kernel.mark_bytes, buffer,
+                               tile.accumulators + row * width, n)
+            row += n
+            continue
+        replace_unmarked(width, job.kernel.mark_bytes, tile.marks + row * job.kernel.mark_bytes, job.identity, buffer,
                          tile.accumulators + row * width, n)
         row += n
 
@@ -165,6 +188,52 @@ cdef inline void write_last(const Job* job, const Tile* tile) noexcept nogil:
         row += n
 
 
+cdef inline void open_cells(const Job* job, const Tile* tile) noexcept nogil:
+    cdef char elements[REPLACED_BYTES]
+    cdef Py_ssize_t row = 0, width = job.conversion.wide_bytes, n
+    while row < tile.n:
+        n = min(REPLACED_BYTES // width, tile.n - row)
+        if job.identity != NULL:
+            fill_elements(width, job.identity, elements, n)
+        else:
+            load_rows(job, tile.first + row, n, elements)
+        move_cells(width, True, tile.accumulators + row * job.kernel.row_bytes, elements, NULL, n)
+        row += n
+
+
+cdef inline void close_cells(const Job* job, const Tile* tile) noexcept nogil:
+    cdef char elements[REPLACED_BYTES]
+    cdef char data[REPLACED_BYTES]
+    cdef uint32_t counts[REPLACED_BYTES]
+    cdef Kernel kernel = job.kernel  # of elements and counts
+    cdef Py_ssize_t row = 0, width = job.conversion.wide_bytes, n
+    kernel.mark_bytes = sizeof(uint32_t)
+    kernel.row_bytes = width
+    while row < tile.n:
+        n = min(REPLACED_BYTES // width, tile.n - row)
+        move_cells(width, False, tile.accumulators + row * job.kernel.row_bytes, elements, counts, n)
+        divide(&kernel, job.include_self, elements, <char*>counts, n)
+        if job.identity != NULL:
+            load_rows(job, tile.first + row, n, data)
+            replace_unmarked(width, sizeof(uint32_t), <char*>counts, job.identity, data, elements, n)
+        store_rows(job, elements, tile.first + row, n, job.conversion.narrow != job.conversion.wide)
+        row += n
+
+
+cdef inline void close_cell(const Job* job, char* cell, Py_ssize_t row) noexcept nogil:
+    """Close the cell of a row that has updates, and let it have none."""
+    cdef uint32_t count
+    cdef Kernel kernel = job.kernel
+    cdef Py_ssize_t width = job.conversion.wide_bytes
+    kernel.mark_bytes = sizeof(uint32_t)
+    kernel.row_bytes = width
+    memcpy(&count, cell + half_cell(width), sizeof(count))
+    if count:
+        divide(&kernel, job.include_self, cell, <char*>&count, 1)
+        store_rows(job, cell, row, 1, False)
+        memset(cell + half_cell(width), 0, sizeof(count))
+
+
 cdef inline void open_tile(const Job* job, const Tile* tile) noexcept nogil:
     cdef bint in_result = is_in_result(job, tile)
     if job.by_updates:
@@ -173,6 +242,8 @@ cdef inline void open_tile(const Job* job, const Tile* tile) noexcept nogil:
         return  # marks are 0 already
     if job.by_last:
         memset(tile.accumulators, 0, tile.n * job.kernel.row_bytes)
+    elif job.kernel.in_cells:
+        open_cells(job, tile)
     elif job.identity != NULL:
         fill_elements(job.conversion.wide_bytes, job.identity, tile.accumulators, tile.n * job.row_items)
     elif not in_result:
@@ -186,6 +257,9 @@ cdef inline void open_tile(const Job* job, const Tile* tile) noexcept nogil:
 cdef inline void close_tile(const Job* job, const Tile* tile) noexcept nogil:
     if job.by_last:
         write_last(job, tile)
+        return
+    if job.kernel.in_cells:
+        close_cells(job, tile)
         return
     if job.divides:
         divide(&job.kernel, job.include_self, tile.accumulators, tile.marks, tile.n)
@@ -209,6 +283,8 @@ cdef inline void open_rows(const Job* job, const Tile* tile, const int64_t* rows
             fill_elements(job.conversion.wide_bytes, job.identity, accumulator, job.row_items)
         else:
             load_rows(job, tile.first + rows[i], 1, accumulator)
+        if job.kernel.in_cells:
+            memset(accumulator + half_cell(job.conversion.wide_bytes), 0, sizeof(uint32_t))
 
 
 cdef inline void close_rows(const Job* job, const Tile* tile, const int64_t* rows, Py_ssize_t n) noexcept nogil:
@@ -219,6 +295,9 @@ cdef inline void close_rows(const Job* job, const Tile* tile, const int64_t* row
     for i in range(n):
         row = rows[i]
         accumulator = tile.accumulators + row * job.kernel.row_bytes
+        if job.kernel.in_cells:
+            close_cell(job, accumulator, tile.first + row)
+            continue
         if tile.marks != NULL:
             if mark_of(&job.kernel, tile.marks, row) == 0:
                 continue  # an earlier update of the same row

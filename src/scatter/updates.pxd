@@ -5,18 +5,23 @@ from libc.string cimport memcpy
 
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_stream, prefetch_write
+from common.items cimport (
+    CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_row, prefetch_stream, prefetch_write, restricted,
+)
 from common.resolve cimport BLOCK, are_native, resolve_block
 from common.rows cimport Row
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items, word_t
-from scatter.job cimport RUN, Job, update_step
+from scatter.job cimport RUN, Job, index_t, update_step
 from scatter.kernels cimport (
-    Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, count_rows, mark_of, take_rows,
+    AHEAD, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, count_rows, mark_of, take_rows,
 )
 
 cdef enum:
     BUFFER_BYTES = 1 << 13      # of converted updates: L1 holds them and their accumulators
+    SHORT_RUN = 1 << 6          # tuples
+    RUNS = 4                    # that are applied at once
+    SORTED = 1 << 15            # updates of all of these
 
 
 cdef inline void load_row(const Job* job, const char* update, Py_ssize_t first, Py_ssize_t n, char* to) noexcept nogil:
@@ -88,8 +93,14 @@ cdef inline void apply_converted(const Job* job, const Rows* rows, char* accumul
     some.step = pitch
     some.offsets = NULL
     some.is_far = False
+    if offsets != NULL:
+        for j in range(min(n, <Py_ssize_t>AHEAD)):
+            prefetch_row(updates + offsets[j], job.row_bytes)
     while i < n:
         m = min(batch, n - i)
+        if offsets != NULL:
+            for j in range(i + AHEAD, min(n, i + m + AHEAD)):
+                prefetch_row(updates + offsets[j], job.row_bytes)
         if adjacent:
             load_items(&job.conversion, False, updates + i * step, job.row.item_bytes, m * job.row_items, buffer)
         else:
@@ -188,6 +199,27 @@ cdef inline void read_update_rows(const Job* job, Py_ssize_t start, Py_ssize_t n
         offsets[i] = job.update_rows[start + i] * job.row_bytes
 
 
+cdef inline bint has_short_runs(const Job* job) noexcept nogil:
+    """Whether updates are not adjacent, and the innermost axis of the tuples is short."""
+    return not job.updates_are_linear and job.walk.shape[job.walk.n_dims - 1] < SHORT_RUN
+
+
+cdef inline void walk_offsets(const Job* job, const Cursor* start, Py_ssize_t n, int64_t* offsets) noexcept nogil:
+    """Where n updates are, from the cursor on."""
+    cdef Cursor cursor = start[0]
+    cdef int inner = job.walk.n_dims - 1
+    cdef Py_ssize_t i = 0, stop, step = update_step(job)
+    cdef int64_t offset
+    while i < n:
+        stop = min(n, i + job.walk.shape[inner] - cursor.coordinate[inner])
+        offset = cursor.offset[OTHER]
+        advance(&job.walk, stop - i, &cursor)
+        while i < stop:
+            offsets[i] = offset
+            offset += step
+            i += 1
+
+
 cdef inline void prefetch_elements(const Job* job, const char* accumulators, const int64_t* rows,
                                    Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
@@ -199,6 +231,7 @@ cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
     """Whether one loop resolves single indices and applies their elements."""
     return (job.by_value and not job.loads and job.tuples.plain and job.tuples.k == 1 and job.tuples.arrays == NULL
             and job.tuples.stride[0] == 1 and job.update_rows == NULL and job.kernel.mark_bytes != 8
+            and not has_short_runs(job)
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
 
 
@@ -206,6 +239,125 @@ cdef inline cloned_void widen_indices(const int32_t* indices, Py_ssize_t n, int6
     cdef Py_ssize_t i
     for i in range(n):
         to[i] = indices[i]
+
+
+cdef inline cloned_void check_block(index_t* indices, Py_ssize_t n, uint64_t* descents) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint64_t any = 0
+    for i in range(n):
+        any |= indices[i] > indices[i + 1]
+    descents[0] |= any
+
+
+cdef inline void check_sorted(index_t* indices, Py_ssize_t n, const char* updates, Py_ssize_t step,
+                              uint64_t* descents) noexcept nogil:
+    """Whether an index is less than the one before. Indices and updates are read into L2."""
+    cdef Py_ssize_t i = 0, m
+    descents[0] = 0
+    while i < n - 1 and not descents[0]:
+        m = min(<Py_ssize_t>BLOCK, n - 1 - i)
+        prefetch_stream(<const char*>(indices + i), m * sizeof(index_t))
+        prefetch_stream(updates + i * step, m * step)
+        check_block(indices + i, m, descents)
+        i += m
+
+
+cdef inline inline_void interleave_of(word_t* type, const char* a, const char* b, const char* c, const char* d,
+                                      Py_ssize_t step, Py_ssize_t n, restricted to) noexcept nogil:
+    cdef Py_ssize_t i, width = sizeof(word_t)
+    for i in range(n):
+        memcpy(to + 4 * i * width, a + i * step, sizeof(word_t))
+        memcpy(to + (4 * i + 1) * width, b + i * step, sizeof(word_t))
+        memcpy(to + (4 * i + 2) * width, c + i * step, sizeof(word_t))
+        memcpy(to + (4 * i + 3) * width, d + i * step, sizeof(word_t))
+
+
+cdef inline void interleave(Py_ssize_t width, const char* items, Py_ssize_t step, const Py_ssize_t* starts,
+                            Py_ssize_t n, char* to) noexcept nogil:
+    """Copy n items of four runs, one of each in turn."""
+    cdef const char* a = items + starts[0] * step
+    cdef const char* b = items + starts[1] * step
+    cdef const char* c = items + starts[2] * step
+    cdef const char* d = items + starts[3] * step
+    if width == 4:
+        interleave_of(<uint32_t*>NULL, a, b, c, d, step, n, to)
+    else:
+        interleave_of(<uint64_t*>NULL, a, b, c, d, step, n, to)
+
+
+cdef inline void apply_runs(const Job* job, index_t* indices, const char* updates, Py_ssize_t step, char* accumulators,
+                            char* marks, Py_ssize_t n) noexcept nogil:
+    """Apply elements to sorted rows, from four places at once: each update of a row waits for the one before.
+
+    All updates of a row are in one run.
+    """
+    cdef index_t mixed[BLOCK]
+    cdef int64_t rows[BLOCK]
+    cdef char buffer[BLOCK * 8]
+    cdef Py_ssize_t starts[RUNS]
+    cdef Py_ssize_t stops[RUNS]
+    cdef Elements elements
+    cdef Py_ssize_t i, m, done, width = job.conversion.narrow_bytes, most = n
+    cdef int k
+    starts[0] = 0
+    for k in range(1, RUNS):
+        i = max(n // RUNS * k, starts[k - 1])
+        while 0 < i < n and indices[i] == indices[i - 1]:
+            i += 1
+        starts[k] = stops[k - 1] = i
+    stops[RUNS - 1] = n
+    elements.are_records = elements.is_far = False
+    elements.size = job.n_rows
+    elements.wrap = 0
+    elements.indices = <const char*>rows
+    while most:
+        most = BLOCK // RUNS
+        for k in range(RUNS):
+            most = min(most, stops[k] - starts[k])
+        if is_interrupted(job.interrupts, most * RUNS):
+            return
+        interleave(sizeof(index_t), <const char*>indices, sizeof(index_t), starts, most, <char*>mixed)
+        for i in range(most * RUNS):
+            rows[i] = mixed[i]
+        interleave(width, updates, step, starts, most, buffer)
+        elements.updates = buffer
+        elements.step = width
+        apply_elements(&job.kernel, &elements, accumulators, marks, most * RUNS, &done)
+        for k in range(RUNS):
+            starts[k] += most
+    for k in range(RUNS):  # what is left of the longer ones
+        while starts[k] < stops[k]:
+            m = min(<Py_ssize_t>BLOCK, stops[k] - starts[k])
+            if is_interrupted(job.interrupts, m):
+                return
+            for i in range(m):
+                rows[i] = indices[starts[k] + i]
+            elements.updates = updates + starts[k] * step
+            elements.step = step
+            apply_elements(&job.kernel, &elements, accumulators, marks, m, &done)
+            starts[k] += m
+
+
+cdef inline Py_ssize_t apply_sorted(const Job* job, char* accumulators, char* marks, Py_ssize_t start,
+                                    Py_ssize_t stop) noexcept nogil:
+    """As apply_directly, for sorted indices that often repeat. Returns where it stopped: at `start` if they are not."""
+    cdef Py_ssize_t n = min(stop - start, <Py_ssize_t>SORTED), step = job.walk.stride[0][OTHER]
+    cdef const char* indices = job.tuples.base + start * job.walk.stride[0][INDICES]
+    cdef uint64_t descents = 1
+    if (job.walk.n_dims > 1 or n < RUNS * BLOCK or step < 0 or job.conversion.narrow_bytes & 3
+            or job.conversion.narrow_bytes > 8 or not are_native(&job.tuples, indices, job.walk.stride[0][INDICES])):
+        return start
+    if job.tuples.width == 8:
+        if 0 <= (<const int64_t*>indices)[0] and (<const int64_t*>indices)[n - 1] < job.tuples.size[0]:
+            check_sorted(<int64_t*>indices, n, job.updates + start * step, step, &descents)
+        if not descents:
+            apply_runs(job, <int64_t*>indices, job.updates + start * step, step, accumulators, marks, n)
+    else:
+        if 0 <= (<const int32_t*>indices)[0] and (<const int32_t*>indices)[n - 1] < job.tuples.size[0]:
+            check_sorted(<int32_t*>indices, n, job.updates + start * step, step, &descents)
+        if not descents:
+            apply_runs(job, <int32_t*>indices, job.updates + start * step, step, accumulators, marks, n)
+    return start if descents else start + n
 
 
 cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* marks, Py_ssize_t start,
@@ -222,6 +374,8 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
     elements.wrap = job.tuples.wrap[0]
     elements.is_far = job.is_far
     elements.step = job.walk.stride[inner][OTHER]
+    while job.repeats and start < stop and apply_sorted(job, accumulators, marks, start, stop) > start:
+        start += min(stop - start, <Py_ssize_t>SORTED)
     seek(&job.walk, start, &cursor)
     while start < stop:
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, most))
@@ -255,9 +409,10 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
     cdef int64_t* offsets = update_offsets[0]
     cdef int64_t* next_offsets = update_offsets[1]
     cdef int64_t* swap
-    cdef Cursor cursor
+    cdef Cursor cursor, before
     cdef Py_ssize_t step = update_step(job), n = 0, n_next, resolved, first = 0, next_first, i
-    cdef bint passes = job.update_rows != NULL, filters = job.tuples.mode == SKIP or size < job.n_rows
+    cdef bint walks = has_short_runs(job), passes = walks or job.update_rows != NULL
+    cdef bint filters = job.tuples.mode == SKIP or size < job.n_rows
     cdef bint by_offset = False, next_by_offset = False
     cdef Rows some
     status[0] = OK
@@ -271,8 +426,10 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
         next_first = 0 if passes else cursor.offset[OTHER]
         n_next = resolved = 0
         if start < stop:
-            resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, stop - start), not job.updates_are_linear,
-                          next_rows, &resolved)
+            if walks:
+                before = cursor
+            resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, stop - start),
+                          not job.updates_are_linear and not walks, next_rows, &resolved)
             if resolved < 0:
                 status[0] = start * job.tuples.k - 1 - resolved
                 return
@@ -280,7 +437,9 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
                 status[0] = INTERRUPTED
                 return
             n_next = resolved
-            if passes:
+            if walks and job.update_rows == NULL:
+                walk_offsets(job, &before, resolved, next_offsets)
+            elif passes:
                 read_update_rows(job, start, resolved, next_offsets)
             elif filters:
                 for i in range(resolved):
@@ -289,7 +448,7 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
                 n_next = keep_window(next_rows, next_offsets, resolved, low, size)
             next_by_offset = passes or n_next < resolved
             start += resolved
-            if job.tuples.prefetches and 0 < step <= CACHE_LINE:
+            if job.tuples.prefetches and 0 < step <= CACHE_LINE and job.by_value:  # apply_rows prefetches rows
                 prefetch_stream(job.updates + next_first, resolved * step)
             if job.is_far and (job.by_value or job.by_last):
                 prefetch_elements(job, accumulators, next_rows, n_next)

@@ -42,7 +42,7 @@ def test_docstring_examples_run(name):
 # Functions that only set a value or only return it.
 SETTINGS = (
     "get_num_threads", "set_num_threads", "empty_cache", "get_cache_limit", "set_cache_limit",
-    "are_deterministic_algorithms_enabled", "use_deterministic_algorithms",
+    "are_deterministic_algorithms_enabled", "use_deterministic_algorithms", "get_machine", "set_machine",
 )  # fmt: skip
 
 

@@ -77,6 +77,16 @@ def test_overloads_are_in_stubs(name):
     assert set(overloads) <= {"show_config"}
 
 
+SOURCES = sorted(
+    path for path in (Path(__file__).parents[2] / "src").rglob("*") if path.suffix in (".pxd", ".pyx", ".h", ".cpp")
+)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_sources_of_the_kernels_are_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
 def test_the_tests_of_the_kernels_need_no_array_library():
     """Wheels are tested by these folders, where the extra test-kernels alone is installed."""
     folders = (Path(__file__).parents[1] / name for name in ("kernels", "core"))

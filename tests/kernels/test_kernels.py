@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter import reference
-from gatherscatter._kernels import codes, gather, scatter
+from gatherscatter._kernels import codes, gather, scatter, threads
 from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterRoute, Status, TypeCode
 from gatherscatter.backends import kernels
 

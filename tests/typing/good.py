@@ -239,5 +239,8 @@ def settings() -> None:
     gs.use_deterministic_algorithms(np.bool(False))
     assert_type(gs.are_deterministic_algorithms_enabled(), bool)
     assert_type(gs.show_config("dicts"), dict[str, Any])
+    assert_type(gs.get_machine(), dict[str, float])
+    gs.set_machine(bandwidth=40, step_l3=1.5)
+    assert_type(gs.explain(gs.scatter, np.zeros(3), [0], [1.0], reduction="add"), dict[str, Any])
     gs.show_config()
     assert_type(gs.__version__, str)

@@ -1,0 +1,136 @@
+"""What a scatter on the CPU costs: the numbers of the machine, and the choice that is made from them."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from gatherscatter._kernels import scatter as _kernel
+from gatherscatter._kernels import threads as _threads
+from gatherscatter._kernels.codes import ScatterRoute
+
+__all__ = ["explain", "get_machine", "set_machine"]
+
+_lock = threading.Lock()
+
+
+def get_machine() -> dict[str, float]:
+    """Return the numbers of this machine from which the CPU kernels estimate the time of a call.
+
+    Returns
+    -------
+    dict
+        "l2_bytes" and "l3_bytes": sizes of the caches that one core can use. "bandwidth": bytes per nanosecond that one
+        core reads and writes; n cores move n**"bandwidth_growth" times as many. In nanoseconds: "step_l2", "step_l3"
+        and "step_memory", to apply an update to an element there; "resolve", to resolve an index; "place", to
+        partition an update; "region" and "region_thread", to start two threads and each further one; "slice", to wait
+        for a CPU.
+
+    See Also
+    --------
+    set_machine : Set some of them.
+    explain : The estimates for a call.
+
+    Notes
+    -----
+    The sizes are read from the system. The times are constants that were measured on several CPUs; they choose how a
+    call runs, and never change its result.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> sorted(gs.get_machine())[:3]
+    ['bandwidth', 'bandwidth_growth', 'l2_bytes']
+    """
+    return dict(_threads.get_machine())
+
+
+def set_machine(**numbers: float) -> None:
+    """Set numbers of the machine for the whole process, such as those of a machine that was measured.
+
+    Parameters
+    ----------
+    **numbers : float
+        The numbers to set, by the names that `get_machine` returns. Each is positive.
+
+    Raises
+    ------
+    TypeError
+        If a number is not a real number.
+    ValueError
+        If a name is unknown, or a number is not positive.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> before = gs.get_machine()
+    >>> gs.set_machine(bandwidth=40, step_l3=1.5)
+    >>> gs.get_machine()["bandwidth"]
+    40.0
+    >>> gs.set_machine(**before)
+    """
+    known = _threads.get_machine()
+    for name, number in numbers.items():
+        if name not in known:
+            raise ValueError(f"set_machine: {name!r} is not a number of the machine; pass some of {', '.join(known)}")
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise TypeError(f"set_machine: {name}={number!r} is not a number")
+        if not 0 < number < 2**62:
+            raise ValueError(f"set_machine: {name}={number!r} is not positive and finite")
+    # The sizes are integers.
+    _threads.set_machine({name: type(known[name])(number) for name, number in numbers.items()})
+
+
+def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict[str, Any]:
+    """Run a scatter on the CPU, and return how it ran and how long each way was expected to take.
+
+    Parameters
+    ----------
+    function : callable
+        A function that scatters, such as `scatter_nd`.
+    *args, **options
+        Its arguments. It is called once, and its result is dropped.
+
+    Returns
+    -------
+    dict
+        "route" and "threads": what the last scatter of the call took. "estimates": for each route that could run it,
+        the estimated milliseconds by number of threads. The least one was taken, unless a setting forbids it.
+
+    Raises
+    ------
+    ValueError
+        If the call ran no scatter by the CPU kernels.
+
+    See Also
+    --------
+    get_machine : The numbers from which the estimates are made.
+
+    Notes
+    -----
+    The routes are "direct" (one thread applies all updates, or a thread those of some batches), "blocks" (sorted or
+    neighbouring indices), "partition" (updates are first partitioned by parts of the result) and "private" (few
+    destinations). All give the same bits. The environment variable GATHERSCATTER_ROUTES, such as "direct,partition",
+    names those that may be taken.
+
+    Examples
+    --------
+    >>> import gatherscatter as gs
+    >>> import numpy as np
+    >>> data, indices = np.zeros(8), np.array([1, 1, 2])
+    >>> gs.explain(gs.scatter, data, indices, np.ones(3), reduction="add")["route"]
+    'direct'
+    """
+    with _lock:
+        _kernel.explain(True)
+        try:
+            function(*args, **options)
+        finally:
+            found = _kernel.explain(False)
+        route, n_threads = _kernel.last_route()
+    if not found:
+        raise ValueError(f"explain: {getattr(function, '__name__', function)!r} ran no scatter by the CPU kernels")
+    estimates = {
+        ScatterRoute(code).name.lower(): {threads: ns / 1e6 for threads, ns in by_threads.items()}
+        for code, by_threads in found.items()
+    }
+    return {"route": ScatterRoute(route).name.lower(), "threads": n_threads, "estimates": estimates}

@@ -1,0 +1,83 @@
+"""The numbers of the machine, and the question how a scatter ran."""
+
+import re
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from gatherscatter._kernels import threads as kernel
+from gatherscatter.backends import kernels
+from libraries import needs
+
+
+@pytest.fixture
+def machine():
+    before = gs.get_machine()
+    yield before
+    gs.set_machine(**before)
+
+
+def job(n, rows, **options):
+    rng = np.random.default_rng(0)
+    data, indices = rng.random(rows, np.float32), rng.integers(0, rows, n)
+    return gs.scatter, data, indices, rng.random(n, np.float32), options
+
+
+def explained(n, rows, **options):
+    function, *arrays, options = job(n, rows, **options)
+    return gs.explain(function, *arrays, **options)
+
+
+def test_explain_says_what_ran():
+    with kernels.forced(1, scatter="partition"):
+        found = explained(20_000, 1000, reduction="add")
+    assert (found["route"], found["threads"]) == ("partition", 1)
+    found = explained(20_000, 1000, reduction="add")
+    assert found["estimates"]["direct"][1] > 0
+
+
+def test_the_least_estimate_is_taken():
+    gs.set_num_threads(8)
+    for n, rows in ((10, 1000), (100_000, 1000), (1_000_000, 1_000_000)):
+        found = explained(n, rows, reduction="add")
+        least = found["estimates"][found["route"]][found["threads"]]
+        assert least == min(min(by_threads.values()) for by_threads in found["estimates"].values())
+
+
+@needs(kernel.openmp_version, "this build has no threads")
+def test_numbers_of_the_machine_choose(machine, monkeypatch):
+    gs.set_num_threads(2)
+    choices = []
+    for region in (1, 10**12):
+        gs.set_machine(region=region)
+        found = explained(1_000_000, 100_000, reduction="max")
+        choices.append((found["threads"], set(found["estimates"]["direct"])))
+    assert choices[1][0] == 1  # a team would take too long
+    assert choices[0][1] == choices[1][1]
+
+
+def test_a_call_without_a_scatter_is_not_explained():
+    with pytest.raises(ValueError, match="explain: 'gather' ran no scatter by the CPU kernels"):
+        gs.explain(gs.gather, np.zeros(4), [1])
+
+
+def test_numbers_are_set(machine):
+    gs.set_machine(bandwidth=40, l2_bytes=1e6)
+    assert gs.get_machine() == machine | {"bandwidth": 40.0, "l2_bytes": 1_000_000}
+    assert gs.show_config("dicts")["machine"]["bandwidth"] == 40
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind", "message"),
+    [
+        ({"speed": 1}, ValueError, "set_machine: 'speed' is not a number of the machine; pass some of l2_bytes, "),
+        ({"bandwidth": 0}, ValueError, "set_machine: bandwidth=0 is not positive and finite"),
+        ({"bandwidth": float("nan")}, ValueError, "set_machine: bandwidth=nan is not positive and finite"),
+        ({"bandwidth": "1"}, TypeError, "set_machine: bandwidth='1' is not a number"),
+        ({"region": 2, "bandwidth": True}, TypeError, "set_machine: bandwidth=True is not a number"),
+    ],
+)
+def test_numbers_that_are_refused(machine, numbers, kind, message):
+    with pytest.raises(kind, match=re.escape(message)):
+        gs.set_machine(**numbers)
+    assert gs.get_machine() == machine

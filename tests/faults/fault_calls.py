@@ -174,8 +174,11 @@ class Call:
             return self.out != "strided" and (self.mode == "raise" or self.strategy != "runs")
         if self.route not in ("blocks", "private"):
             return True
-        # They have accumulators in the result, and several threads. In place, those cannot start from an identity.
-        return self.threads > 1 and self.out != "strided" and (self.include_self or self.out != "in place")
+        if self.route == "blocks":
+            return True
+        # It has accumulators in the result, and several threads. In place, those cannot start from an identity.
+        alone = self.threads == 1 or self.out == "strided" or self.reduction == "mean"
+        return not alone and (self.include_self or self.out != "in place")
 
     def arrays(self, seed=0):
         """Data, indices, updates and out, of values that show which of them were written."""

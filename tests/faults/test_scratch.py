@@ -40,6 +40,5 @@ def test_at_most_64_mib(function, strategy, record_property):
     too_much = {f"{call}: {size / MIB:.1f} MiB" for call, size in largest.items() if size > allowed(call)}
     assert not too_much
     for call, sizes in found.items():
-        has_marks = call.reduction == "mean" or not call.include_self  # too many of them for blocks
-        if call.is_forced and not (call.route == "blocks" and has_marks):
+        if call.is_forced:
             assert sizes["route"] == call.route, call

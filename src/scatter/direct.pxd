@@ -308,8 +308,9 @@ cdef inline Py_ssize_t run_piece(const Job* whole, const Direct* direct, Py_ssiz
 cdef inline Py_ssize_t piece_count(const Job* job) noexcept nogil:
     """Into how many pieces rows are cut; 1: they are not."""
     cdef Py_ssize_t n = 1
-    if job.kernel.step == TAKE or job.by_last:
-        return 1
+    if job.kernel.step == TAKE or job.by_last or not (job.is_dense or (
+            job.row.outer.n == job.out_row.outer.n and cut_length(&job.row) == cut_length(&job.out_row))):
+        return 1  # or rows of updates and of the result would be cut at different places
     if not job.in_result:  # a row of accumulators has to fit in scratch memory
         n = job.kernel.row_bytes * job.n_threads // (WINDOW_BYTES // 2) + 1
     if job.n_threads > 1 and cuts_rows(job):

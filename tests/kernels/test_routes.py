@@ -580,3 +580,17 @@ for n_threads in (1, 3):
 def test_with_and_without_non_temporal_stores(streams):
     environment = os.environ | {"GATHERSCATTER_STREAM": streams}
     subprocess.run([sys.executable, "-c", COMBINED], env=environment, check=True, timeout=300)
+
+
+def test_long_rows_whose_axes_merge_in_the_result_only():
+    """Threads take pieces of such rows."""
+    data = np.arange(4 * 5 * 9 * 100, dtype=np.float32).reshape(4, 5, 9, 100)
+    updates = np.empty((1, 5, 9, 120), np.float32)[..., :100]
+    updates[...] = -1
+    out = np.empty((4, 4503 * 10), np.float32)[:, : 5 * 9 * 100].reshape(4, 5, 9, 100)
+    expected = data.copy()
+    expected[1] += updates[0]
+    for n_threads in (1, 8):
+        for route in ROUTES:
+            with kernels.forced(n_threads, scatter=route):
+                assert np.array_equal(gs.scatter(data, [1], updates, reduction="add", out=out), expected)

@@ -25,8 +25,8 @@ typedef struct {
     int others, spinning;  /* threads that run or wait for a CPU: of other processes, and of others in this one */
 } gs_shared_t;
 
-/* Times are from a Zen 4, a Zen 5 and a Xeon (Sapphire Rapids), whose numbers differ by less than two; the growth of
-   bandwidth and the times of a region from 16 cores of the Xeon. */
+/* Times are from a Zen 4, a Zen 5 and a Xeon (Sapphire Rapids), whose numbers differ by less than two, but for
+   L3 (threads.pyx); the growth of bandwidth and the times of a region from 16 cores of the Xeon. */
 static gs_shared_t gs_own_shared = {
     .machine = {1 << 20, 32 << 20, 20.0, 0.7, 0.5, 0.9, 4.0, 0.2, 1.6, 5000.0, 700.0, 3e6}, .others_were_busy = 1};
 static gs_shared_t *gs_shared = &gs_own_shared;

@@ -1,5 +1,5 @@
 # The numbers of the machine from which the cost of a call is estimated (scatter/cost.pxd, best_team in threads.pxd).
-# gatherscatter/machine.py finds, shows and sets them. Times are in nanoseconds.
+# The module threads finds them; gatherscatter/machine.py shows and sets them. Times are in nanoseconds.
 cdef extern from "common/machine.h":
     ctypedef struct Machine "gs_machine_t":
         Py_ssize_t l2_bytes         # of a core

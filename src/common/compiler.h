@@ -8,11 +8,13 @@
   #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
   #define GS_INLINE_VOID __attribute__((always_inline)) void
   #define GS_NOINLINE __attribute__((noinline))
+  #define GS_FLAT_VOID __attribute__((flatten)) void
   #define GS_UNLIKELY(condition) __builtin_expect((condition), 0)
 #else
   #define GS_ALWAYS_INLINE inline
   #define GS_INLINE_VOID void
   #define GS_NOINLINE
+  #define GS_FLAT_VOID void
   #define GS_UNLIKELY(condition) (condition)
 #endif
 
@@ -70,11 +72,11 @@ static GS_ALWAYS_INLINE int64_t gs_scalar(int64_t x) {
    took 1.15 times as long, and up to twice as long while other programs used the memory. */
 
 /* Inlined always: GCC drops the calls of functions without effects. A row that is not aligned touches one cache line
-   more, which the last prefetch is for. */
+   more, which the last prefetch is for; points are so short that few do. */
 static GS_ALWAYS_INLINE void gs_prefetch_row(const char *row, ptrdiff_t size) {
     ptrdiff_t i;
     for (i = 0; i < size; i += 64) GS_PREFETCH_L1(row + i);
-    GS_PREFETCH_L1(row + size - 1);
+    if (size > 16) GS_PREFETCH_L1(row + size - 1);
 }
 static GS_ALWAYS_INLINE void gs_prefetch_row_l2(const char *row, ptrdiff_t size) {
     ptrdiff_t i;

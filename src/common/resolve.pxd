@@ -215,13 +215,13 @@ cdef inline inline_void resolve_axis(Mode mode, int64_t* values, Py_ssize_t n, i
             offsets[i] = offset if is_first or offsets[i] != SKIPPED else SKIPPED
 
 
-cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint shifts, const Tuples* tuples,
-                                      const char* p, int64_t start, int64_t start_step, Py_ssize_t n,
-                                      int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
-    """Load and resolve plain tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
+cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint shifts, bint skips,
+                                      const Tuples* tuples, const char* p, int64_t start, int64_t start_step,
+                                      Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
+    """Load and resolve native tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
 
     step: from an index to the next one of its axis, in indices: 2 if pairs stand side by side, 1 for two arrays.
-    shifts: they are trivial.
+    shifts: they are trivial. skips: mode SKIP; otherwise RAISE.
     """
     cdef Py_ssize_t i
     cdef const plain_index_t* index = <const plain_index_t*>p
@@ -233,6 +233,8 @@ cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint
     cdef int shift = tuples.shift
     for i in range(n):
         offset = start + i * start_step if start_step else start
+        if skips:
+            outside = 0
         if k == 2:
             value = <int64_t>index[i * step]
             value += (value >> 63) & wrap0
@@ -242,19 +244,23 @@ cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint
         value = <int64_t>(second[i] if k == 2 and step == 1 else index[i * step + k - 1])
         value += (value >> 63) & wrap
         outside |= value | (size - 1 - value)
-        offsets[i] = offset + (value << shift if shifts else value * stride)
-    out_of_bounds[0] |= outside
+        offset += value << shift if shifts else value * stride
+        if skips:
+            offset = SKIPPED if outside < 0 else offset
+        offsets[i] = offset
+    if not skips:
+        out_of_bounds[0] |= outside
 
 
-cdef inline inline_void resolve_any_plain(plain_index_t* type, bint shifts, const Tuples* tuples, const char* p,
-                                          Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n,
-                                          int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
+cdef inline inline_void resolve_any_plain(plain_index_t* type, bint shifts, bint skips, const Tuples* tuples,
+                                          const char* p, Py_ssize_t step, int64_t start, int64_t start_step,
+                                          Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
-        resolve_plain(type, 1, 1, shifts, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_plain(type, 1, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
     elif step == 2 * sizeof(plain_index_t):
-        resolve_plain(type, 2, 2, shifts, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_plain(type, 2, 2, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
     else:
-        resolve_plain(type, 2, 1, shifts, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_plain(type, 2, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
 
 
 cdef inline inline_void prefetch_tuples(const Tuples* tuples, const char* p, Py_ssize_t step,
@@ -279,14 +285,20 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
         return
     if are_plain(tuples, p, step):
         if tuples.width == 8 and tuples.trivial:
-            resolve_any_plain(<int64_t*>NULL, True, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_any_plain(<int64_t*>NULL, True, False, tuples, p, step, start, start_step, n, offsets, &outside)
         elif tuples.width == 8:
-            resolve_any_plain(<int64_t*>NULL, False, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_any_plain(<int64_t*>NULL, False, False, tuples, p, step, start, start_step, n, offsets, &outside)
         elif tuples.trivial:
-            resolve_any_plain(<int32_t*>NULL, True, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_any_plain(<int32_t*>NULL, True, False, tuples, p, step, start, start_step, n, offsets, &outside)
         else:
-            resolve_any_plain(<int32_t*>NULL, False, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_any_plain(<int32_t*>NULL, False, False, tuples, p, step, start, start_step, n, offsets, &outside)
         out_of_bounds[0] |= outside < 0
+        return
+    if tuples.mode == SKIP and are_native(tuples, p, step):
+        if tuples.width == 8:
+            resolve_any_plain(<int64_t*>NULL, False, True, tuples, p, step, start, start_step, n, offsets, &outside)
+        else:
+            resolve_any_plain(<int32_t*>NULL, False, True, tuples, p, step, start, start_step, n, offsets, &outside)
         return
     # Indices are loaded into the offsets' memory: a private copy, which no other thread can change.
     load_any(tuples, p, step, n, tuples.size[0], offsets)

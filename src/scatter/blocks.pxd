@@ -24,6 +24,7 @@ cdef enum:
     MIN_SPAN = 1 << 6           # tuples of a block
     MAX_SPAN = 1 << 11
     SPANS = 16                  # blocks of a tile, if all have as many updates
+    TILES_LEFT = 2              # for each thread, at least, of larger tiles
 
 cdef struct Span:
     int64_t low
@@ -93,6 +94,22 @@ cdef inline void find_extremes(Blocks* blocks) noexcept nogil:
     for i in range(blocks.n_spans - 1, -1, -1):
         lowest = min(lowest, blocks.spans[i].low)
         blocks.spans[i].lowest = lowest
+
+
+cdef inline void widen_tiles(Blocks* blocks) noexcept nogil:
+    """Let tiles in the result be so large that few blocks meet several: each tile resolves the tuples anew."""
+    cdef const Job* job = blocks.job
+    cdef Py_ssize_t i, meetings
+    while (blocks.n_tiles > 2 * TILES_LEFT * job.n_threads
+           and 2 * blocks.tile_rows * job.row_bytes * job.n_threads <= shared.machine.l3_bytes // 2):
+        meetings = 0
+        for i in range(blocks.n_spans):
+            if blocks.spans[i].high >= 0:
+                meetings += blocks.spans[i].high // blocks.tile_rows - blocks.spans[i].low // blocks.tile_rows + 1
+        if meetings <= blocks.n_spans + blocks.n_spans // 4:
+            return
+        blocks.tile_rows *= 2
+        blocks.n_tiles = (job.n_rows + blocks.tile_rows - 1) // blocks.tile_rows
 
 
 cdef inline Py_ssize_t first_span(const Blocks* blocks, int64_t row, bint by_highest) noexcept nogil:
@@ -206,6 +223,8 @@ cdef inline bint run_blocks(Job* job, Py_ssize_t* bad) noexcept:
         return True
     with nogil:
         find_extremes(&blocks)
+        if not blocks.tile_bytes and not blocks.marks_bytes:
+            widen_tiles(&blocks)
         for thread in range(n_threads):
             status[thread] = OK
     if n_threads == 1:

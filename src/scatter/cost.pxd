@@ -23,14 +23,17 @@ cdef enum:
     PAGE = 1 << 12              # bytes: rows that are nearer are neighbours, if the result has
     PAGES = 1 << 8              # as many of these
     MIN_SAMPLED = 1 << 12       # updates
+    MIN_WORTH = 1 << 16         # updates, for which a sample takes little time besides
     UNPACKED = 2                # nanoseconds, to unpack a record
     WORTH_BLOCKS = 1 << 7       # bytes of a row, for one thread to take blocks: shorter ones fit in few cache lines
 
 cdef extern from *:
     """
     #define GS_NEVER 1e18  /* nanoseconds */
+    #define GS_REPEATS 0.8  /* share of tuples: fewer, and the ends of runs are mispredicted too often */
     """
     double NEVER "GS_NEVER"
+    double REPEATS "GS_REPEATS"
 
 cdef struct Sample:
     double equal                # the share of tuples whose row is that of the tuple before
@@ -142,6 +145,8 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     if by_units(job):
         reach = min(reach, <double>job.unit_rows * job.kernel.row_bytes)
         n_shares = <int>min(<Py_ssize_t>n_threads, job.n_units)
+    if job.update_rows != NULL:  # the source's rows, about as many, take their share of the caches
+        reach *= 2
     each = (job.tuples.k * shared.machine.resolve + sample.near * apply_ns(job, 0)
             + (1 - sample.near) * apply_ns(job, reach))
     if can_use_slots(job):
@@ -229,6 +234,12 @@ cdef inline void estimate_all(const Job* job, int max_threads, double* ns) noexc
         n_threads = min(2 * n_threads, max_threads)
 
 
+cdef inline bint is_plain(const Job* job) noexcept nogil:
+    """Whether one thread need not take a sample: no route is faster than direct."""
+    return job.in_result and not job.kernel.mark_bytes and (job.walk.n < MIN_SAMPLED or (
+        job.walk.n < MIN_WORTH and job.row_bytes < WORTH_BLOCKS and job.out_bytes <= shared.machine.l2_bytes))
+
+
 cdef inline Choice choose(Job* job, int max_threads, unsigned int routes, int least_threads) noexcept nogil:
     """routes: a mask of those that may be taken; direct can always be."""
     cdef Choice best, one
@@ -236,11 +247,11 @@ cdef inline Choice choose(Job* job, int max_threads, unsigned int routes, int le
     cdef int n_threads = least_threads, route
     best.route = DIRECT
     best.n_threads = least_threads
-    if max_threads == 1 and job.walk.n < MIN_SAMPLED and job.in_result and not job.kernel.mark_bytes:
+    if max_threads == 1 and is_plain(job):
         best.ns = 0
         return best
     sample = take_sample(job)
-    job.repeats = sample.equal > 0.97  # see apply_runs
+    job.repeats = sample.equal > REPEATS or (job.order != NULL and job.walk.n > 4 * job.n_rows)
     best.ns = 1e30
     while True:
         for route in range(1, <int>N_ROUTES):

@@ -15,11 +15,11 @@ from common.codes cimport (
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    STREAM_AHEAD, cloned_v3_void, const_restricted, inline_void, prefetch_l1, prefetch_row, prefetch_write, restricted,
-    scalar,
+    STREAM_AHEAD, cloned_v3_void, const_restricted, flat_void, inline_void, prefetch_l1, prefetch_row,
+    prefetch_stream, prefetch_write, restricted, scalar,
 )
 from scatter.steps cimport (
-    Add, Assign, Max, Min, Mul, bfloat16, boolean, combined, complex64, complex128, float16, step_t, value_t,
+    Add, Assign, Max, Min, Mul, add, bfloat16, boolean, combined, complex64, complex128, float16, step_t, value_t,
 )
 
 cdef struct Unmarked:
@@ -40,6 +40,7 @@ cdef struct Rows:
     Py_ssize_t step         # bytes from an update to the next,
     const int64_t* offsets  # or where each is; NULL: they are `step` bytes apart
     bint is_far             # accumulators are prefetched
+    bint repeats            # most go to the same row as the one before
 
 cdef struct Elements:
     # Updates of one element each, and where they go.
@@ -50,6 +51,7 @@ cdef struct Elements:
     const char* updates
     Py_ssize_t step         # bytes from an update to the next
     bint is_far             # accumulators are prefetched
+    bint repeats            # most go to the same row as the one before; not for records
 
 ctypedef fused updates_t:
     Elements
@@ -59,6 +61,7 @@ cdef enum:
     PREFETCHED_ROW = 1024   # bytes of a row; the hardware prefetches the rest
     AHEAD = 16              # updates
     ROWS_AHEAD = 8
+    SHORT_ROW = 64          # bytes: what such rows need is prefetched for the whole block
 
 cdef struct Kernel:
     ReductionCode step
@@ -115,11 +118,41 @@ cdef inline inline_void apply_element(step_t* step, mark_t* marks, value_t* type
     memcpy(accumulator, &a, sizeof(value_t))
 
 
+cdef inline inline_void apply_run(step_t* step, mark_t* marks, value_t* type, int64_t row,
+                                  const int64_t* indices, Py_ssize_t n, char* accumulators, const char* update,
+                                  Py_ssize_t step_bytes, Py_ssize_t* run) noexcept nogil:
+    """Apply the first elements, all of the same row, in a register: of those in memory each waits for a store.
+
+    row: the first index, read once.
+    """
+    cdef Py_ssize_t half = 4 if sizeof(value_t) < 4 else sizeof(value_t), i = 1
+    cdef char* accumulator = accumulators + row * (2 * half if mark_t is Cell else <Py_ssize_t>sizeof(value_t))
+    cdef uint32_t count
+    cdef value_t a, b
+    memcpy(&a, accumulator, sizeof(value_t))
+    memcpy(&b, update, sizeof(value_t))
+    a = combined(step, True, a, b)
+    if mark_t is uint8_t:
+        if assigns_first(step, type) and marks[row] == 0:
+            a = b
+        marks[row] = 1
+    while i < n and indices[i] == row:
+        memcpy(&b, update + i * step_bytes, sizeof(value_t))
+        a = combined(step, True, a, b)
+        i += 1
+    if mark_t is Cell:
+        memcpy(&count, accumulator + half, sizeof(count))
+        count += <uint32_t>i
+        memcpy(accumulator + half, &count, sizeof(count))
+    memcpy(accumulator, &a, sizeof(value_t))
+    run[0] = i
+
+
 cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* type, index_t* indices,
                                           const Elements* elements, char* accumulators, Py_ssize_t n,
                                           Py_ssize_t* done) noexcept nogil:
     """Four at a time: their indices are checked together. From a negative index on, some are applied one by one."""
-    cdef Py_ssize_t i = 0, stop, step_bytes = elements.step
+    cdef Py_ssize_t i = 0, stop, run, step_bytes = elements.step
     cdef uint64_t size = elements.size
     cdef int64_t row, a, b, c, d
     cdef const char* update = elements.updates
@@ -127,6 +160,15 @@ cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* 
     if index_t is uint32_t:
         step_bytes = 4 + (4 if sizeof(value_t) < 4 else sizeof(value_t))
         update = elements.indices + 4
+    if index_t is not uint32_t and step_t is not Assign:
+        while elements.repeats and i < n:
+            row = scalar(indices[i])
+            if <uint64_t>row >= size:
+                break
+            apply_run(step, marks, type, row, <const int64_t*>indices + i, n - i, accumulators, update, step_bytes,
+                      &run)
+            i += run
+            update += run * step_bytes
     while True:
         while i + 4 <= n:
             if index_t is uint32_t:
@@ -190,31 +232,39 @@ cdef inline inline_void combine_row(step_t* step, value_t* type, restricted accu
         memcpy(accumulator + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
 
 
+cdef inline inline_void add_four(value_t* type, restricted accumulator, const_restricted p, const_restricted q,
+                                 const_restricted r, const_restricted s, Py_ssize_t n_items) noexcept nogil:
+    """Add four updates of a row, in order: the row is read and written once."""
+    cdef Py_ssize_t j
+    cdef value_t a, b, c, d, e
+    for j in range(n_items):
+        memcpy(&a, accumulator + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+        memcpy(&b, p + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+        memcpy(&c, q + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+        memcpy(&d, r + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+        memcpy(&e, s + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+        a = add(add(add(add(a, b), c), d), e)
+        memcpy(accumulator + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
+
+
 cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type, Py_ssize_t n_items,
                                       Py_ssize_t row_bytes, const Rows* rows, char* accumulators,
                                       Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), update_step = rows.step
-    cdef Py_ssize_t prefetched = min(size, <Py_ssize_t>PREFETCHED_ROW)
-    cdef Py_ssize_t ahead = max(ROWS_AHEAD * update_step, <Py_ssize_t>STREAM_AHEAD)
     cdef const int64_t* ids = rows.rows  # locals: for the compiler, stores of bytes might change `rows`
     cdef const int64_t* offsets = rows.offsets
     cdef const char* updates = rows.updates
     cdef const char* update = updates
     cdef char* accumulator
-    cdef bint assigns, is_far = rows.is_far
-    if offsets != NULL:
-        for i in range(min(n, <Py_ssize_t>AHEAD)):
-            prefetch_row(updates + offsets[i], prefetched)
+    cdef bint assigns, is_far = rows.is_far, prefetches = size > SHORT_ROW
     for i in range(n):
         accumulator = accumulators + ids[i] * row_bytes
         if offsets != NULL:
             update = updates + offsets[i]
-            if i + AHEAD < n:
-                prefetch_row(updates + offsets[i + AHEAD], prefetched)
-        else:
-            prefetch_row(update + ahead, prefetched)
-        if is_far and i + ROWS_AHEAD < n:
-            prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, prefetched)
+        if prefetches:
+            prefetch_later(offsets, updates, update, update_step, size, i, n)
+            if is_far and i + ROWS_AHEAD < n:
+                prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, min(size, <Py_ssize_t>PREFETCHED_ROW))
         assigns = step_t is Assign
         if mark_t is uint8_t:
             assigns = assigns or (assigns_first(step, type) and marks[ids[i]] == 0)
@@ -224,6 +274,37 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
         else:
             combine_row(step, type, accumulator, update, n_items)
         update += update_step
+
+
+cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updates, const char* update,
+                                       Py_ssize_t step, Py_ssize_t size, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    """An update that follows update i."""
+    cdef Py_ssize_t prefetched = min(size, <Py_ssize_t>PREFETCHED_ROW)
+    if offsets == NULL:
+        prefetch_row(update + max(ROWS_AHEAD * step, <Py_ssize_t>STREAM_AHEAD), prefetched)
+    elif i + AHEAD < n:
+        prefetch_row(updates + offsets[i + AHEAD], prefetched)
+
+
+cdef inline inline_void add_runs(mark_t* marks, value_t* type, const Kernel* kernel, const Rows* rows,
+                                 char* accumulators, Py_ssize_t n) noexcept nogil:
+    """As apply_rows_of, for sums of rows that often repeat: four updates of a row are added at once."""
+    cdef Py_ssize_t i = 0, j, m, size = kernel.n_items * <Py_ssize_t>sizeof(value_t)
+    cdef const int64_t* ids = rows.rows
+    cdef const char* update[4]
+    cdef char* accumulator
+    while i < n:
+        m = 4 if i + 4 <= n and not ((ids[i + 1] ^ ids[i]) | (ids[i + 2] ^ ids[i]) | (ids[i + 3] ^ ids[i])) else 1
+        accumulator = accumulators + ids[i] * kernel.row_bytes
+        for j in range(m):
+            update[j] = rows.updates + (rows.offsets[i + j] if rows.offsets != NULL else (i + j) * rows.step)
+            prefetch_later(rows.offsets, rows.updates, update[j], rows.step, size, i + j, n)
+            mark_row(marks, ids[i])
+        if m == 4:
+            add_four(type, accumulator, update[0], update[1], update[2], update[3], kernel.n_items)
+        else:
+            combine_row(<Add*>NULL, type, accumulator, update[0], kernel.n_items)
+        i += m
 
 
 cdef inline inline_void apply_rows_any(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
@@ -238,6 +319,10 @@ cdef inline inline_void apply_rows_any(step_t* step, mark_t* marks, value_t* typ
             return
         if n_items == 4 and kernel.row_bytes == 4 * sizeof(value_t):
             apply_rows_of(step, marks, type, 4, 4 * sizeof(value_t), rows, accumulators, n)
+            return
+    if (value_t is float or value_t is double) and step_t is Add:
+        if rows.repeats and n_items > 4:
+            add_runs(marks, type, kernel, rows, accumulators, n)
             return
     apply_rows_of(step, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
 
@@ -318,8 +403,8 @@ cdef inline inline_void apply_step(mark_t* marks, const Kernel* kernel, const up
 
 # Two functions, each with all loops of its kind. They dispatch on the mark.
 
-cdef inline cloned_v3_void apply_elements(const Kernel* kernel, const Elements* elements, char* accumulators,
-                                          char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
+cdef inline flat_void apply_elements(const Kernel* kernel, const Elements* elements, char* accumulators,
+                                     char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """Apply n updates of one element each. done: how many were, before an index that is out of bounds.
 
     Counts of 8 bytes stay as they are: see count_rows.
@@ -380,6 +465,22 @@ cdef inline void assign_rows(const Kernel* kernel, const Rows* rows, char* accum
             marks[rows.rows[i]] = 1
 
 
+cdef inline void prefetch_block(const Kernel* kernel, const Rows* rows, const char* accumulators,
+                                Py_ssize_t n) noexcept nogil:
+    """What short rows need, and the first updates of longer ones; apply_rows_of prefetches the others."""
+    cdef Py_ssize_t i, size = min(kernel.row_bytes, <Py_ssize_t>PREFETCHED_ROW)
+    if rows.offsets != NULL:
+        for i in range(n if size <= SHORT_ROW else min(n, <Py_ssize_t>AHEAD)):
+            prefetch_row(rows.updates + rows.offsets[i], size)
+    if size > SHORT_ROW:
+        return
+    if rows.offsets == NULL:
+        prefetch_stream(rows.updates, n * rows.step)
+    if rows.is_far:
+        for i in range(n):
+            prefetch_row(accumulators + rows.rows[i] * kernel.row_bytes, size)
+
+
 cdef inline bint moves_bytes(const Kernel* kernel) noexcept nogil:
     """Whether rows are bytes, which n_items counts then."""
     return kernel.step == TAKE or (kernel.step == ASSIGN and kernel.type_code == BOOL)
@@ -393,6 +494,7 @@ cdef inline void apply_rows(const Kernel* kernel, const Rows* rows, char* accumu
     if moves_bytes(kernel):
         assign_rows(kernel, rows, accumulators, marks if kernel.mark_bytes else NULL, n)
     else:
+        prefetch_block(kernel, rows, accumulators, n)
         combine_rows(kernel, rows, accumulators, marks, n)
 
 

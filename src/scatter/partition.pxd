@@ -18,7 +18,7 @@ cimport numpy as cnp
 
 from common.codes cimport OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, cloned_void, whole_lines
+from common.items cimport CACHE_LINE, at_line, cloned_void, prefetch_row_l2, whole_lines
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
@@ -30,7 +30,7 @@ from scatter.buckets cimport (
     record_size, tile_shift,
 )
 from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, update_step
-from scatter.kernels cimport Elements, Rows, apply_elements
+from scatter.kernels cimport PREFETCHED_ROW, Elements, Rows, apply_elements
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
 from scatter.updates cimport apply_block
 
@@ -39,6 +39,7 @@ cdef enum:
     SMALL_TILE = 1 << 12        # bytes
 
 cdef enum Use:
+    PREFETCH                    # the first ones
     OPEN
     APPLY
     CLOSE
@@ -99,7 +100,7 @@ cdef inline void apply_values(const Partition* partition, const Tile* tile) noex
     cdef Py_ssize_t n, done
     cdef bint more = next_block(&reader)
     elements.are_records = True
-    elements.is_far = False
+    elements.is_far = elements.repeats = False
     while more and not is_interrupted(job.interrupts, reader.n * job.tuple_work):
         elements.indices = reader.records
         n = reader.n
@@ -110,7 +111,12 @@ cdef inline void apply_values(const Partition* partition, const Tile* tile) noex
 cdef inline void use_some(const Partition* partition, const Tile* tile, Use use, const int64_t* rows,
                           const int64_t* offsets, Py_ssize_t n) noexcept nogil:
     cdef Rows some
-    if use == OPEN:
+    cdef Py_ssize_t i
+    if use == PREFETCH:
+        for i in range(n):
+            prefetch_row_l2(partition.job.updates + offsets[i],
+                            min(partition.job.row_bytes, <Py_ssize_t>PREFETCHED_ROW))
+    elif use == OPEN:
         open_rows(partition.job, tile, rows, n)
     elif use == CLOSE:
         close_rows(partition.job, tile, rows, n)
@@ -121,11 +127,12 @@ cdef inline void use_some(const Partition* partition, const Tile* tile, Use use,
             some.updates = partition.pools
         some.offsets = offsets
         some.is_far = False
+        some.repeats = partition.job.repeats
         apply_block(partition.job, &some, tile.accumulators, tile.marks, n)
 
 
 cdef inline void use_records(const Partition* partition, const Tile* tile, Use use) noexcept nogil:
-    """Open the rows of the tile's records, apply the records, or close their rows."""
+    """Prefetch the updates of the tile's records, open their rows, apply them, or close their rows."""
     cdef const Job* job = partition.job
     cdef Reader reader = read_tile(partition, tile.first >> partition.shift)
     cdef int64_t rows[BLOCK]
@@ -143,6 +150,8 @@ cdef inline void use_records(const Partition* partition, const Tile* tile, Use u
                 if is_interrupted(job.interrupts, n * job.tuple_work):
                     return
                 use_some(partition, tile, use, rows, offsets, n)
+                if use == PREFETCH:
+                    return
                 n = 0
     use_some(partition, tile, use, rows, offsets, n)
 
@@ -160,6 +169,7 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     some.updates = job.updates
     some.offsets = offsets
     some.is_far = False
+    some.repeats = job.repeats
     while row < tile.first + tile.n:
         while at < order.end[row]:
             rows[n] = row - tile.first
@@ -196,6 +206,8 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
             return
     if is_interrupted(job.interrupts, tile.n * job.row_bytes >> 3):
         return
+    if not partition.by_value and not job.by_last and job.order == NULL and not job.by_updates:
+        use_records(partition, &tile, PREFETCH)
     if partition.is_first:
         open_tile(job, &tile)
     if job.by_updates:

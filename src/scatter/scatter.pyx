@@ -38,14 +38,13 @@ from common.small_calls cimport (
 from common.stream cimport STREAM_BYTES, can_stream
 from common.machine cimport import_shared, shared
 from common.threads cimport begin_call, end_call, may_have_team, most_threads, note_team, possible_threads
-from common.walk cimport OTHER, is_linear
 from prepared.order cimport Order, find_order, find_translation
 from scatter.blocks cimport run_blocks
 from scatter.convert cimport is_wider
 from scatter.cost cimport NEVER, Choice, can_run, choose, estimate_all
 from scatter.describe cimport (
     choose_accumulators, contiguous_twin, describe_accumulators, describe_arrays, describe_strided, describe_units,
-    number_rows,
+    describe_updates, number_rows,
 )
 from scatter.direct cimport run_direct
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing
@@ -242,7 +241,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     describe_units(&job, kind, out, indices, axis, batch_dims)
     if orders and kind == AXIS and axis == 0:
         _of_orders = find_orders(&job, indices, update_rows, &order)
-    job.updates_are_linear = is_linear(&job.walk, OTHER)
+    describe_updates(&job)
     choose_accumulators(&job)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     job.is_far = job.n_rows * (job.kernel.row_bytes + job.kernel.mark_bytes) >= (

@@ -126,33 +126,37 @@ cdef inline value_t multiply(value_t a, value_t b) noexcept nogil:
         return <value_t>(a * b)
 
 
-cdef inline int is_nan(float16 a) noexcept nogil:
-    return (a.bits & 0x7fff) > 0x7c00
+# Numbers of 16 bits are compared as integers of 16, so that vectors hold as many, and without a branch, which random
+# updates would mispredict. infinity: its bits.
+
+cdef inline int16_t mask_nan(uint16_t bits, int16_t infinity) noexcept nogil:
+    return <int16_t>-(<int16_t>(bits & 0x7fff) > infinity)
 
 
-cdef inline int place_of(float16 a) noexcept nogil:
-    """The place of a number in the order of these, as an integer, without a branch and sooner than it is converted."""
-    cdef int place = <int16_t>a.bits
-    place ^= (place >> 16) & 0x7fff  # below 0, a greater magnitude is less
-    return place + (place == -1)  # -0 is 0
+cdef inline int16_t place_of(uint16_t bits) noexcept nogil:
+    """The place of a number in the order of these."""
+    cdef int16_t place = <int16_t>bits
+    place = <int16_t>(place ^ (<int16_t>(place >> 15) & 0x7fff))  # below 0, a greater magnitude is less
+    return <int16_t>(place + (place == -1))  # -0 is 0
+
+
+cdef inline uint16_t extreme_bits(bint greatest, int16_t infinity, uint16_t a, uint16_t b) noexcept nogil:
+    cdef int16_t stays = <int16_t>-(place_of(a) >= place_of(b) if greatest else place_of(a) <= place_of(b))
+    stays = <int16_t>((stays & ~mask_nan(b, infinity)) | mask_nan(a, infinity))
+    return <uint16_t>((a & stays) | (b & ~stays))
 
 
 # NaN propagates from either side, the first one stays; of equals (0.0 and -0.0) the destination stays.
 cdef inline value_t extreme(bint greatest, bint one_by_one, value_t a, value_t b) noexcept nogil:
     """one_by_one: in a loop that cannot be vectorised, in which the compiler would branch on the order of a and b."""
-    cdef int stays
     if value_t is boolean:
         a.bits = (a.bits != 0 or b.bits != 0) if greatest else (a.bits != 0 and b.bits != 0)
         return a
     elif value_t is float16:
-        stays = place_of(a) >= place_of(b) if greatest else place_of(a) <= place_of(b)
-        stays = -((stays & ~is_nan(b)) | is_nan(a))
-        a.bits = (a.bits & stays) | (b.bits & ~stays)  # without a branch, which random updates would mispredict
+        a.bits = extreme_bits(greatest, 0x7c00, a.bits, b.bits)
         return a
     elif value_t is bfloat16:
-        stays = (widen_bfloat16(a) >= widen_bfloat16(b) if greatest else widen_bfloat16(a) <= widen_bfloat16(b))
-        stays = -(stays | (widen_bfloat16(a) != widen_bfloat16(a)))
-        a.bits = (a.bits & stays) | (b.bits & ~stays)
+        a.bits = extreme_bits(greatest, 0x7f80, a.bits, b.bits)
         return a
     elif value_t is complex64 or value_t is complex128:
         return a  # never called: complex numbers have no order

@@ -6,13 +6,13 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_row, prefetch_stream, prefetch_write, restricted,
+    CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_row, prefetch_stream, prefetch_write,
 )
 from common.resolve cimport BLOCK, are_native, resolve_block
 from common.rows cimport Row
-from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
+from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
 from scatter.convert cimport load_items, word_t
-from scatter.job cimport RUN, Job, index_t, update_step
+from scatter.job cimport RUN, Job, update_step
 from scatter.kernels cimport (
     AHEAD, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, count_rows, mark_of, take_rows,
 )
@@ -20,8 +20,6 @@ from scatter.kernels cimport (
 cdef enum:
     BUFFER_BYTES = 1 << 13      # of converted updates: L1 holds them and their accumulators
     SHORT_RUN = 1 << 6          # tuples
-    RUNS = 4                    # that are applied at once
-    SORTED = 1 << 15            # updates of all of these
 
 
 cdef inline void load_row(const Job* job, const char* update, Py_ssize_t first, Py_ssize_t n, char* to) noexcept nogil:
@@ -53,7 +51,7 @@ cdef inline void apply_long_row(const Job* job, char* accumulator, const char* u
     cdef Py_ssize_t width = job.conversion.wide_bytes, first = 0, n
     one.rows = one.offsets = &zero
     one.updates = buffer
-    one.is_far = False
+    one.is_far = one.repeats = False
     kernel.mark_bytes = 0
     while first < job.row_items:
         n = min(job.row_items - first, max(BUFFER_BYTES // width, <Py_ssize_t>1))
@@ -93,6 +91,7 @@ cdef inline void apply_converted(const Job* job, const Rows* rows, char* accumul
     some.step = pitch
     some.offsets = NULL
     some.is_far = False
+    some.repeats = job.repeats
     if offsets != NULL:
         for j in range(min(n, <Py_ssize_t>AHEAD)):
             prefetch_row(updates + offsets[j], job.row_bytes)
@@ -156,6 +155,7 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
         elements.indices = <const char*>rows.rows
         elements.are_records = False
         elements.is_far = False  # apply_tuples prefetches
+        elements.repeats = job.repeats
         elements.size = INT64_MAX
         elements.wrap = 0
         elements.updates = rows.updates
@@ -179,9 +179,20 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
         apply_rows(&job.kernel, rows, accumulators, marks, n)
 
 
+cdef inline Py_ssize_t keep_rows(int64_t* rows, Py_ssize_t n, Py_ssize_t low, Py_ssize_t size) noexcept nogil:
+    """Keep the rows from low to low + size. Returns their number."""
+    cdef Py_ssize_t i, m = 0
+    cdef int64_t row
+    for i in range(n):
+        row = rows[i]
+        rows[m] = row
+        m += <uint64_t>(row - low) < <uint64_t>size
+    return m
+
+
 cdef inline Py_ssize_t keep_window(int64_t* rows, int64_t* offsets, Py_ssize_t n, Py_ssize_t low,
                                    Py_ssize_t size) noexcept nogil:
-    """Keep the rows from low to low + size, and the offsets of their updates. Returns their number."""
+    """As keep_rows, with the offsets of their updates."""
     cdef Py_ssize_t i, m = 0
     cdef int64_t row, offset
     for i in range(n):
@@ -204,16 +215,15 @@ cdef inline bint has_short_runs(const Job* job) noexcept nogil:
     return not job.updates_are_linear and job.walk.shape[job.walk.n_dims - 1] < SHORT_RUN
 
 
-cdef inline void walk_offsets(const Job* job, const Cursor* start, Py_ssize_t n, int64_t* offsets) noexcept nogil:
-    """Where n updates are, from the cursor on."""
-    cdef Cursor cursor = start[0]
+cdef inline void walk_offsets(const Job* job, Cursor* cursor, Py_ssize_t n, int64_t* offsets) noexcept nogil:
+    """Where n updates are, from the cursor on, which is advanced."""
     cdef int inner = job.walk.n_dims - 1
     cdef Py_ssize_t i = 0, stop, step = update_step(job)
     cdef int64_t offset
     while i < n:
         stop = min(n, i + job.walk.shape[inner] - cursor.coordinate[inner])
         offset = cursor.offset[OTHER]
-        advance(&job.walk, stop - i, &cursor)
+        advance(&job.walk, stop - i, cursor)
         while i < stop:
             offsets[i] = offset
             offset += step
@@ -241,125 +251,6 @@ cdef inline cloned_void widen_indices(const int32_t* indices, Py_ssize_t n, int6
         to[i] = indices[i]
 
 
-cdef inline cloned_void check_block(index_t* indices, Py_ssize_t n, uint64_t* descents) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint64_t any = 0
-    for i in range(n):
-        any |= indices[i] > indices[i + 1]
-    descents[0] |= any
-
-
-cdef inline void check_sorted(index_t* indices, Py_ssize_t n, const char* updates, Py_ssize_t step,
-                              uint64_t* descents) noexcept nogil:
-    """Whether an index is less than the one before. Indices and updates are read into L2."""
-    cdef Py_ssize_t i = 0, m
-    descents[0] = 0
-    while i < n - 1 and not descents[0]:
-        m = min(<Py_ssize_t>BLOCK, n - 1 - i)
-        prefetch_stream(<const char*>(indices + i), m * sizeof(index_t))
-        prefetch_stream(updates + i * step, m * step)
-        check_block(indices + i, m, descents)
-        i += m
-
-
-cdef inline inline_void interleave_of(word_t* type, const char* a, const char* b, const char* c, const char* d,
-                                      Py_ssize_t step, Py_ssize_t n, restricted to) noexcept nogil:
-    cdef Py_ssize_t i, width = sizeof(word_t)
-    for i in range(n):
-        memcpy(to + 4 * i * width, a + i * step, sizeof(word_t))
-        memcpy(to + (4 * i + 1) * width, b + i * step, sizeof(word_t))
-        memcpy(to + (4 * i + 2) * width, c + i * step, sizeof(word_t))
-        memcpy(to + (4 * i + 3) * width, d + i * step, sizeof(word_t))
-
-
-cdef inline void interleave(Py_ssize_t width, const char* items, Py_ssize_t step, const Py_ssize_t* starts,
-                            Py_ssize_t n, char* to) noexcept nogil:
-    """Copy n items of four runs, one of each in turn."""
-    cdef const char* a = items + starts[0] * step
-    cdef const char* b = items + starts[1] * step
-    cdef const char* c = items + starts[2] * step
-    cdef const char* d = items + starts[3] * step
-    if width == 4:
-        interleave_of(<uint32_t*>NULL, a, b, c, d, step, n, to)
-    else:
-        interleave_of(<uint64_t*>NULL, a, b, c, d, step, n, to)
-
-
-cdef inline void apply_runs(const Job* job, index_t* indices, const char* updates, Py_ssize_t step, char* accumulators,
-                            char* marks, Py_ssize_t n) noexcept nogil:
-    """Apply elements to sorted rows, from four places at once: each update of a row waits for the one before.
-
-    All updates of a row are in one run.
-    """
-    cdef index_t mixed[BLOCK]
-    cdef int64_t rows[BLOCK]
-    cdef char buffer[BLOCK * 8]
-    cdef Py_ssize_t starts[RUNS]
-    cdef Py_ssize_t stops[RUNS]
-    cdef Elements elements
-    cdef Py_ssize_t i, m, done, width = job.conversion.narrow_bytes, most = n
-    cdef int k
-    starts[0] = 0
-    for k in range(1, RUNS):
-        i = max(n // RUNS * k, starts[k - 1])
-        while 0 < i < n and indices[i] == indices[i - 1]:
-            i += 1
-        starts[k] = stops[k - 1] = i
-    stops[RUNS - 1] = n
-    elements.are_records = elements.is_far = False
-    elements.size = job.n_rows
-    elements.wrap = 0
-    elements.indices = <const char*>rows
-    while most:
-        most = BLOCK // RUNS
-        for k in range(RUNS):
-            most = min(most, stops[k] - starts[k])
-        if is_interrupted(job.interrupts, most * RUNS):
-            return
-        interleave(sizeof(index_t), <const char*>indices, sizeof(index_t), starts, most, <char*>mixed)
-        for i in range(most * RUNS):
-            rows[i] = mixed[i]
-        interleave(width, updates, step, starts, most, buffer)
-        elements.updates = buffer
-        elements.step = width
-        apply_elements(&job.kernel, &elements, accumulators, marks, most * RUNS, &done)
-        for k in range(RUNS):
-            starts[k] += most
-    for k in range(RUNS):  # what is left of the longer ones
-        while starts[k] < stops[k]:
-            m = min(<Py_ssize_t>BLOCK, stops[k] - starts[k])
-            if is_interrupted(job.interrupts, m):
-                return
-            for i in range(m):
-                rows[i] = indices[starts[k] + i]
-            elements.updates = updates + starts[k] * step
-            elements.step = step
-            apply_elements(&job.kernel, &elements, accumulators, marks, m, &done)
-            starts[k] += m
-
-
-cdef inline Py_ssize_t apply_sorted(const Job* job, char* accumulators, char* marks, Py_ssize_t start,
-                                    Py_ssize_t stop) noexcept nogil:
-    """As apply_directly, for sorted indices that often repeat. Returns where it stopped: at `start` if they are not."""
-    cdef Py_ssize_t n = min(stop - start, <Py_ssize_t>SORTED), step = job.walk.stride[0][OTHER]
-    cdef const char* indices = job.tuples.base + start * job.walk.stride[0][INDICES]
-    cdef uint64_t descents = 1
-    if (job.walk.n_dims > 1 or n < RUNS * BLOCK or step < 0 or job.conversion.narrow_bytes & 3
-            or job.conversion.narrow_bytes > 8 or not are_native(&job.tuples, indices, job.walk.stride[0][INDICES])):
-        return start
-    if job.tuples.width == 8:
-        if 0 <= (<const int64_t*>indices)[0] and (<const int64_t*>indices)[n - 1] < job.tuples.size[0]:
-            check_sorted(<int64_t*>indices, n, job.updates + start * step, step, &descents)
-        if not descents:
-            apply_runs(job, <int64_t*>indices, job.updates + start * step, step, accumulators, marks, n)
-    else:
-        if 0 <= (<const int32_t*>indices)[0] and (<const int32_t*>indices)[n - 1] < job.tuples.size[0]:
-            check_sorted(<int32_t*>indices, n, job.updates + start * step, step, &descents)
-        if not descents:
-            apply_runs(job, <int32_t*>indices, job.updates + start * step, step, accumulators, marks, n)
-    return start if descents else start + n
-
-
 cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* marks, Py_ssize_t start,
                                       Py_ssize_t stop) noexcept nogil:
     """As apply_tuples, by that loop. Returns where it stopped: there apply_tuples has to go on."""
@@ -373,9 +264,8 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
     elements.size = job.tuples.size[0]
     elements.wrap = job.tuples.wrap[0]
     elements.is_far = job.is_far
+    elements.repeats = job.repeats
     elements.step = job.walk.stride[inner][OTHER]
-    while job.repeats and start < stop and apply_sorted(job, accumulators, marks, start, stop) > start:
-        start += min(stop - start, <Py_ssize_t>SORTED)
     seek(&job.walk, start, &cursor)
     while start < stop:
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, most))
@@ -409,26 +299,27 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
     cdef int64_t* offsets = update_offsets[0]
     cdef int64_t* next_offsets = update_offsets[1]
     cdef int64_t* swap
-    cdef Cursor cursor, before
+    cdef Cursor cursor, update
     cdef Py_ssize_t step = update_step(job), n = 0, n_next, resolved, first = 0, next_first, i
     cdef bint walks = has_short_runs(job), passes = walks or job.update_rows != NULL
+    cdef const Walk* walk = &job.tuple_walk if walks else &job.walk
     cdef bint filters = job.tuples.mode == SKIP or size < job.n_rows
     cdef bint by_offset = False, next_by_offset = False
+    cdef bint is_same = step == 0 and not passes and job.updates_are_linear  # one update for all tuples
     cdef Rows some
     status[0] = OK
     if not filters and job.walk.n > job.block and can_apply_directly(job):  # see is_one_block
         start = apply_directly(job, accumulators, marks, start, stop)
         if start == stop:
             return
-    seek(&job.walk, start, &cursor)
+    seek(walk, start, &cursor)
+    seek(&job.walk, start, &update)
     # Software pipeline: a block is resolved, and its rows are prefetched, before the previous one is applied.
     while True:
         next_first = 0 if passes else cursor.offset[OTHER]
         n_next = resolved = 0
         if start < stop:
-            if walks:
-                before = cursor
-            resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, stop - start),
+            resolve_block(&job.tuples, walk, &cursor, min(job.block, stop - start),
                           not job.updates_are_linear and not walks, next_rows, &resolved)
             if resolved < 0:
                 status[0] = start * job.tuples.k - 1 - resolved
@@ -438,15 +329,17 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
                 return
             n_next = resolved
             if walks and job.update_rows == NULL:
-                walk_offsets(job, &before, resolved, next_offsets)
+                walk_offsets(job, &update, resolved, next_offsets)
             elif passes:
                 read_update_rows(job, start, resolved, next_offsets)
-            elif filters:
+            elif filters and not is_same:
                 for i in range(resolved):
                     next_offsets[i] = i * step
-            if filters:
+            if filters and is_same:
+                n_next = keep_rows(next_rows, resolved, low, size)
+            elif filters:
                 n_next = keep_window(next_rows, next_offsets, resolved, low, size)
-            next_by_offset = passes or n_next < resolved
+            next_by_offset = passes or (n_next < resolved and not is_same)
             start += resolved
             if job.tuples.prefetches and 0 < step <= CACHE_LINE and job.by_value:  # apply_rows prefetches rows
                 prefetch_stream(job.updates + next_first, resolved * step)
@@ -461,6 +354,7 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
             some.step = step
             some.offsets = offsets if by_offset else NULL
             some.is_far = job.is_far
+            some.repeats = job.repeats
             apply_block(job, &some, accumulators, marks, n)
         if resolved == 0:
             return

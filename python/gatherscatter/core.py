@@ -33,16 +33,21 @@ def gather(
     fill_value: Any = 0,
     wrap_negative_indices: Any = True,
     out: Any = None,
+    asked: bool = False,
 ) -> Any:
-    """A gather. For kind ND `axis` is 0; for kind ELEMENTS `batch_dims` is 0."""
+    """A gather. For kind ND `axis` is 0; for kind ELEMENTS `batch_dims` is 0.
+
+    asked: whether the fast path has declined the call as it was passed.
+    """
     if wrap_negative_indices is not True:
         op = plans.without_negatives(op, wrap_negative_indices)
     backend = _known.get((type(data), type(indices)))
     if backend is None:
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
+        asked = False
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    return gather_on(backend, op, data, indices, axis, batch_dims, mode, fill_value, out)
+    return gather_on(backend, op, data, indices, axis, batch_dims, mode, fill_value, out, asked)
 
 
 def gather_on(
@@ -55,12 +60,18 @@ def gather_on(
     mode: Any,
     fill_value: Any,
     out: Any,
+    asked: bool = False,
     common: plans.Shape = (),
+    orders: Any = None,
 ) -> Any:
-    """A gather of arrays of this backend's library. common: for kind ARRAYS, the shape of the broadcast arrays."""
-    result = backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
+    """A gather of arrays of this backend's library.
+
+    common: for kind ARRAYS, the shape of the broadcast arrays. orders: of prepared indices, as in a plan.
+    """
+    result = None if asked else backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
     if result is not None:
         return result
+    backend.check_layout(op, data=data, indices=indices, out=out)
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:
@@ -73,6 +84,8 @@ def gather_on(
         if op.kind != ARRAYS:
             dispatch.check_index_dtype(op, data, indices)
         raise
+    if orders is not None:
+        plan = plan._replace(orders=orders)
     try:
         return backend.gather(data, indices, plan, fill_value, out)
     except IndexError as error:
@@ -95,6 +108,7 @@ def scatter(
     wrap_negative_indices: Any = True,
     accumulate_dtype: Any = None,
     out: Any = None,
+    asked: bool = False,
 ) -> Any:
     """A scatter; the arguments are as in `gather`."""
     if wrap_negative_indices is not True:
@@ -103,11 +117,13 @@ def scatter(
     if backend is None:
         arguments = {"data": data, "indices": indices, "updates": updates}
         backend, (data, indices, updates) = dispatch.route(op, arguments)
+        asked = False
     if op.source:
         check_source(op, backend, data=data, indices=indices)
     return scatter_on(
-        backend, op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, accumulate_dtype, out
-    )
+        backend, op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, accumulate_dtype, out,
+        asked,
+    )  # fmt: skip
 
 
 def scatter_on(
@@ -123,17 +139,20 @@ def scatter_on(
     mode: Any,
     accumulate_dtype: Any,
     out: Any,
+    asked: bool = False,
     common: plans.Shape = (),
+    orders: Any = None,
 ) -> Any:
     """A scatter of arrays of this backend's library; see `gather_on`."""
     accumulates = ""
     if accumulate_dtype is not None:
         accumulates = plans.accumulate_dtype(op, accumulate_dtype, backend.dtype_name(data))
-    if not accumulates:
+    if not (accumulates or asked):
         options = axis, batch_dims, reduction, mode, include_self
         result = backend.try_scatter(op, data, indices, updates, options, out)
         if result is not None:
             return result
+    backend.check_layout(op, data=data, indices=indices, updates=updates, out=out)
     if type(axis) is not int:
         axis = plans.integer(op, "axis", axis)
     if type(batch_dims) is not int:
@@ -151,6 +170,8 @@ def scatter_on(
         if op.kind != ARRAYS:
             dispatch.check_index_dtype(op, data, indices)
         raise
+    if orders is not None:
+        plan = plan._replace(orders=orders)
     call = backend.scatter_wide if accumulates else backend.scatter
     try:
         return call(data, indices, updates, plan, out)

@@ -31,6 +31,7 @@ class Plan(NamedTuple):
     reduction: str = "none"
     include_self: bool = True
     accumulate_dtype: str = ""  # in which sums and products are made; "": data's dtype
+    orders: Any = None  # of prepared indices: a `kernels.Orders`, which only the kernels read
 
     @property
     def shape(self) -> Shape:

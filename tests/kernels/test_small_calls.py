@@ -115,8 +115,8 @@ def test_scatter_leaves_to_the_long_way_what_is_to_be_explained():
 
 def test_the_limit_of_threads_is_handed_on(monkeypatch):
     seen = []
-    monkeypatch.setattr(gathers, "try_gather", lambda *args: seen.append(args[-1]))
-    monkeypatch.setattr(scatters, "try_scatter", lambda *args: seen.append(args[-1]))
+    monkeypatch.setattr(gathers, "try_gather", lambda *args: seen.append(args[-2]))
+    monkeypatch.setattr(scatters, "try_scatter", lambda *args: seen.append(args[-2]))
     gs.set_num_threads(3)
     gs.gather_nd(np.zeros(3), np.zeros((1, 1), int))
     gs.scatter(np.zeros(3), np.zeros(1, int), np.zeros(1))

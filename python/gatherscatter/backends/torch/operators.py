@@ -34,12 +34,19 @@ class Options(NamedTuple):
     wrap_negative_indices: bool
     words: str = ""  # the fields of the operator's record that messages need
     n_mapped: int = 0  # how many leading axes are of torch.func.vmap: messages leave them out
+    orders: Any = None  # as in a plan; the dispatcher's operators do not take it
+
+    @property
+    def plain(self) -> tuple[Any, ...]:
+        """What the dispatcher's operators take."""
+        return self[:-1]
 
     def plan(self, scatters: bool, data: Any, indices: Any, *reduction: Any) -> Plan:
         """The plan for data and indices of these shapes."""
         make = plans.scatter if scatters else plans.gather
         op = _operator(self.words, self.kind, scatters, self.wrap_negative_indices)
-        return make(op, tuple(data), tuple(indices), self.axis, self.batch_dims, self.mode, *reduction)
+        plan = make(op, tuple(data), tuple(indices), self.axis, self.batch_dims, self.mode, *reduction)
+        return plan if self.orders is None else plan._replace(orders=self.orders)
 
     def mapped(self) -> Options:
         """Options with one more leading axis of torch.func.vmap in data and indices."""
@@ -58,9 +65,9 @@ class Options(NamedTuple):
         return tuple(indices[:-1] if self.kind == ND else indices)
 
 
-def options_of(op: Operator, axis: int, batch_dims: int, mode: str) -> Options:
+def options_of(op: Operator, axis: int, batch_dims: int, mode: str, orders: Any = None) -> Options:
     words = "\n".join((op.name, op.data, op.indices, op.updates, op.negatives))
-    return Options(op.kind, axis, batch_dims, mode, op.wrap_negative_indices, words)
+    return Options(op.kind, axis, batch_dims, mode, op.wrap_negative_indices, words, orders=orders)
 
 
 @lru_cache(maxsize=256)  # few, unless a program calls the dispatcher's operators with words of its own
@@ -149,7 +156,7 @@ def check_storage(plan: Plan, **tensors: Tensor) -> None:
 LIBRARY = torch.library.Library("gatherscatter", "DEF")
 _OPTIONS = ", ".join(
     f"{'str' if name in ('mode', 'words') else 'bool' if name == 'wrap_negative_indices' else 'int'} {name}"
-    for name in Options._fields
+    for name in Options._fields[:-1]
 )
 LIBRARY.define(f"gather(Tensor data, Tensor indices, Tensor? fill, {_OPTIONS}) -> Tensor")
 LIBRARY.define(
@@ -202,7 +209,7 @@ def _(data: Tensor, indices: Tensor, updates: Tensor, *options: Any) -> Tensor:
 @torch.library.register_vmap("gatherscatter::gather", lib=LIBRARY)
 def _(info: Any, in_dims: Any, data: Tensor, indices: Tensor, fill: Any, *options: Any) -> tuple[Tensor, int]:
     data, indices, mapped = mapped_gather(info.batch_size, in_dims, data, indices, Options(*options))
-    return gather(data, indices, fill, *mapped), 0
+    return gather(data, indices, fill, *mapped.plain), 0
 
 
 @torch.library.register_vmap("gatherscatter::scatter", lib=LIBRARY)
@@ -217,7 +224,7 @@ def _(
     *options: Any,
 ) -> tuple[Tensor, int]:
     data, indices, updates, mapped = mapped_scatter(info.batch_size, in_dims, data, indices, updates, Options(*options))
-    return scatter(data, indices, updates, reduction, include_self, *mapped), 0
+    return scatter(data, indices, updates, reduction, include_self, *mapped.plain), 0
 
 
 # vmap: the mapped axes become leading axes of one call

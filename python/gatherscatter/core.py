@@ -51,35 +51,17 @@ def gather(
 
 
 def gather_on(
-    backend: Backend,
-    op: Operator,
-    data: Any,
-    indices: Any,
-    axis: Any,
-    batch_dims: Any,
-    mode: Any,
-    fill_value: Any,
-    out: Any,
-    asked: bool = False,
-    common: plans.Shape = (),
-    orders: Any = None,
-) -> Any:
-    """A gather of arrays of this backend's library.
-
-    common: for kind ARRAYS, the shape of the broadcast arrays. orders: of prepared indices, as in a plan.
-    """
+    backend: Backend, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any, mode: Any, fill_value: Any,
+    out: Any, asked: bool = False, orders: Any = None,
+) -> Any:  # fmt: skip
+    """A gather of arrays of this backend's library. orders: of prepared indices, as in a plan."""
     result = None if asked else backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
     if result is not None:
         return result
     backend.check_layout(op, data=data, indices=indices, out=out)
-    if type(axis) is not int:
-        axis = plans.integer(op, "axis", axis)
-    if type(batch_dims) is not int:
-        batch_dims = plans.integer(op, "batch_dims", batch_dims)
-    if type(mode) is not str:
-        mode = plans.string(op, "mode", mode)
+    axis, batch_dims, mode = _plain(op, axis, batch_dims, mode)
     try:
-        plan = plans.gather(op, data.shape, _shape(op, indices, common), axis, batch_dims, mode)
+        plan = plans.gather(op, data.shape, plans.shape_of(indices, op.kind), axis, batch_dims, mode)
     except ValueError:  # a boolean mask has a wrong shape too, but its dtype is the better explanation
         if op.kind != ARRAYS:
             dispatch.check_index_dtype(op, data, indices)
@@ -127,22 +109,10 @@ def scatter(
 
 
 def scatter_on(
-    backend: Backend,
-    op: Operator,
-    data: Any,
-    indices: Any,
-    updates: Any,
-    axis: Any,
-    batch_dims: Any,
-    reduction: Any,
-    include_self: Any,
-    mode: Any,
-    accumulate_dtype: Any,
-    out: Any,
-    asked: bool = False,
-    common: plans.Shape = (),
+    backend: Backend, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any,
+    reduction: Any, include_self: Any, mode: Any, accumulate_dtype: Any, out: Any, asked: bool = False,
     orders: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """A scatter of arrays of this backend's library; see `gather_on`."""
     accumulates = ""
     if accumulate_dtype is not None:
@@ -153,18 +123,13 @@ def scatter_on(
         if result is not None:
             return result
     backend.check_layout(op, data=data, indices=indices, updates=updates, out=out)
-    if type(axis) is not int:
-        axis = plans.integer(op, "axis", axis)
-    if type(batch_dims) is not int:
-        batch_dims = plans.integer(op, "batch_dims", batch_dims)
-    if type(mode) is not str:
-        mode = plans.string(op, "mode", mode)
+    axis, batch_dims, mode = _plain(op, axis, batch_dims, mode)
     if type(reduction) is not str:
         reduction = plans.string(op, "reduction", reduction)
     if type(include_self) is not bool:
         include_self = plans.boolean(op, "include_self", include_self)
     try:
-        shape = _shape(op, indices, common)
+        shape = plans.shape_of(indices, op.kind)
         plan = plans.scatter(op, data.shape, shape, axis, batch_dims, mode, reduction, include_self, accumulates)
     except ValueError:
         if op.kind != ARRAYS:
@@ -180,9 +145,13 @@ def scatter_on(
         raise
 
 
-def _shape(op: Operator, indices: Any, common: plans.Shape) -> plans.Shape:
-    """The shape of the indices, in the form that a plan uses."""
-    return (*common, len(indices)) if op.kind == ARRAYS else indices.shape
+def _plain(op: Operator, axis: Any, batch_dims: Any, mode: Any) -> tuple[int, int, str]:
+    """The options as ints and a string."""
+    return (
+        axis if type(axis) is int else plans.integer(op, "axis", axis),
+        batch_dims if type(batch_dims) is int else plans.integer(op, "batch_dims", batch_dims),
+        mode if type(mode) is str else plans.string(op, "mode", mode),
+    )
 
 
 def _n_elements(named: tuple[str, plans.Shape]) -> int:

@@ -18,7 +18,7 @@ from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterRoute, Status, TypeCode
-from gatherscatter.operators import ARRAYS, AXIS, ELEMENTS, ND, Operator
+from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape, explain, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
 
@@ -223,7 +223,7 @@ def numbers(plan: Plan, indices: Array) -> Array:
     """
     if plan.orders is not None:  # prepared indices, of which none is out of bounds
         return plan.orders.numbers  # type: ignore[no-any-return]
-    outer, sizes = _outer(plan), plan.sizes
+    outer, sizes = plan.outer, plan.sizes
     inner = plan.data[plan.axis + 1 :] if plan.kind == ELEMENTS else ()
     # In this array the offset of an element is the number: only the indexed axes have strides.
     strides = (0,) * len(outer) + row_ids(sizes).strides + (0,) * len(inner)
@@ -238,13 +238,6 @@ def numbers(plan: Plan, indices: Array) -> Array:
     seen = outer + indices.shape[plan.batch_dims :] if plan.kind == AXIS else plan.tuples
     check(status, indices, plan._replace(tuples=seen))
     return result
-
-
-def _outer(plan: Plan) -> Shape:
-    """The sizes of the axes before the first indexed one, as the indices have them: 1 for those that they lack."""
-    if plan.kind == ELEMENTS:
-        return plan.data[: plan.axis]
-    return plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
 
 
 def resolved(plan: Plan, indices: Indices) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -277,11 +270,11 @@ def _fail(
     fill_value: Any, status: int,
 ) -> None:  # fmt: skip
     """Raise the error of a call on the fast path, which has no plan: its kernel returned this status."""
-    op = plans.without_negatives(op, wrap)
-    op = op if op.kind == kind else op.replace(kind=kind)
-    shape = (*indices[0].shape, len(indices)) if kind == ARRAYS else indices.shape
-    options = (plans.scatter, ("none", True)) if op.scatters else (plans.gather, ())
-    plan = options[0](op, data.shape, shape, axis, batch_dims, mode, *options[1])
+    op = plans.without_negatives(op, wrap).replace(kind=kind)  # a new record, for which no cache needs the plan
+    make, reduction = (plans.scatter, ("none", True)) if op.scatters else (plans.gather, ())
+    plan = make.__wrapped__(  # type: ignore[attr-defined]
+        op, data.shape, plans.shape_of(indices, kind), axis, batch_dims, mode, *reduction
+    )
     try:
         check(status, indices, plan)
     except IndexError as error:

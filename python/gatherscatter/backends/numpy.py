@@ -291,7 +291,7 @@ def _check_unused(indices: Indices, plan: Plan) -> None:
     if plan.kind not in (AXIS, ARRAYS) or 0 not in plan.data[plan.batch_dims : plan.axis]:
         return
     # Check with a plan in which those axes have size 1.
-    data = plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims) + plan.data[plan.axis :]
+    data = plan.outer + plan.data[plan.axis :]
     tuples = data[: plan.axis] + plan.tuples[plan.axis :]
     kernels.check_indices(plan._replace(tuples=tuples), np.broadcast_to(np.zeros((), np.uint8), data), indices)
 

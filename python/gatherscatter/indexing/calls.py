@@ -275,7 +275,7 @@ def _is_same_kind(backend: Backend, updates: Any, x: Any) -> bool:
 def _gather(call: Call, mode: str, fill_value: Any, out: Any) -> Any:
     op, indices, axis = _indices(call, mode)
     try:
-        return core.gather_on(call.backend, op, call.data, indices, axis, 0, mode, fill_value, out, common=call.common)
+        return core.gather_on(call.backend, op, call.data, indices, axis, 0, mode, fill_value, out)
     except IndexError as error:
         raise ignored_fill_value(_explained(call, mode, error), mode, fill_value) from None
 
@@ -287,7 +287,7 @@ def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
     try:
         return core.scatter_on(
             call.backend, op, call.data, indices, updates, axis, 0, reduction, include_self, mode, accumulate_dtype,
-            out, common=call.common,
+            out,
         )  # fmt: skip
     except IndexError as error:
         raise _explained(call, mode, error) from None

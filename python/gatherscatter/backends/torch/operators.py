@@ -20,7 +20,7 @@ from gatherscatter.backends.derivatives import Indexing
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import memory
 from gatherscatter.backends.torch.primitives import PRIMITIVES
-from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
+from gatherscatter.operators import AXIS, ELEMENTS, Operator
 from gatherscatter.plan import Plan
 
 
@@ -53,17 +53,6 @@ class Options(NamedTuple):
         batch_dims = 0 if self.kind == ELEMENTS else self.batch_dims + 1
         return self._replace(axis=self.axis + 1, batch_dims=batch_dims, n_mapped=self.n_mapped + 1)
 
-    def leading(self, data: Any, indices: Any) -> tuple[Any, ...]:
-        """Shape of data without the axes of a row."""
-        depth = indices[-1] + self.batch_dims if self.kind == ND else self.axis + 1
-        return tuple(data if self.kind == ELEMENTS else data[:depth])
-
-    def tuples(self, data: Any, indices: Any) -> tuple[Any, ...]:
-        """Shape of the positions."""
-        if self.kind == AXIS:
-            return (*data[: self.axis], *indices[self.batch_dims :])
-        return tuple(indices[:-1] if self.kind == ND else indices)
-
 
 def options_of(op: Operator, axis: int, batch_dims: int, mode: str, orders: Any = None) -> Options:
     words = "\n".join((op.name, op.data, op.indices, op.updates, op.negatives))
@@ -81,8 +70,8 @@ class IndexingByOptions(Indexing):
 
     def __init__(self, indices: Any, data: Any, options: Options) -> None:
         self.indices, self.options = indices, options
-        self.leading = options.leading(data, indices.shape)
-        self.tuples = options.tuples(data, indices.shape)
+        plan = options.plan(True, data, indices.shape, "none", True)
+        self.leading, self.tuples = plan.leading, plan.tuples
 
     def of_rows(self) -> Indexing:
         return self if self.options.kind == ELEMENTS else type(self)(self.indices, self.leading, self.options)
@@ -196,9 +185,7 @@ def _in_items(
 
 @torch.library.register_fake("gatherscatter::gather", lib=LIBRARY)
 def _(data: Tensor, indices: Tensor, fill: Tensor | None, *options: Any) -> Tensor:
-    chosen = Options(*options)
-    row = data.shape[len(chosen.leading(data.shape, indices.shape)) :]
-    return data.new_empty((*chosen.tuples(data.shape, indices.shape), *row))
+    return data.new_empty(Options(*options).plan(False, data.shape, indices.shape).shape)
 
 
 @torch.library.register_fake("gatherscatter::scatter", lib=LIBRARY)

@@ -105,7 +105,7 @@ cdef struct Exchange:
     void* stream
 
 cdef Exchange* exchange = NULL  # NULL: this PyTorch lacks it
-cdef PyObject* dtypes[N_CODES][MAX_BYTES + 1]  # by a dtype's code and bytes; owned by torch_dtypes
+cdef PyObject* dtypes[N_CODES][MAX_BYTES + 1]  # by a dtype's code and bytes; owned
 cdef dict torch_dtypes = {}  # by the NumPy dtype
 cdef Method is_neg, is_conj, storage_offset, untyped_storage, storage_bytes
 cdef Getter requires_grad = NULL, torch_dtype
@@ -161,10 +161,9 @@ def load(capsule, tensor not None, storage not None, list samples not None):
         if found.describe(<PyObject*>sample, &view) != 0:
             PyErr_Clear()  # a dtype that DLPack lacks
         elif view.code < N_CODES and view.bits == 8 * dtype.itemsize and dtype.itemsize <= MAX_BYTES:
+            Py_INCREF(dtype)
+            dtypes[view.code][dtype.itemsize] = <PyObject*>dtype
             torch_dtypes[dtype] = sample.dtype
-            for known in torch_dtypes:
-                if known == dtype:
-                    dtypes[view.code][dtype.itemsize] = <PyObject*>known
     exchange, Storage = found, storage
     return True
 

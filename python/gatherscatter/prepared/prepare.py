@@ -307,7 +307,7 @@ class Prepared:
         indices = self._as_indices(backend, op, kind, data)
         return core.gather_on(
             backend, RESOLVED[op.name, kind], table, indices, plan.axis, plan.batch_dims, mode, fill_value, out,
-            orders=orders,
+            small is not None, orders,
         )  # fmt: skip
 
     def scatter(
@@ -355,7 +355,8 @@ class Prepared:
         """
         plan, mode = self._plan, self._modes[1]
         small = self._small(data, scatters=True) if accumulate_dtype is None else None
-        if small is not None and (out is None or out is data or small[1] is data):
+        asked = small is not None and (out is None or out is data or small[1] is data)
+        if small is not None and asked:
             kind, table, indices = small
             axis = 0 if kind == ND else plan.axis
             target = table if out is data else out
@@ -377,7 +378,7 @@ class Prepared:
             kind, (table, target) = self._views(backend, data, data if out is data else backend.plain(out))
         result = core.scatter_on(
             backend, RESOLVED[op.name, kind], table, self._as_indices(backend, op, kind, data), updates, plan.axis,
-            plan.batch_dims, reduction, include_self, mode, accumulate_dtype, target, orders=orders,
+            plan.batch_dims, reduction, include_self, mode, accumulate_dtype, target, asked, orders,
         )  # fmt: skip
         if out is not None:
             return out

@@ -33,46 +33,41 @@ def gather(
     fill_value: Any = 0,
     wrap_negative_indices: Any = True,
     out: Any = None,
+    asked: bool = False,
 ) -> Any:
-    """A gather. For kind ND `axis` is 0; for kind ELEMENTS `batch_dims` is 0."""
+    """A gather. For kind ND `axis` is 0; for kind ELEMENTS `batch_dims` is 0.
+
+    asked: whether the fast path has declined the call as it was passed.
+    """
     if wrap_negative_indices is not True:
         op = plans.without_negatives(op, wrap_negative_indices)
     backend = _known.get((type(data), type(indices)))
     if backend is None:
         backend, (data, indices) = dispatch.route(op, {"data": data, "indices": indices})
+        asked = False
     if op.source:
         check_source(op, backend, data=data, indices=indices)
-    return gather_on(backend, op, data, indices, axis, batch_dims, mode, fill_value, out)
+    return gather_on(backend, op, data, indices, axis, batch_dims, mode, fill_value, out, asked)
 
 
 def gather_on(
-    backend: Backend,
-    op: Operator,
-    data: Any,
-    indices: Any,
-    axis: Any,
-    batch_dims: Any,
-    mode: Any,
-    fill_value: Any,
-    out: Any,
-    common: plans.Shape = (),
-) -> Any:
-    """A gather of arrays of this backend's library. common: for kind ARRAYS, the shape of the broadcast arrays."""
-    result = backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
+    backend: Backend, op: Operator, data: Any, indices: Any, axis: Any, batch_dims: Any, mode: Any, fill_value: Any,
+    out: Any, asked: bool = False, orders: Any = None,
+) -> Any:  # fmt: skip
+    """A gather of arrays of this backend's library. orders: of prepared indices, as in a plan."""
+    result = None if asked else backend.try_gather(op, data, indices, (axis, batch_dims, mode, fill_value), out)
     if result is not None:
         return result
-    if type(axis) is not int:
-        axis = plans.integer(op, "axis", axis)
-    if type(batch_dims) is not int:
-        batch_dims = plans.integer(op, "batch_dims", batch_dims)
-    if type(mode) is not str:
-        mode = plans.string(op, "mode", mode)
+    backend.check_layout(op, data=data, indices=indices, out=out)
+    axis, batch_dims, mode = _plain(op, axis, batch_dims, mode)
     try:
-        plan = plans.gather(op, data.shape, _shape(op, indices, common), axis, batch_dims, mode)
+        plan = plans.gather(op, data.shape, plans.shape_of(indices, op.kind), axis, batch_dims, mode)
     except ValueError:  # a boolean mask has a wrong shape too, but its dtype is the better explanation
         if op.kind != ARRAYS:
             dispatch.check_index_dtype(op, data, indices)
         raise
+    if orders is not None:
+        plan = plan._replace(orders=orders)
     try:
         return backend.gather(data, indices, plan, fill_value, out)
     except IndexError as error:
@@ -95,6 +90,7 @@ def scatter(
     wrap_negative_indices: Any = True,
     accumulate_dtype: Any = None,
     out: Any = None,
+    asked: bool = False,
 ) -> Any:
     """A scatter; the arguments are as in `gather`."""
     if wrap_negative_indices is not True:
@@ -103,54 +99,44 @@ def scatter(
     if backend is None:
         arguments = {"data": data, "indices": indices, "updates": updates}
         backend, (data, indices, updates) = dispatch.route(op, arguments)
+        asked = False
     if op.source:
         check_source(op, backend, data=data, indices=indices)
     return scatter_on(
-        backend, op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, accumulate_dtype, out
-    )
+        backend, op, data, indices, updates, axis, batch_dims, reduction, include_self, mode, accumulate_dtype, out,
+        asked,
+    )  # fmt: skip
 
 
 def scatter_on(
-    backend: Backend,
-    op: Operator,
-    data: Any,
-    indices: Any,
-    updates: Any,
-    axis: Any,
-    batch_dims: Any,
-    reduction: Any,
-    include_self: Any,
-    mode: Any,
-    accumulate_dtype: Any,
-    out: Any,
-    common: plans.Shape = (),
-) -> Any:
+    backend: Backend, op: Operator, data: Any, indices: Any, updates: Any, axis: Any, batch_dims: Any,
+    reduction: Any, include_self: Any, mode: Any, accumulate_dtype: Any, out: Any, asked: bool = False,
+    orders: Any = None,
+) -> Any:  # fmt: skip
     """A scatter of arrays of this backend's library; see `gather_on`."""
     accumulates = ""
     if accumulate_dtype is not None:
         accumulates = plans.accumulate_dtype(op, accumulate_dtype, backend.dtype_name(data))
-    if not accumulates:
+    if not (accumulates or asked):
         options = axis, batch_dims, reduction, mode, include_self
         result = backend.try_scatter(op, data, indices, updates, options, out)
         if result is not None:
             return result
-    if type(axis) is not int:
-        axis = plans.integer(op, "axis", axis)
-    if type(batch_dims) is not int:
-        batch_dims = plans.integer(op, "batch_dims", batch_dims)
-    if type(mode) is not str:
-        mode = plans.string(op, "mode", mode)
+    backend.check_layout(op, data=data, indices=indices, updates=updates, out=out)
+    axis, batch_dims, mode = _plain(op, axis, batch_dims, mode)
     if type(reduction) is not str:
         reduction = plans.string(op, "reduction", reduction)
     if type(include_self) is not bool:
         include_self = plans.boolean(op, "include_self", include_self)
     try:
-        shape = _shape(op, indices, common)
+        shape = plans.shape_of(indices, op.kind)
         plan = plans.scatter(op, data.shape, shape, axis, batch_dims, mode, reduction, include_self, accumulates)
     except ValueError:
         if op.kind != ARRAYS:
             dispatch.check_index_dtype(op, data, indices)
         raise
+    if orders is not None:
+        plan = plan._replace(orders=orders)
     call = backend.scatter_wide if accumulates else backend.scatter
     try:
         return call(data, indices, updates, plan, out)
@@ -159,9 +145,13 @@ def scatter_on(
         raise
 
 
-def _shape(op: Operator, indices: Any, common: plans.Shape) -> plans.Shape:
-    """The shape of the indices, in the form that a plan uses."""
-    return (*common, len(indices)) if op.kind == ARRAYS else indices.shape
+def _plain(op: Operator, axis: Any, batch_dims: Any, mode: Any) -> tuple[int, int, str]:
+    """The options as ints and a string."""
+    return (
+        axis if type(axis) is int else plans.integer(op, "axis", axis),
+        batch_dims if type(batch_dims) is int else plans.integer(op, "batch_dims", batch_dims),
+        mode if type(mode) is str else plans.string(op, "mode", mode),
+    )
 
 
 def _n_elements(named: tuple[str, plans.Shape]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -157,9 +158,12 @@ _SHORTEST, _LONGEST = 64, 4095
 
 def _in_one_pass(
     backend: Backend, put: Operator, take: Operator, arrays: tuple[Any, ...], mode: str, reduction: Any,
-    include_self: Any, out: Any,
+    include_self: Any, out: Any, orders: Sequence[Any] = (None, None),
 ) -> Any:  # fmt: skip
-    """The result; None if it takes two steps, or is an error. All arrays are of the backend's library."""
+    """The result; None if it takes two steps, or is an error. All arrays are of the backend's library.
+
+    orders: of prepared indices and source indices.
+    """
     data, indices, source, source_indices = arrays
     if type(include_self) is not bool or not backend.scatters_rows(*arrays):  # first: other layouts may have no shape
         return None
@@ -176,8 +180,9 @@ def _in_one_pass(
         if not isinstance(source, np.ndarray) or not len(source):  # gradients have a mode for both indices
             return None
         source_indices = np.asarray(np.maximum(source_indices, 0))
-    to = plans.scatter(put, shape, n, 0, 0, mode, reduction, include_self)
+    to = plans.scatter(put, shape, n, 0, 0, mode, reduction, include_self)._replace(orders=orders[0])
     of = plans.gather(take, tuple(source.shape), n, 0, 0, "raise" if mode == "drop" else mode)
+    of = of._replace(orders=orders[1])
     return backend.gather_scatter(data, indices, source, source_indices, to, of, out)
 
 
@@ -191,8 +196,8 @@ def _with_prepared(
         at, of = rows_of(indices, backend, _PUT, table), rows_of(source_indices, backend, _TAKE, slices)
         if at is not None and of is not None:
             put, take = (plans.without_negatives(op, False) for op in (_PUT, _TAKE))
-            arrays = table, at, slices, of
-            result = _in_one_pass(backend, put, take, arrays, "raise", reduction, include_self, out)
+            arrays, orders = (table, at[0], slices, of[0]), (at[1], of[1])
+            result = _in_one_pass(backend, put, take, arrays, "raise", reduction, include_self, out, orders)
             if result is not None:
                 return result
     updates = source_indices.gather(source)

@@ -18,7 +18,8 @@ from gatherscatter.operators import AXIS, ELEMENTS, GATHER, GATHER_ELEMENTS, GAT
 __all__ = ["gather", "gather_elements", "gather_nd"]
 
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
-# The kernel returns None if the call breaks a rule or needs a plan. Backends may register the same for other arrays.
+# The kernel returns None if it declines the call, before anything is run; `core` does not ask it again. Backends may
+# register the same for other arrays.
 #
 # Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
 # unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
@@ -114,11 +115,13 @@ def gather(
     attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data).__name__)
     if attempt is not None:
         result = attempt(
-            AXIS, wrap_negative_indices, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit
+            AXIS, wrap_negative_indices, data, indices, axis, batch_dims, mode, fill_value, out, threads.limit, GATHER
         )
         if result is not None:
             return result
-    return core.gather(GATHER, data, indices, axis, batch_dims, mode, fill_value, wrap_negative_indices, out)
+    return core.gather(
+        GATHER, data, indices, axis, batch_dims, mode, fill_value, wrap_negative_indices, out, attempt is not None
+    )
 
 
 @plain_signature
@@ -218,10 +221,14 @@ def gather_nd(
         raise unexpected(GATHER_ND, gather_nd, (data, indices), positional, words)
     attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data).__name__)
     if attempt is not None:
-        result = attempt(ND, wrap_negative_indices, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit)
+        result = attempt(
+            ND, wrap_negative_indices, data, indices, 0, batch_dims, mode, fill_value, out, threads.limit, GATHER_ND
+        )
         if result is not None:
             return result
-    return core.gather(GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, wrap_negative_indices, out)
+    return core.gather(
+        GATHER_ND, data, indices, 0, batch_dims, mode, fill_value, wrap_negative_indices, out, attempt is not None
+    )
 
 
 @plain_signature
@@ -304,7 +311,21 @@ def gather_elements(
         raise unexpected(GATHER_ELEMENTS, gather_elements, (data, indices), positional, words)
     attempt = try_gather if type(data) is ndarray else small_gathers.get(type(data).__name__)
     if attempt is not None:
-        result = attempt(ELEMENTS, wrap_negative_indices, data, indices, axis, 0, mode, fill_value, out, threads.limit)
+        result = attempt(
+            ELEMENTS,
+            wrap_negative_indices,
+            data,
+            indices,
+            axis,
+            0,
+            mode,
+            fill_value,
+            out,
+            threads.limit,
+            GATHER_ELEMENTS,
+        )
         if result is not None:
             return result
-    return core.gather(GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, wrap_negative_indices, out)
+    return core.gather(
+        GATHER_ELEMENTS, data, indices, axis, 0, mode, fill_value, wrap_negative_indices, out, attempt is not None
+    )

@@ -31,6 +31,7 @@ class Plan(NamedTuple):
     reduction: str = "none"
     include_self: bool = True
     accumulate_dtype: str = ""  # in which sums and products are made; "": data's dtype
+    orders: Any = None  # of prepared indices: a `kernels.Orders`, which only the kernels read
 
     @property
     def shape(self) -> Shape:
@@ -54,6 +55,12 @@ class Plan(NamedTuple):
     def sizes(self) -> Shape:
         """Sizes of the axes of data that are indexed."""
         return self.data[self.axis : self.axis + self.depth]
+
+    @property
+    def outer(self) -> Shape:
+        """Sizes of the axes of data before the first indexed one, as indices have them: 1 for those that they lack."""
+        b = self.axis if self.kind == ELEMENTS else self.batch_dims
+        return self.data[:b] + (1,) * (self.axis - b)
 
     def index_position(self, position: Shape) -> Shape:
         """Convert a position in `tuples` to the position in indices (for ND, without the last axis) of its tuple."""
@@ -95,7 +102,7 @@ def word(operator: Operator, option: str, value: object, accepted: tuple[str, ..
 def without_negatives(operator: Operator, wrap_negative_indices: object) -> Operator:
     """The operator for this value of the option: negative indices are out of bounds if it is False."""
     wraps = boolean(operator, "wrap_negative_indices", wrap_negative_indices)
-    return operator if wraps or operator.strict is None else operator.strict
+    return operator if wraps or not operator.wrap_negative_indices else operator.strict or operator
 
 
 def accumulate_dtype(operator: Operator, value: object, dtype: str) -> str:
@@ -110,6 +117,11 @@ def accumulate_dtype(operator: Operator, value: object, dtype: str) -> str:
 
 
 # Shapes
+
+
+def shape_of(indices: Any, kind: int) -> Shape:
+    """The shape of indices, in the form that a plan uses."""
+    return (*indices[0].shape, len(indices)) if kind == ARRAYS else indices.shape
 
 
 def _check_mode(operator: Operator, mode: str) -> None:
@@ -300,6 +312,11 @@ def unravel(number: int, shape: Shape) -> Shape:
         number, i = divmod(number, n)
         position.insert(0, i)
     return tuple(position)
+
+
+def inverse(order: Shape) -> Shape:
+    """The inverse permutation."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _value(index: Any) -> int:

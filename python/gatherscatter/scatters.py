@@ -18,7 +18,8 @@ from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, SCATTER_ELEMENT
 __all__ = ["scatter", "scatter_elements", "scatter_nd"]
 
 # Fast path: a small call on NumPy arrays goes to the kernel without a plan, which would take longer than the kernel.
-# The kernel returns None if the call breaks a rule or needs a plan. Backends may register the same for other arrays.
+# The kernel returns None if it declines the call, before anything is run; `core` does not ask it again. Backends may
+# register the same for other arrays.
 #
 # Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
 # unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
@@ -119,16 +120,18 @@ def scatter(
     if words or positional is not MISSING:
         raise unexpected(SCATTER, scatter, (data, indices, updates), positional, words)
     attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data).__name__)
-    if attempt is not None and accumulate_dtype is None:
+    if accumulate_dtype is not None:
+        attempt = None
+    if attempt is not None:
         result = attempt(
             AXIS, wrap_negative_indices, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out,
-            threads.limit,
+            threads.limit, SCATTER,
         )  # fmt: skip
         if result is not None:
             return result
     return core.scatter(
         SCATTER, data, indices, updates, axis, batch_dims, reduction, include_self, mode, wrap_negative_indices,
-        accumulate_dtype, out,
+        accumulate_dtype, out, attempt is not None,
     )  # fmt: skip
 
 
@@ -246,16 +249,18 @@ def scatter_nd(
     if words or positional is not MISSING:
         raise unexpected(SCATTER_ND, scatter_nd, (data, indices, updates), positional, words)
     attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data).__name__)
-    if attempt is not None and accumulate_dtype is None:
+    if accumulate_dtype is not None:
+        attempt = None
+    if attempt is not None:
         result = attempt(
             ND, wrap_negative_indices, data, indices, updates, 0, batch_dims, reduction, mode, include_self, out,
-            threads.limit,
+            threads.limit, SCATTER_ND,
         )  # fmt: skip
         if result is not None:
             return result
     return core.scatter(
         SCATTER_ND, data, indices, updates, 0, batch_dims, reduction, include_self, mode, wrap_negative_indices,
-        accumulate_dtype, out,
+        accumulate_dtype, out, attempt is not None,
     )  # fmt: skip
 
 
@@ -350,14 +355,16 @@ def scatter_elements(
     if words or positional is not MISSING:
         raise unexpected(SCATTER_ELEMENTS, scatter_elements, (data, indices, updates), positional, words)
     attempt = try_scatter if type(data) is ndarray else small_scatters.get(type(data).__name__)
-    if attempt is not None and accumulate_dtype is None:
+    if accumulate_dtype is not None:
+        attempt = None
+    if attempt is not None:
         result = attempt(
             ELEMENTS, wrap_negative_indices, data, indices, updates, axis, 0, reduction, mode, include_self, out,
-            threads.limit,
+            threads.limit, SCATTER_ELEMENTS,
         )  # fmt: skip
         if result is not None:
             return result
     return core.scatter(
         SCATTER_ELEMENTS, data, indices, updates, axis, 0, reduction, include_self, mode, wrap_negative_indices,
-        accumulate_dtype, out,
+        accumulate_dtype, out, attempt is not None,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from libc.math cimport isinf
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from common.arrays cimport get_array
+from common.arrays cimport get_array, has_integers
 from common.codes cimport (
     ARRAYS, AXIS, BFLOAT16, BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND,
     NONE, RAISE, SKIP, UINT8, UINT64, WRAP, Kind,
@@ -133,9 +133,14 @@ cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cn
     arrays: for ARRAYS, all of them, of which indices are the first; else None.
     """
     cdef int d, overflow = 0
+    cdef Py_ssize_t j
     cdef long long axis_, batch_dims_
-    if type(axis) is not int or type(batch_dims) is not int:
+    if type(axis) is not int or type(batch_dims) is not int or not has_integers(indices):
         return False
+    if arrays is not None:
+        for j in range(1, PyTuple_GET_SIZE(arrays)):
+            if not has_integers(get_array(arrays, j)):
+                return False
     axis_ = PyLong_AsLongLongAndOverflow(axis, &overflow)
     batch_dims_ = PyLong_AsLongLongAndOverflow(batch_dims, &overflow) if not overflow else 0
     if overflow or not (describe_shape(call, kind, data, indices, axis_, batch_dims_) if arrays is None else

@@ -6,6 +6,8 @@ object, and without a reference to the tensor, which thus lives as long as the c
 the storage, which `UntypedStorage.resize_` may have cut off, nor about lazy negation and conjugation: PyTorch's methods
 tell these. The methods are called as C functions, which takes half the time of a call through Python.
 
+With a PyTorch that lacks the API, the methods make the arrays.
+
 The structs are those of DLPack 1.3: https://github.com/dmlc/dlpack, include/dlpack/dlpack.h.
 """
 from cpython.exc cimport PyErr_Clear
@@ -14,11 +16,10 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport AXIS, RAISE
-from common.small_calls cimport mode_of
+from common.codes cimport AXIS, ND, RAISE, Kind
+from common.small_calls cimport SmallCall, describe_small, mode_of
 from common.walk cimport MAX_DIMS
 
 from gatherscatter._kernels.gather import try_gather as _try_gather
@@ -103,38 +104,58 @@ cdef struct Exchange:
     int (*describe)(PyObject*, DLTensor*) noexcept   # -1: a Python error is set
     void* stream
 
-cdef Exchange* exchange = NULL
+cdef Exchange* exchange = NULL  # NULL: this PyTorch lacks it
 cdef PyObject* dtypes[N_CODES][MAX_BYTES + 1]  # by a dtype's code and bytes; owned
 cdef dict torch_dtypes = {}  # by the NumPy dtype
-cdef Method is_neg, is_conj, is_inference, storage_offset, untyped_storage, storage_bytes
-cdef Getter requires_grad, torch_dtype
+cdef Method is_neg, is_conj, storage_offset, untyped_storage, storage_bytes
+cdef Getter requires_grad = NULL, torch_dtype
 cdef object Tensor = None, Parameter = None, Storage = None
+cdef object by_numpy = None, tensor_by_numpy = None
 cdef object n_modes = None, has_transform = None, is_tracing = None, forward_ad = None
-cdef object native_gather = None, native_scatter = None, embedding = None
+cdef object recorded_gather = None, recorded_scatter = None, embedding = None
 cdef object grad_is_enabled = None, inference_mode_is_enabled = None, increment_version = None
 
 
-def load(capsule, tensor not None, parameter, storage not None, list samples not None, **functions):
-    """Load the API of a capsule, and what small calls need of PyTorch. False: this version has something else.
+def set_up(tensor not None, parameter not None, **functions):
+    """Set what small calls need of PyTorch: its classes, and the objects of the names above."""
+    global Tensor, Parameter, requires_grad, by_numpy, tensor_by_numpy, n_modes, has_transform, is_tracing, forward_ad
+    global embedding, grad_is_enabled, inference_mode_is_enabled, increment_version
+    Tensor, Parameter, requires_grad = tensor, parameter, getter_of(tensor, "requires_grad")
+    by_numpy, tensor_by_numpy = functions["by_numpy"], functions["tensor_by_numpy"]
+    n_modes, has_transform, is_tracing = functions["watchers"]
+    forward_ad = functions["forward_ad"]
+    embedding = functions["embedding"]
+    grad_is_enabled = functions["grad_is_enabled"]
+    inference_mode_is_enabled = functions["inference_mode_is_enabled"]
+    increment_version = functions["increment_version"]
 
-    samples: (an empty tensor, its NumPy dtype), …; functions: the objects of these names above.
+
+def record_by(gather, scatter):
+    """Set the functions of calls with a gradient: see backends/torch/native.py."""
+    global recorded_gather, recorded_scatter
+    recorded_gather, recorded_scatter = gather, scatter
+
+
+def load(capsule, tensor not None, storage not None, list samples not None):
+    """Load the API of a capsule. False: there is none (None), or this version of PyTorch has something else.
+
+    samples: (an empty tensor, its NumPy dtype), …
     """
-    global exchange, Tensor, Parameter, n_modes, has_transform, is_tracing, forward_ad, grad_is_enabled
-    global native_gather, native_scatter, embedding
-    global inference_mode_is_enabled, increment_version, is_neg, is_conj, is_inference, requires_grad
-    global storage_offset, untyped_storage, storage_bytes, torch_dtype, Storage
+    global exchange, is_neg, is_conj, storage_offset, untyped_storage, storage_bytes, torch_dtype, Storage
     cdef DLTensor view
-    cdef Exchange* found = <Exchange*>PyCapsule_GetPointer(capsule, "dlpack_exchange_api")
+    cdef Exchange* found = NULL
+    exchange = NULL
+    if capsule is not None:
+        found = <Exchange*>PyCapsule_GetPointer(capsule, "dlpack_exchange_api")
     while found != NULL and found.major > MAJOR:
         found = found.older
     if found == NULL or found.major != MAJOR or found.describe == NULL or found.object_of == NULL:
         return False
     is_neg, is_conj = method_of(tensor, "is_neg"), method_of(tensor, "is_conj")
-    is_inference, storage_offset = method_of(tensor, "is_inference"), method_of(tensor, "storage_offset")
-    untyped_storage, storage_bytes = method_of(tensor, "untyped_storage"), method_of(storage, "nbytes")
-    requires_grad, torch_dtype = getter_of(tensor, "requires_grad"), getter_of(tensor, "dtype")
-    if (is_neg == NULL or is_conj == NULL or is_inference == NULL or storage_offset == NULL or untyped_storage == NULL
-            or storage_bytes == NULL or requires_grad == NULL or torch_dtype == NULL):
+    storage_offset, untyped_storage = method_of(tensor, "storage_offset"), method_of(tensor, "untyped_storage")
+    storage_bytes, torch_dtype = method_of(storage, "nbytes"), getter_of(tensor, "dtype")
+    if (is_neg == NULL or is_conj == NULL or storage_offset == NULL or untyped_storage == NULL
+            or storage_bytes == NULL or torch_dtype == NULL):
         return False
     for sample, dtype in samples:
         if found.describe(<PyObject*>sample, &view) != 0:
@@ -143,14 +164,7 @@ def load(capsule, tensor not None, parameter, storage not None, list samples not
             Py_INCREF(dtype)
             dtypes[view.code][dtype.itemsize] = <PyObject*>dtype
             torch_dtypes[dtype] = sample.dtype
-    exchange, Tensor, Parameter, Storage = found, tensor, parameter, storage
-    native_gather, native_scatter = functions["native_gather"], functions["native_scatter"]
-    embedding = functions["embedding"]
-    n_modes, has_transform, is_tracing = functions["watchers"]
-    forward_ad = functions["forward_ad"]
-    grad_is_enabled = functions["grad_is_enabled"]
-    inference_mode_is_enabled = functions["inference_mode_is_enabled"]
-    increment_version = functions["increment_version"]
+    exchange, Storage = found, storage
     return True
 
 
@@ -164,11 +178,11 @@ cdef inline bint is_watched() except -1:
 
 
 cdef inline bint needs_gradient(tensor):
-    return requires_grad(tensor, NULL) and grad_is_enabled()
+    return (tensor.requires_grad if requires_grad == NULL else requires_grad(tensor, NULL)) and grad_is_enabled()
 
 
 cdef inline bint can_write(out):
-    return not is_inference(out, NULL) or inference_mode_is_enabled()
+    return not out.is_inference() or inference_mode_is_enabled()
 
 
 cdef inline cnp.ndarray array_of(tensor):
@@ -183,6 +197,8 @@ cdef inline cnp.ndarray array_of(tensor):
     cdef Py_ssize_t n_bytes, last = 0
     cdef bint is_empty = False
     cdef int d
+    if exchange == NULL:
+        return by_numpy(tensor)
     if exchange.describe(<PyObject*>tensor, &view) != 0:
         PyErr_Clear()  # no strides, no memory, or a wrapper of torch.func
         return None
@@ -216,6 +232,12 @@ cdef inline cnp.ndarray array_of(tensor):
         return None
 
 
+cdef inline own(cnp.ndarray array, tensor):
+    """Let an array keep the tensor alive whose memory it has."""
+    if exchange != NULL:
+        cnp.set_array_base(array, tensor)
+
+
 def arrays(data, indices, updates):
     """(data, indices, updates) as arrays on the same memory; what is no tensor, as it is. None: see array_of."""
     cdef cnp.ndarray source, index
@@ -229,9 +251,9 @@ def arrays(data, indices, updates):
         given, updates = updates, array_of(updates)
         if updates is None:
             return None
-        cnp.set_array_base(updates, given)
-    cnp.set_array_base(source, data)
-    cnp.set_array_base(index, indices)
+        own(updates, given)
+    own(source, data)
+    own(index, indices)
     return source, index, updates
 
 
@@ -250,6 +272,8 @@ cdef inline tensor_of(cnp.ndarray array, like):
     cdef PyObject* made = NULL
     cdef DLTensor view
     cdef Managed* managed
+    if exchange == NULL:
+        return tensor_by_numpy(array)
     if exchange.describe(<PyObject*>like, &view) != 0:
         PyErr_Clear()
         return None
@@ -290,28 +314,53 @@ cdef inline delivered(cnp.ndarray result, data, out):
     return out
 
 
-cdef inline bint is_embedding(cnp.ndarray data, cnp.ndarray indices, axis, batch_dims, mode) noexcept:
-    """Whether `native_gather` calls torch.embedding for a gather of kind AXIS. A shorter way for the commonest case."""
-    cdef Py_ssize_t i, n, n_bytes
-    cdef int64_t row
-    if (cnp.PyArray_NDIM(data) != 2 or cnp.PyArray_NDIM(indices) != 1 or cnp.PyArray_TYPE(indices) != cnp.NPY_INT64
-            or cnp.PyArray_TYPE(data) not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64)
-            or axis is not 0 or batch_dims is not 0 or mode_of(mode, "fill") != RAISE):
+cdef inline bint fits(SmallCall* call, int kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
+    """Describe a small gather whose indices, of int64, are in bounds and not negative. False: it is another call."""
+    cdef Py_ssize_t n = cnp.PyArray_SIZE(indices), n_bytes = cnp.PyArray_ITEMSIZE(data), k, i
+    cdef const int64_t* numbers
+    cdef int d
+    if (cnp.PyArray_TYPE(indices) != cnp.NPY_INT64 or n > ROWS_BYTES
+            or not describe_small(call, <Kind>kind, data, indices, None, axis, batch_dims)):
         return False
-    n, n_bytes = cnp.PyArray_DIM(indices, 0), cnp.PyArray_DIM(data, 1)
-    if n == 0 or n > ROWS_BYTES or n_bytes > ROWS_BYTES or n * n_bytes * cnp.PyArray_ITEMSIZE(data) > ROWS_BYTES:
-        return False
+    for d in range(call.n_dims):
+        if call.shape[d] > ROWS_BYTES:
+            return False
+        n_bytes *= call.shape[d]
+        if n_bytes > ROWS_BYTES:
+            return False
+    if not cnp.PyArray_ISCARRAY_RO(indices):
+        indices = cnp.PyArray_GETCONTIGUOUS(indices)
+    numbers = <const int64_t*>cnp.PyArray_DATA(indices)
+    k = cnp.PyArray_DIM(indices, cnp.PyArray_NDIM(indices) - 1) if kind == ND else 1
     for i in range(n):
-        memcpy(&row, cnp.PyArray_BYTES(indices) + i * cnp.PyArray_STRIDE(indices, 0), sizeof(int64_t))
-        if not 0 <= row < cnp.PyArray_DIM(data, 0):
+        if not 0 <= numbers[i] < cnp.PyArray_DIM(data, call.axis + <int>(i % k)):
             return False
     return True
 
 
-def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads):
-    """A gather of tensors, as gather.try_gather does it for arrays, or with a gradient as backends/torch/native.py.
+def fitting_shape(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, axis, batch_dims):
+    """The shape of a small gather's result, if the indices, of int64, are in bounds and not negative; else None."""
+    cdef SmallCall call
+    if not fits(&call, kind, data, indices, axis, batch_dims):
+        return None
+    return tuple([call.shape[d] for d in range(call.n_dims)])
 
-    None also if something other than reverse mode has to record the call.
+
+cdef inline bint is_embedding(cnp.ndarray data, cnp.ndarray indices, axis, batch_dims, mode):
+    """Whether `recorded_gather` calls torch.embedding for a gather of kind AXIS. A shorter way for the commonest case.
+    """
+    cdef SmallCall call
+    return (cnp.PyArray_NDIM(data) == 2 and cnp.PyArray_NDIM(indices) == 1 and cnp.PyArray_SIZE(indices) > 0
+            and cnp.PyArray_TYPE(data) in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) and mode_of(mode, "fill") == RAISE
+            and fits(&call, AXIS, data, indices, axis, batch_dims) and call.axis == 0)
+
+
+def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads, op=None):
+    """A gather of tensors, as gather.try_gather does it for arrays, with a gradient if one is wanted.
+
+    Who takes a small call is decided here, in this order: a plan takes it if something other than reverse mode has to
+    record it, or if the kernels cannot read a tensor or write `out`. With a gradient, torch.embedding or
+    `recorded_gather` takes it. The kernel's fast path takes the others. What they decline has a plan.
     """
     cdef cnp.ndarray source, index, target = None
     cdef bint records
@@ -327,19 +376,20 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
     if records:
         if kind == AXIS and is_embedding(source, index, axis, batch_dims, mode):
             return embedding(data, indices)
-        cnp.set_array_base(source, data)
-        cnp.set_array_base(index, indices)
-        return native_gather(kind, data, indices, axis, batch_dims, mode, source, index)
+        own(source, data)
+        own(index, indices)
+        return recorded_gather(kind, wrap_negative, data, indices, axis, batch_dims, mode, fill_value, source, index,
+                               op)
     if out is not None:
         target = source if out is data else array_of(out)
         if target is None:
             return None
-    target = _try_gather(kind, wrap_negative, source, index, axis, batch_dims, mode, fill_value, target, n_threads)
+    target = _try_gather(kind, wrap_negative, source, index, axis, batch_dims, mode, fill_value, target, n_threads, op)
     return None if target is None else delivered(target, data, out)
 
 
 def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode, include_self,
-                out, int n_threads):
+                out, int n_threads, op=None):
     """A scatter of tensors, as scatter.try_scatter does it for arrays: see try_gather."""
     cdef cnp.ndarray source, index, target = None
     cdef bint is_tensor = is_plain(updates), records
@@ -359,15 +409,15 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
     if is_tensor and update is None:
         return None
     if records:
-        cnp.set_array_base(source, data)
-        cnp.set_array_base(index, indices)
-        cnp.set_array_base(update, updates)
-        return native_scatter(kind, data, indices, updates, axis, batch_dims, reduction, mode, include_self, source,
-                              index, update)
+        own(source, data)
+        own(index, indices)
+        own(update, updates)
+        return recorded_scatter(kind, wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode,
+                                include_self, source, index, update, op)
     if out is not None:
         target = source if out is data else array_of(out)
         if target is None:
             return None
     target = _try_scatter(kind, wrap_negative, source, index, update, axis, batch_dims, reduction, mode,
-                          include_self, target, n_threads)
+                          include_self, target, n_threads, op)
     return None if target is None else delivered(target, data, out)

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport AXIS, RAISE, Kind, Mode
+from common.codes cimport AXIS, OK, RAISE, Kind, Mode
 from common.items cimport CACHE_LINE, copy_lines
 
 cdef enum:
@@ -21,8 +21,8 @@ cdef inline bint are_few_rows(Kind kind, cnp.ndarray data, cnp.ndarray indices, 
             and cnp.PyArray_IS_C_CONTIGUOUS(out))
 
 
-cdef inline bint gather_few_rows(cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out) noexcept:
-    """False: an index is out of bounds, and nothing was written."""
+cdef inline Py_ssize_t gather_few_rows(cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out) noexcept:
+    """Returns OK or the position of the first bad index. Nothing was written then."""
     cdef int64_t rows[MOST_ROWS]
     cdef Py_ssize_t n = cnp.PyArray_SIZE(indices), n_rows = cnp.PyArray_DIM(data, 0), i
     cdef Py_ssize_t row_bytes = cnp.PyArray_NBYTES(data) // n_rows
@@ -33,11 +33,11 @@ cdef inline bint gather_few_rows(cnp.ndarray data, cnp.ndarray indices, cnp.ndar
         if rows[i] < 0:
             rows[i] += n_rows
         if not 0 <= rows[i] < n_rows:
-            return False
+            return i
     if row_bytes % CACHE_LINE == 0:
         for i in range(n):
             copy_lines(target + i * row_bytes, source + rows[i] * row_bytes, row_bytes)
     else:
         for i in range(n):
             memcpy(target + i * row_bytes, source + rows[i] * row_bytes, row_bytes)
-    return True
+    return OK

@@ -51,14 +51,12 @@ from gather.job cimport Job, describe_prefetches, describe_work, end_of_data, wo
 from gather.masks cimport count_true, write_true
 from gather.runs cimport run_runs
 from gather.strategy cimport choose_strategy
-from prepared.tile_order cimport TileOrder, find_tiles
-
-from gatherscatter._kernels.orders import tiled as _tiled
+from prepared.tile_order cimport TileOrder, describe_order
 
 cnp.import_array()
 import_shared()
 
-cdef object tiled = _tiled  # a dict: see prepared/order.pxd
+cdef object fail = None  # see fail_by
 cdef int forced_strategy = AUTO
 cdef int forced_threads = 0
 cdef int last = AUTO
@@ -98,16 +96,15 @@ cdef Py_ssize_t check_first(const Job* job, GatherStrategy strategy) noexcept:
 
 cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray out, int axis,
                             int batch_dims, Mode mode, bint wrap_negative, const char* fill, bint checks_first,
-                            int n_threads) noexcept:
+                            int n_threads, cnp.ndarray tiles) noexcept:
     """checks_first: all of out is written, or nothing. Else a signal or a bad index may end the gather between. arrays:
-    as in describe.
+    as in describe. tiles: as in gather.
     """
     cdef Job job
     cdef Columns columns
     cdef Interrupts interrupts
     cdef GatherStrategy strategy
     cdef TileOrder order
-    cdef cnp.ndarray memory = None  # of the order
     cdef int d, row_axis, out_axis
     cdef Py_ssize_t extent = 0, status, repeats = 1
     cdef bint shares  # the call shares the CPUs with others
@@ -134,9 +131,10 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     job.itemsize = cnp.PyArray_ITEMSIZE(data)
     job.fill = fill
     job.out_is_linear = is_linear(&job.walk, OTHER)
-    if tiled and kind == AXIS and axis == 0 and cnp.PyArray_IS_C_CONTIGUOUS(data) and job.row.item_bytes:
-        memory = find_tiles(tiled, indices, cnp.PyArray_NBYTES(data) // job.row.item_bytes, job.walk.n, &order)
-    job.tile_order = &order if memory is not None else NULL
+    job.tile_order = NULL
+    if (tiles is not None and kind == AXIS and axis == 0 and cnp.PyArray_IS_C_CONTIGUOUS(data) and job.row.item_bytes
+            and describe_order(tiles, cnp.PyArray_NBYTES(data) // job.row.item_bytes, job.walk.n, &order)):
+        job.tile_order = &order
     job.end = end_of_data(&job)
     describe_prefetches(&job, extent)
     job.streams = out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES and can_stream()
@@ -176,12 +174,13 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
 
 
 def gather(int kind, cnp.ndarray data not None, indices not None, cnp.ndarray out, int axis, int batch_dims,
-           int mode, bint wrap_negative, cnp.ndarray fill, bint checks_first, int n_threads):
+           int mode, bint wrap_negative, cnp.ndarray fill, bint checks_first, int n_threads, cnp.ndarray tiles=None):
     """Write the rows of data that indices name to out, and return a status. The shapes must be those of a valid plan.
 
     data and indices may have any strides, alignment and byte order. indices: for ARRAYS, a tuple of arrays. out: None
     to only check the indices. fill: for mode SKIP, one element of data's dtype. checks_first: if the call fails,
-    nothing is written. n_threads: the maximum; 0: OpenMP's choice.
+    nothing is written. n_threads: the maximum; 0: OpenMP's choice. tiles: of prepared indices, what
+    orders.sort_by_tile has made of them for data of so many slices.
     """
     cdef Py_ssize_t status
     cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
@@ -192,15 +191,20 @@ def gather(int kind, cnp.ndarray data not None, indices not None, cnp.ndarray ou
             or (out is not None and mode == SKIP and fill is None)):
         return <Py_ssize_t>INCONSISTENT
     status = gather_into(<Kind>kind, data, first, arrays, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                         cnp.PyArray_BYTES(fill) if fill is not None else NULL, checks_first, n_threads)
+                         cnp.PyArray_BYTES(fill) if fill is not None else NULL, checks_first, n_threads, tiles)
     raise_if_interrupted(status)
     return status
 
 
-def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads):
-    """Fast path without a plan: the result. None: the call needs a plan, or is an error, and nothing was written.
+def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, fill_value, out, int n_threads, op=None,
+               cnp.ndarray tiles=None):
+    """Fast path without a plan: the result. None: the call needs a plan, which raises its error if it has one.
 
-    data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0.
+    What the call needs is decided before the kernel runs. If the kernel fails, as on a bad index, the operator's error
+    is raised; without an operator, the result is None. Nothing was written then.
+
+    data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0. tiles: as in
+    gather.
     """
     cdef SmallCall call
     cdef cnp.ndarray source, result, first
@@ -234,11 +238,22 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
         return None
     if forced_strategy == AUTO and not forced_threads and are_few_rows(
             <Kind>kind, source, first, result, call.axis, call.batch_dims, <Mode>mode_code, wrap_negative):
-        return result if gather_few_rows(source, first, result) else None
-    status = gather_into(<Kind>kind, source, first, arrays, result, call.axis, call.batch_dims, <Mode>mode_code,
-                         wrap_negative, element if mode_code == SKIP else NULL, out is not None, n_threads)
-    raise_if_interrupted(status)
-    return result if status == OK else None
+        status = gather_few_rows(source, first, result)
+    else:
+        status = gather_into(<Kind>kind, source, first, arrays, result, call.axis, call.batch_dims, <Mode>mode_code,
+                             wrap_negative, element if mode_code == SKIP else NULL, out is not None, n_threads, tiles)
+        raise_if_interrupted(status)
+    if status == OK:
+        return result
+    if op is not None:
+        fail(op, kind, wrap_negative, source, indices, axis, batch_dims, mode, fill_value, status)
+    return None
+
+
+def fail_by(function):
+    """Set the function that raises the error of a small call."""
+    global fail
+    fail = function
 
 
 cdef uint8_t never_read = 0

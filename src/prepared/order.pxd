@@ -1,6 +1,9 @@
 # The order of prepared indices: updates grouped by destination row, once for many scatters. orders.pyx makes it.
+from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport uint32_t
 cimport numpy as cnp
+
+from common.arrays cimport get_array
 
 cdef struct Order:
     # CSR row pointers into updates: the end of each row's updates, which is the begin of the next row's.
@@ -11,38 +14,17 @@ cdef struct Order:
     Py_ssize_t n_source
 
 
-# The dicts are not typed as such: Cython's code for that borrows what it finds, and in free-threaded Python another
-# thread may delete it meanwhile.
-cdef inline cnp.ndarray find_order(object orders, cnp.ndarray indices, Py_ssize_t n_rows, Py_ssize_t n_updates,
-                                   Order* order):
-    """Describe the order of indices for so many rows. Returns its memory, which the caller keeps; None: no order."""
-    try:
-        entry = orders.get(<size_t>cnp.PyArray_DATA(indices))
-        if entry is None:
-            return None
-        alive, memory, rows, n = entry
-        if alive() is None or rows != n_rows or n != n_updates:
-            return None
-    except MemoryError:
-        return None
-    order.end = <const uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>memory)
-    order.updates = order.end + n_rows
-    order.n_source = 0
-    return memory
+cdef inline bint describe_order(tuple prepared, Py_ssize_t n_rows, Py_ssize_t n_updates, bint translated,
+                                Order* order) noexcept:
+    """Describe an order of so many rows and updates. False: it is another one.
 
-
-cdef inline cnp.ndarray find_translation(object translations, cnp.ndarray indices, cnp.ndarray update_rows,
-                                         cnp.ndarray memory, Order* order):
-    """Translate the order of indices, which has this memory. Returns memory as find_order; None: not translated."""
-    try:
-        entry = translations.get(<size_t>cnp.PyArray_DATA(indices))
-        if entry is None:
-            return None
-        alive, of_order, translated, n_source = entry
-        if alive() is not update_rows or of_order is not memory:
-            return None
-    except MemoryError:
-        return None
-    order.updates = <const uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>translated)
-    order.n_source = n_source
-    return translated
+    prepared: (end, updates), or if it is translated, a third array with n_source.
+    """
+    cdef cnp.ndarray end = get_array(prepared, 0), updates = get_array(prepared, 1)
+    if (PyTuple_GET_SIZE(prepared) != 2 + translated or cnp.PyArray_SIZE(end) != n_rows
+            or cnp.PyArray_SIZE(updates) != n_updates):
+        return False
+    order.end = <const uint32_t*>cnp.PyArray_DATA(end)
+    order.updates = <const uint32_t*>cnp.PyArray_DATA(updates)
+    order.n_source = (<Py_ssize_t*>cnp.PyArray_DATA(get_array(prepared, 2)))[0] if translated else 0
+    return True

@@ -2,15 +2,11 @@
 """Orders of prepared indices (prepared/prepare.py): updates grouped by destination row, for scatters of rows, and
 positions sorted by tile, for gathers of elements and points.
 
-An order belongs to an index array that owns its memory, to which nobody writes. Kernels find it by the address of that
-memory, so every way to a kernel has it: a call, a gradient, an array of another library on the same memory. When the
-array is deleted, so is its order: it is found only while a weak reference to the array is alive.
+An order is an argument of the calls of kernels with these indices (Orders in backends/kernels.py keeps it).
 """
 from cython.parallel cimport prange
 from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, uint16_t, uint32_t
 from libc.string cimport memset
-from functools import partial
-from weakref import ref
 cimport numpy as cnp
 
 from common.codes cimport OK
@@ -33,25 +29,6 @@ cdef enum:
     NEIGHBOURS = 1 << 10        # slices between two of them that are near each other
 
 cdef int forced_threads = 0
-# By the address of the indices: (weak reference to them, memory, number of rows, number of updates). The memory has the
-# row pointers, then the sorted updates (see order.pxd).
-known = {}
-# By the address of the indices: (weak reference to them, memory, number of slices, number of indices). The memory has
-# a TileOrder's arrays (see tile_order.pxd).
-tiled = {}
-# Orders for gather_scatter, whose updates are rows of a source: by the address of the indices, (weak reference to the
-# numbers of those rows, the order's memory, memory, one more than the greatest row). Each order has one at most.
-translations = {}
-
-
-def _forget(entries, address, dead):
-    """The callback of a weak reference: delete the entry, unless another array has the address now."""
-    entry = entries.get(address)
-    if entry is not None and entry[0] is dead:
-        entries.pop(address, None)
-        if entries is known:
-            translations.pop(address, None)
-
 
 cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first, Py_ssize_t stop, uint32_t* ends,
                              uint32_t* updates, Interrupts* interrupts) noexcept nogil:
@@ -86,23 +63,17 @@ cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first
 
 
 def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
-    """Group updates by row, for all scatters with these indices. Returns the bytes of memory that this takes.
+    """Group updates by row, for all scatters with these indices. Returns (end, updates): see order.pxd.
 
-    rows: the row of each update, or -1 for none; int32, contiguous, with memory of its own that is never written to
-    again. empty: makes an array of a shape and a dtype.
+    rows: the row of each update, or -1 for none; int32, contiguous. empty: makes an array of a shape and a dtype.
     """
     cdef cnp.ndarray memory
     cdef Interrupts interrupts
     cdef Py_ssize_t owner, n = cnp.PyArray_SIZE(rows)
     cdef int team = team_size(n_threads, forced_threads, <double>n)
-    address = <size_t>cnp.PyArray_DATA(rows)
-    if (cnp.PyArray_TYPE(rows) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(rows)
-            or not cnp.PyArray_CHKFLAGS(rows, cnp.NPY_ARRAY_OWNDATA) or not 0 < n_rows <= INT32_MAX
+    if (cnp.PyArray_TYPE(rows) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(rows) or not 0 < n_rows <= INT32_MAX
             or n >= <Py_ssize_t>UINT32_MAX):
-        raise ValueError("rows are contiguous, of dtype int32 and less than 2**32, and own their memory")
-    entry = known.get(address)
-    if entry is not None and entry[0]() is rows and entry[2] == n_rows:
-        return entry[1].nbytes
+        raise ValueError("rows are contiguous, of dtype int32 and less than 2**32")
     memory = empty((n_rows + n,), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
     arm(&interrupts)
     for owner in prange(team, num_threads=team, schedule="static", nogil=True):
@@ -110,8 +81,7 @@ def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
                     chunk_start(n_rows, team, owner + 1), <uint32_t*>cnp.PyArray_DATA(memory),
                     <uint32_t*>cnp.PyArray_DATA(memory) + n_rows, &interrupts)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
-    known[address] = ref(rows, partial(_forget, known, address)), memory, n_rows, n
-    return cnp.PyArray_NBYTES(memory)
+    return memory[:n_rows], memory[n_rows:]
 
 
 cdef inline uint32_t translate_chunk(const uint32_t* updates, const uint32_t* rows, uint32_t* translated,
@@ -127,52 +97,37 @@ cdef inline uint32_t translate_chunk(const uint32_t* updates, const uint32_t* ro
     return most
 
 
-def translate(cnp.ndarray indices not None, cnp.ndarray update_rows not None, empty, int n_threads):
-    """Translate the order of indices to rows of a source, for all calls of gather_scatter with both arrays.
+def translate(cnp.ndarray end not None, cnp.ndarray updates not None, cnp.ndarray update_rows not None, empty,
+              int n_threads):
+    """Translate an order to rows of a source: (end, rows, n_source), for calls of gather_scatter. None: it has none.
 
-    Nothing is done if there is no order. update_rows: the row of each update, of dtype int32, which is never written to
-    again. empty: makes an array of a shape and a dtype.
+    update_rows: the row of each update, of dtype int32, contiguous. empty: makes an array of a shape and a dtype.
     """
     cdef uint32_t most[MAX_TASKS]
-    cdef const uint32_t* end
-    cdef const uint32_t* updates
     cdef const uint32_t* rows = <const uint32_t*>cnp.PyArray_DATA(update_rows)
     cdef uint32_t* to
+    cdef cnp.ndarray translated
     cdef Interrupts interrupts
-    cdef Py_ssize_t task, n_rows, n
+    cdef Py_ssize_t task, n
     cdef int team = team_size(n_threads, forced_threads, <double>cnp.PyArray_SIZE(update_rows))
-    address = <size_t>cnp.PyArray_DATA(indices)
-    entry = known.get(address)
-    if entry is None or entry[0]() is None or entry[3] != cnp.PyArray_SIZE(update_rows):
-        return
-    if cnp.PyArray_TYPE(update_rows) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(update_rows):
-        return
-    memory, n_rows = entry[1], entry[2]
-    found = translations.get(address)
-    if found is not None and found[0]() is update_rows and found[1] is memory:
-        return
-    end = <const uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>memory)
-    updates = end + n_rows
-    n = end[n_rows - 1]  # without those that are skipped
+    if (cnp.PyArray_SIZE(updates) != cnp.PyArray_SIZE(update_rows) or cnp.PyArray_TYPE(update_rows) != cnp.NPY_INT32
+            or not cnp.PyArray_ISCARRAY_RO(update_rows)):
+        return None
+    n = (<const uint32_t*>cnp.PyArray_DATA(end))[cnp.PyArray_SIZE(end) - 1]  # without those that are skipped
     if n == 0:
-        return
-    translated = empty((entry[3],), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
-    to = <uint32_t*>cnp.PyArray_DATA(<cnp.ndarray>translated)
+        return None
+    translated = empty((cnp.PyArray_SIZE(updates),), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
+    to = <uint32_t*>cnp.PyArray_DATA(translated)
     arm(&interrupts)
     for task in prange(team, num_threads=team, schedule="static", nogil=True):
-        most[task] = translate_chunk(updates, rows, to, chunk_start(n, team, task), chunk_start(n, team, task + 1),
+        most[task] = translate_chunk(<const uint32_t*>cnp.PyArray_DATA(updates), rows, to, chunk_start(n, team, task), chunk_start(n, team, task + 1),
                                      &interrupts)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
     for task in range(1, team):
         most[0] = max(most[0], most[task])
-    translations[address] = ref(update_rows, partial(_forget, translations, address)), memory, translated, \
-        <Py_ssize_t>most[0] + 1
-
-
-def translation_bytes(cnp.ndarray indices not None):
-    """The bytes of memory of the translation of an order."""
-    entry = translations.get(<size_t>cnp.PyArray_DATA(indices))
-    return 0 if entry is None or entry[0]() is None else entry[2].nbytes
+    n_source = empty((1,), cnp.PyArray_DescrFromType(cnp.NPY_INTP))
+    n_source[0] = <Py_ssize_t>most[0] + 1
+    return end, translated, n_source
 
 
 def pays(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n):
@@ -217,23 +172,18 @@ cdef inline void sort_chunk(const TileOrder* order, const int32_t* slices, Py_ss
 
 
 def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n_threads):
-    """Sort the positions of indices by tile, for all calls with these indices. Returns the bytes of memory it takes.
+    """Sort the positions of indices by tile, for all calls with these indices. Returns the memory of a TileOrder.
 
-    indices: of slices, or -1 for none; int32, contiguous, with memory of their own that is never written to again.
-    empty: makes an array of a shape and a dtype.
+    indices: of slices, or -1 for none; int32, contiguous. empty: makes an array of a shape and a dtype.
     """
     cdef TileOrder order
     cdef Interrupts interrupts
     cdef cnp.ndarray memory
     cdef Py_ssize_t chunk, n = cnp.PyArray_SIZE(indices)
     cdef int team = team_size(n_threads, forced_threads, <double>n)
-    address = <size_t>cnp.PyArray_DATA(indices)
     if (cnp.PyArray_TYPE(indices) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(indices)
-            or not cnp.PyArray_CHKFLAGS(indices, cnp.NPY_ARRAY_OWNDATA) or not can_tile(n_slices, n)):
-        raise ValueError("indices are contiguous, of dtype int32, and own their memory; there are few enough slices")
-    entry = tiled.get(address)
-    if entry is not None and entry[0]() is indices and entry[2] == n_slices:
-        return entry[1].nbytes
+            or not can_tile(n_slices, n)):
+        raise ValueError("indices are contiguous and of dtype int32; there are few enough slices")
     describe_tiles(&order, n_slices, n)
     memory = empty((words_of(&order),), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
     set_memory(&order, cnp.PyArray_BYTES(memory))
@@ -243,8 +193,7 @@ def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n
             sort_chunk(&order, <const int32_t*>cnp.PyArray_DATA(indices), chunk, <uint32_t*>order.begins,
                        <uint16_t*>order.positions, <uint16_t*>order.sources, <uint16_t*>order.places)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
-    tiled[address] = ref(indices, partial(_forget, tiled, address)), memory, n_slices, n
-    return cnp.PyArray_NBYTES(memory)
+    return memory
 
 
 def force(int n_threads):

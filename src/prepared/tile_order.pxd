@@ -115,23 +115,15 @@ cdef inline Py_ssize_t slices_in(const TileOrder* order, Py_ssize_t tile) noexce
     return min(order.n_slices - (tile << order.shift), <Py_ssize_t>1 << order.shift)
 
 
-# As in order.pxd, the dict is not typed as such.
-cdef inline cnp.ndarray find_tiles(object known, cnp.ndarray indices, Py_ssize_t n_slices, Py_ssize_t n,
-                                   TileOrder* order):
-    """Describe the tile order of indices of so many slices. Returns its memory, which the caller keeps; None: no order.
-    """
-    try:
-        entry = known.get(<size_t>cnp.PyArray_DATA(indices))
-        if entry is None:
-            return None
-        alive, memory, slices, size = entry
-        if alive() is None or slices != n_slices or size != n:
-            return None
-    except MemoryError:
-        return None
+cdef inline bint describe_order(cnp.ndarray memory, Py_ssize_t n_slices, Py_ssize_t n, TileOrder* order) noexcept:
+    """Describe the tile order of n indices of so many slices. False: it is another one."""
+    if not can_tile(n_slices, n):
+        return False
     describe_tiles(order, n_slices, n)
-    set_memory(order, <char*>cnp.PyArray_DATA(<cnp.ndarray>memory))
-    return memory
+    if cnp.PyArray_NBYTES(memory) != words_of(order) * <Py_ssize_t>sizeof(uint32_t):
+        return False
+    set_memory(order, cnp.PyArray_BYTES(memory))
+    return True
 
 
 cdef inline inline_void take_group(value_t* type, const uint16_t* numbers, Py_ssize_t n, const char* source,

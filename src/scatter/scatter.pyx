@@ -38,7 +38,7 @@ from common.small_calls cimport (
 from common.stream cimport STREAM_BYTES, can_stream
 from common.machine cimport import_shared, shared
 from common.threads cimport begin_call, end_call, may_have_team, most_threads, note_team, possible_threads
-from prepared.order cimport Order, find_order, find_translation
+from prepared.order cimport Order, describe_order
 from scatter.blocks cimport run_blocks
 from scatter.convert cimport is_wider
 from scatter.cost cimport NEVER, Choice, can_run, choose, estimate_all
@@ -53,8 +53,6 @@ from scatter.private cimport run_private
 from scatter.source cimport are_rows, is_source
 from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
 
-from gatherscatter._kernels.orders import known as _known_orders, translations as _translations
-
 cnp.import_array()
 import_shared()
 
@@ -65,8 +63,7 @@ cdef enum:
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
-cdef object orders = _known_orders  # dicts: see prepared/order.pxd
-cdef object translations = _translations
+cdef object fail = None  # see fail_by
 cdef int forced_route = AUTO
 cdef int forced_threads = 0
 cdef unsigned int allowed_routes = ~<unsigned int>0
@@ -121,18 +118,6 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
             and (code == ASSIGN or code == TAKE or itemsize == width_of(type_code))
             and (accumulate == NONE or (reductions[<int>code].step in (ADD, MUL)
                                         and is_wider(type_code, accumulate))))
-
-
-cdef inline object find_orders(Job* job, cnp.ndarray indices, cnp.ndarray update_rows, Order* order):
-    """Set the order of indices along axis 0, if they are prepared. Returns the owner of its memory."""
-    cdef cnp.ndarray memory = find_order(orders, indices, job.n_rows, job.walk.n, order), translation = None
-    if memory is not None and update_rows is not None:
-        translation = find_translation(translations, indices, update_rows, memory, order)
-        if translation is None:
-            return None
-    if memory is not None:
-        job.order = order
-    return (memory, translation)
 
 
 cdef inline void describe_work(Job* job) noexcept:
@@ -194,12 +179,12 @@ cdef Py_ssize_t run(Job* job) noexcept:
 cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray updates,
                              cnp.ndarray out, int axis, int batch_dims, Mode mode, bint wrap_negative,
                              ReductionCode code, TypeCode type_code, TypeCode accumulate, bint include_self,
-                             bint checks_first, int n_threads, cnp.ndarray source, cnp.ndarray update_rows) noexcept:
-    """arrays: as in describe. source, update_rows: as in scatter."""
+                             bint checks_first, int n_threads, cnp.ndarray source, cnp.ndarray update_rows,
+                             tuple prepared) noexcept:
+    """arrays: as in describe. source, update_rows, prepared: as in scatter."""
     cdef Job job
     cdef Interrupts interrupts
     cdef Order order
-    cdef object _of_orders = None  # keeps their memory
     cdef cnp.ndarray copy = None, twin = out
     cdef int row_axis, updates_axis
     cdef Py_ssize_t status, repeats = 1
@@ -239,8 +224,9 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     if not job.is_dense:
         describe_strided(&job, out, row_axis)
     describe_units(&job, kind, out, indices, axis, batch_dims)
-    if orders and kind == AXIS and axis == 0:
-        _of_orders = find_orders(&job, indices, update_rows, &order)
+    if prepared is not None and kind == AXIS and axis == 0 and describe_order(
+            prepared, job.n_rows, job.walk.n, update_rows is not None, &order):
+        job.order = &order
     describe_updates(&job)
     choose_accumulators(&job)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
@@ -258,7 +244,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
             end_call()
             job.shares = False
         status = scatter_into(kind, data, indices, arrays, copy, out, axis, batch_dims, mode, wrap_negative, code,
-                              type_code, accumulate, include_self, checks_first, n_threads, source, update_rows)
+                              type_code, accumulate, include_self, checks_first, n_threads, source, update_rows,
+                              prepared)
     else:
         status = run(&job)
     if job.shares:
@@ -270,7 +257,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
 def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates not None,
             cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int reduction,
             int type_code, int accumulate, bint include_self, bint checks_first, int n_threads,
-            cnp.ndarray source=None, cnp.ndarray update_rows=None):
+            cnp.ndarray source=None, cnp.ndarray update_rows=None, tuple prepared=None):
     """Copy data to out, apply the updates, and return a status. The shapes must be those of a valid plan.
 
     data: None if out holds it already. indices: for ARRAYS, a tuple of arrays. reduction: a registered ReductionCode.
@@ -280,6 +267,9 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
 
     update_rows: update t is row update_rows[t] of source, which nobody writes to meanwhile; updates repeats one row, of
     which the shape, the dtype and the strides count. For kind AXIS and axis 0. UNSUITED: they have to be gathered.
+
+    prepared: of prepared indices, what orders.group has made of them for so many rows; with update_rows, what
+    orders.translate has made of that.
     """
     cdef Py_ssize_t status
     cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
@@ -293,7 +283,7 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
         accumulate = NONE  # modulo a power of 2, the bits that remain are the same
     status = scatter_into(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
                           <ReductionCode>reduction, <TypeCode>type_code, <TypeCode>accumulate, include_self,
-                          checks_first, n_threads, source, update_rows)
+                          checks_first, n_threads, source, update_rows, prepared)
     raise_if_interrupted(status)
     return status
 
@@ -310,17 +300,17 @@ def take(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.
                                                                  batch_dims, TAKE, NONE, NONE):
         return <Py_ssize_t>INCONSISTENT
     status = scatter_into(<Kind>kind, data, indices, None, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                          TAKE, NONE, NONE, True, False, n_threads, None, None)
+                          TAKE, NONE, NONE, True, False, n_threads, None, None, None)
     raise_if_interrupted(status)
     return status
 
 
 def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode, include_self,
-                out, int n_threads):
-    """Fast path without a plan: the result. None: the call needs a plan, or is an error, and nothing was written.
+                out, int n_threads, op=None, tuple prepared=None):
+    """Fast path without a plan: the result. None: the call needs a plan; see gather.try_gather.
 
     data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0. reduction: the
-    name of a registered reduction.
+    name of a registered reduction. prepared: as in scatter.
     """
     cdef SmallCall call
     cdef object found
@@ -378,9 +368,19 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
         return None
     status = scatter_into(<Kind>kind, None if result is source else source, first, arrays, update, result, call.axis,
                           call.batch_dims, <Mode>mode_code, wrap_negative, <ReductionCode>code, <TypeCode>type_code,
-                          NONE, include_self, out is not None, n_threads, None, None)
+                          NONE, include_self, out is not None, n_threads, None, None, prepared)
     raise_if_interrupted(status)
-    return result if status == OK else None
+    if status == OK:
+        return result
+    if op is not None:
+        fail(op, kind, wrap_negative, source, indices, axis, batch_dims, mode, 0, status)
+    return None
+
+
+def fail_by(function):
+    """Set the function that raises the error of a small call."""
+    global fail
+    fail = function
 
 
 def force(int route, int n_threads):

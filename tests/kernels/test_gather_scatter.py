@@ -9,7 +9,6 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import REDUCTIONS, reduces
 from gatherscatter import fused, reference
-from gatherscatter._kernels import orders
 from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import NumPyBackend
 from routes import draw
@@ -422,41 +421,30 @@ class TestPrepared:
                 assert_same_numbers(gs.gather_scatter(data, to, source, partner, reduction="add"), expected)
         assert passes == [True] * 4
         n_bytes = to.nbytes
-        address = to._indices.ctypes.data
         del of
         assert to.nbytes == n_bytes
-        assert address in orders.translations
         del other, partner
         gc.collect()
         assert to.nbytes == n_bytes - 4 * 2300
-        assert address not in orders.translations
-        other = gs.prepare("gather", (700,), others)
-        gs.gather_scatter(data, to, source, other, reduction="add")
-        assert address in orders.translations
-        del to
-        gc.collect()
-        assert address not in orders.translations
 
     def test_an_order_by_rows_is_not_used_for_others(self, passes):
-        """Not for another array of rows at its address, for another order, or for a source with fewer rows."""
+        """Not for another order, or for a source with fewer rows."""
         data, source = draw((1100, 24), "f4", 1), draw((700, 24), "f4", 2)
         indices, rows = pairs(1100, 700, 2300)
         to, of = gs.prepare("scatter", (1100,), indices), gs.prepare("gather", (700,), rows)
         expected = gs.gather_scatter(data, to, source, of, reduction="add")
-        address = to._indices.ctypes.data
-        alive, memory, translated, n_source = entry = orders.translations[address]
+        translated = to._orders._translated
+        end, order, n_source = translated[of._orders]
         assert n_source == rows.max() + 1
-        wrong = np.zeros_like(translated)
-        stale = [(lambda: None, memory, wrong, 1), (alive, memory.copy(), wrong, 1), (lambda: rows, memory, wrong, 1)]
-        for planted in stale:
-            orders.translations[address] = planted
+        wrong = np.zeros_like(order)
+        for planted in (None, (end, wrong[1:], n_source), (end[1:], wrong, n_source), (end, wrong)):
+            translated[of._orders] = planted
             assert_same_bits(gs.gather_scatter(data, to, source, of, reduction="add"), expected)
-        orders.translations[address] = (alive, memory, wrong, 1)
-        assert (gs.gather_scatter(data, to, source, of, reduction="add") != expected).any()  # so the entries matter
-        orders.translations[address] = (alive, memory, translated, 701)
+        translated[of._orders] = end, wrong, n_source
+        assert (gs.gather_scatter(data, to, source, of, reduction="add") != expected).any()  # so the order matters
+        translated[of._orders] = end, order, np.array([701])
         with pytest.raises(RuntimeError, match="changed"):
             gs.gather_scatter(data, to, source, of, reduction="add")
-        orders.translations[address] = entry
 
     def test_sorted_and_shaped_pairs(self, passes, forced_threads):
         data, source = draw((1100, 16), "f8", 1), draw((700, 16), "f8", 2)

@@ -1,5 +1,7 @@
 """Small calls skip the plan: both ways must agree, and a call that one rejects must not run in the other."""
 
+import re
+
 import gatherscatter as gs
 import numpy as np
 import pytest
@@ -113,10 +115,52 @@ def test_scatter_leaves_to_the_long_way_what_is_to_be_explained():
     assert call(data=data.astype("g"), updates=updates.astype("g"), reduction="add") is None
 
 
+def test_a_kernel_that_fails_is_not_entered_again(monkeypatch):
+    """The error is made from its status, whatever the way to the call."""
+
+    def entered(*_, **__):
+        raise AssertionError
+
+    data, indices = np.zeros((3, 2)), np.array([0, 4])
+    prepared = gs.prepare("gather_nd", (3,), [[0], [2]])
+    with monkeypatch.context() as patch:
+        for name in ("gather", "scatter"):
+            patch.setattr(f"gatherscatter.backends.kernels._{name}.{name}", entered)
+        message = re.escape("indices[1] = 4 is out of bounds for data of shape (3, 2): axis 0 has size 3")
+        for given in (indices, indices.tolist()):
+            for call in (
+                lambda given=given: gs.gather(data, given),
+                lambda given=given: gs.scatter(data, given, 1.0),
+                lambda given=given: gs.scatter(data.copy(), given, 1.0, out=data),
+            ):
+                with pytest.raises(IndexError, match=message):
+                    call()
+        for index, shown in ((indices, "4"), ((indices, indices % 2), "(4, 0)"), ((slice(1, 3), indices), "4")):
+            place = re.escape(f"at: index {shown} at position (1,) is out of bounds")
+            for call in (gs.at(data)[index].get, lambda index=index: gs.at(data)[index].add(1.0)):
+                with pytest.raises(IndexError, match=place):
+                    call()
+        assert prepared.gather(data).shape == (2, 2)
+    assert not data.any()
+
+
+def test_a_declined_call_is_not_asked_again(monkeypatch):
+    asked = []
+    monkeypatch.setattr(type(backend), "try_gather", lambda *_: asked.append("gather"))
+    monkeypatch.setattr(type(backend), "try_scatter", lambda *_: asked.append("scatter"))
+    data, indices = np.zeros((400, 400)), np.arange(400)  # large results
+    gs.gather(data, indices)
+    gs.scatter(data, indices, data)
+    assert not asked
+    gs.gather(data, indices.tolist())  # which the fast path had not been asked as an array
+    gs.scatter(data, indices.tolist(), data)
+    assert asked == ["gather", "scatter"]
+
+
 def test_the_limit_of_threads_is_handed_on(monkeypatch):
     seen = []
-    monkeypatch.setattr(gathers, "try_gather", lambda *args: seen.append(args[-1]))
-    monkeypatch.setattr(scatters, "try_scatter", lambda *args: seen.append(args[-1]))
+    monkeypatch.setattr(gathers, "try_gather", lambda *args: seen.append(args[-2]))
+    monkeypatch.setattr(scatters, "try_scatter", lambda *args: seen.append(args[-2]))
     gs.set_num_threads(3)
     gs.gather_nd(np.zeros(3), np.zeros((1, 1), int))
     gs.scatter(np.zeros(3), np.zeros(1, int), np.zeros(1))

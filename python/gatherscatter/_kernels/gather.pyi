@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gatherscatter.operators import Operator
+
 def gather(
     kind: int,
     data: NDArray[Any],
@@ -16,6 +18,7 @@ def gather(
     fill: NDArray[Any] | None,
     checks_first: bool,
     n_threads: int,
+    tiles: NDArray[Any] | None = None,
 ) -> int: ...
 def try_gather(
     kind: int,
@@ -28,7 +31,10 @@ def try_gather(
     fill_value: object,
     out: object,
     n_threads: int,
+    op: Operator | None = None,
+    tiles: NDArray[Any] | None = None,
 ) -> NDArray[Any] | None: ...
+def fail_by(function: Callable[..., None]) -> None: ...
 def resolve(
     kind: int,
     row_ids: NDArray[Any],

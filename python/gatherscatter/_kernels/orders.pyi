@@ -4,30 +4,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-known: dict[int, tuple[Callable[[], Any], NDArray[np.uint32], int, int]]
-tiled: dict[int, tuple[Callable[[], Any], NDArray[np.uint32], int, int]]
-translations: dict[int, tuple[Callable[[], Any], NDArray[np.uint32], NDArray[np.uint32], int]]
+_Empty = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 
 def group(
-    rows: NDArray[np.int32],
-    n_rows: int,
-    empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]],
-    n_threads: int,
-) -> int: ...
+    rows: NDArray[Any], n_rows: int, empty: _Empty, n_threads: int
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
 def translate(
-    indices: NDArray[Any],
+    end: NDArray[np.uint32],
+    updates: NDArray[np.uint32],
     update_rows: NDArray[Any],
-    empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]],
+    empty: _Empty,
     n_threads: int,
-) -> None: ...
-def translation_bytes(indices: NDArray[Any]) -> int: ...
+) -> tuple[NDArray[Any], ...] | None: ...
 def pays(n_slices: int, slice_bytes: int, n: int) -> bool: ...
-def is_scattered(indices: NDArray[np.int32]) -> bool: ...
-def sort_by_tile(
-    indices: NDArray[np.int32],
-    n_slices: int,
-    empty: Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]],
-    n_threads: int,
-) -> int: ...
+def is_scattered(indices: NDArray[Any]) -> bool: ...
+def sort_by_tile(indices: NDArray[Any], n_slices: int, empty: _Empty, n_threads: int) -> NDArray[np.uint32]: ...
 def force(n_threads: int) -> None: ...
 def main_thread_is(ident: int) -> None: ...

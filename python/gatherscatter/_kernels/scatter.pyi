@@ -1,7 +1,10 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gatherscatter.operators import Operator
 
 def register(
     name: str,
@@ -30,6 +33,7 @@ def scatter(
     n_threads: int,
     source: NDArray[Any] | None = None,
     update_rows: NDArray[np.int32] | None = None,
+    prepared: tuple[NDArray[Any], ...] | None = None,
 ) -> int: ...
 def take(
     kind: int,
@@ -56,7 +60,10 @@ def try_scatter(
     include_self: object,
     out: object,
     n_threads: int,
+    op: Operator | None = None,
+    prepared: tuple[NDArray[Any], ...] | None = None,
 ) -> NDArray[Any] | None: ...
+def fail_by(function: Callable[..., None]) -> None: ...
 def force(route: int, n_threads: int) -> None: ...
 def allow_routes(routes: int) -> None: ...
 def explain(begins: bool) -> dict[int, dict[int, float]]: ...

@@ -172,10 +172,14 @@ class Backend:
         self.plain(out)[...] = result
         return out
 
+    def check_layout(self, op: Operator, **arguments: Any) -> None:
+        """Check that the arrays have a shape and elements at strides. Called before a plan is made."""
+
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Any | None:
         """Fast path for small calls: a gather without a plan. Options are as the user passed them.
 
-        None if the call breaks a rule or is not simple enough: then `gather` is called with a plan.
+        None if the call breaks a rule or is not simple enough, so that nothing was run: then `gather` is called with a
+        plan. A bad index is an error.
         """
         return None
 

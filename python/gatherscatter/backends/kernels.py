@@ -7,17 +7,18 @@ import math
 import os
 from collections.abc import Iterator
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter import errors, memory, threads
+from gatherscatter import plan as plans
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterRoute, Status, TypeCode
-from gatherscatter.operators import AXIS, ELEMENTS, ND
+from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape, explain, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
 
@@ -82,7 +83,7 @@ def gather(
     """
     return _gather.gather(
         plan.kind, data, indices, out, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, fill,
-        checks_first, threads.limit,
+        checks_first, threads.limit, None if plan.orders is None else plan.orders.tiles,
     )  # fmt: skip
 
 
@@ -96,23 +97,22 @@ def scatter(
     return _scatter.scatter(
         plan.kind, data, indices, updates, out, plan.axis, plan.batch_dims, MODES[plan.mode],
         plan.wrap_negative_indices, int(REDUCTIONS[plan.reduction].code), TYPE_CODES.get(out.dtype.name, 0),
-        TYPE_CODES.get(plan.accumulate_dtype, 0), plan.include_self, checks_first, threads.limit,
+        TYPE_CODES.get(plan.accumulate_dtype, 0), plan.include_self, checks_first, threads.limit, None, None,
+        None if plan.orders is None else plan.orders.by_row,
     )  # fmt: skip
 
 
 def gather_scatter(
-    plan: Plan, data: Array | None, indices: Array, source: Array, rows: Array, out: Array, checks_first: bool
+    plan: Plan, of: Plan, data: Array | None, indices: Array, source: Array, rows: Array, out: Array, checks_first: bool
 ) -> int:
     """As `scatter`, of the updates source[rows], which are not stored. UNSUITED: they have to be."""
     if not plan.n_tuples:
         return UNSUITED
-    if _numbered and _numbered.get((rows.ctypes.data, len(source))) is rows:
-        with contextlib.suppress(MemoryError):  # the call is possible without it
-            _orders.translate(indices, rows, memory.empty, threads.limit)
+    prepared = None if plan.orders is None or of.orders is None else plan.orders.for_rows(of.orders)
     return _scatter.scatter(
         plan.kind, data, indices, np.broadcast_to(source[0], plan.shape), out, plan.axis, plan.batch_dims,
         MODES[plan.mode], plan.wrap_negative_indices, int(REDUCTIONS[plan.reduction].code),
-        TYPE_CODES.get(out.dtype.name, 0), 0, plan.include_self, checks_first, threads.limit, source, rows,
+        TYPE_CODES.get(out.dtype.name, 0), 0, plan.include_self, checks_first, threads.limit, source, rows, prepared,
     )  # fmt: skip
 
 
@@ -163,16 +163,57 @@ def resolve(plan: Plan, ids: Array, indices: Indices, start: int, rows: NDArray[
     )
 
 
-# Indices that are numbers of slices already, and never written to: by their address and the number of slices.
-_numbered: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
+class Orders:
+    """The orders of prepared indices, which are numbers of slices. Each is made when a call can use it.
 
-
-def keep_numbers(numbers: Array, n_slices: int) -> None:
-    """Remember that an array holds numbers of so many slices, which need no second resolution.
-
-    Nobody should write to it; the kernel that reads the numbers checks their bounds all the same.
+    Attributes
+    ----------
+    by_row : tuple of arrays or None
+        For scatters of rows: see `group` in orders.pyx.
+    tiles : array or None
+        For gathers of elements and points: see `sort_by_tile` in orders.pyx.
     """
-    _numbered[numbers.ctypes.data, n_slices] = numbers
+
+    __slots__ = ("__weakref__", "_is_tiled", "_n_slices", "_translated", "by_row", "numbers", "tiles")
+
+    def __init__(self, numbers: Array, n_slices: int) -> None:
+        self.numbers = numbers
+        self.by_row: tuple[Array, Array] | None = None
+        self.tiles: Array | None = None
+        self._n_slices = n_slices
+        self._is_tiled = False
+        # For gather_scatter, by the orders of the rows: one at most.
+        self._translated: WeakKeyDictionary[Orders, tuple[Array, ...] | None] = WeakKeyDictionary()
+
+    @property
+    def nbytes(self) -> int:
+        arrays = [*(self.by_row or ()), self.tiles, *(found[1] for found in self._translated.values() if found)]
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def group(self) -> None:
+        """Group the updates by row."""
+        if self.by_row is None:
+            self.by_row = _orders.group(self.numbers, self._n_slices, memory.empty, threads.limit)
+
+    def tile(self, slice_bytes: int) -> None:
+        """Sort the indices by tile, if this saves time."""
+        if not self._is_tiled and _orders.pays(self._n_slices, slice_bytes, self.numbers.size):
+            if _orders.is_scattered(self.numbers):
+                self.tiles = _orders.sort_by_tile(self.numbers, self._n_slices, memory.empty, threads.limit)
+            self._is_tiled = True
+
+    def for_rows(self, rows: Orders) -> tuple[Array, ...] | None:
+        """`by_row` for updates that are these rows of a source."""
+        if self.by_row is None:
+            return None
+        if rows not in self._translated:
+            try:
+                found = _orders.translate(*self.by_row, rows.numbers, memory.empty, threads.limit)
+            except MemoryError:  # the call is possible without it
+                return None
+            self._translated.clear()
+            self._translated[rows] = found
+        return self._translated.get(rows)
 
 
 def numbers(plan: Plan, indices: Array) -> Array:
@@ -180,10 +221,9 @@ def numbers(plan: Plan, indices: Array) -> Array:
 
     Of the smallest dtype that holds them.
     """
-    known = _numbered.get((indices.ctypes.data, math.prod(plan.sizes))) if _numbered else None
-    if known is not None and known.dtype == indices.dtype and known.size == indices.size and plan.kind == AXIS:
-        return known
-    outer, sizes = _outer(plan), plan.sizes
+    if plan.orders is not None:  # prepared indices, of which none is out of bounds
+        return plan.orders.numbers  # type: ignore[no-any-return]
+    outer, sizes = plan.outer, plan.sizes
     inner = plan.data[plan.axis + 1 :] if plan.kind == ELEMENTS else ()
     # In this array the offset of an element is the number: only the indexed axes have strides.
     strides = (0,) * len(outer) + row_ids(sizes).strides + (0,) * len(inner)
@@ -198,13 +238,6 @@ def numbers(plan: Plan, indices: Array) -> Array:
     seen = outer + indices.shape[plan.batch_dims :] if plan.kind == AXIS else plan.tuples
     check(status, indices, plan._replace(tuples=seen))
     return result
-
-
-def _outer(plan: Plan) -> Shape:
-    """The sizes of the axes before the first indexed one, as the indices have them: 1 for those that they lack."""
-    if plan.kind == ELEMENTS:
-        return plan.data[: plan.axis]
-    return plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
 
 
 def resolved(plan: Plan, indices: Indices) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -230,6 +263,26 @@ def check(status: int, indices: Indices, plan: Plan) -> None:
         raise errors.changed_meanwhile(plan.operator)
     position = unravel(status // plan.depth, plan.tuples)
     raise explain(plan, indices, plan.index_position(position))
+
+
+def _fail(
+    op: Operator, kind: int, wrap: bool, data: Array, indices: Any, axis: int, batch_dims: int, mode: str,
+    fill_value: Any, status: int,
+) -> None:  # fmt: skip
+    """Raise the error of a call on the fast path, which has no plan: its kernel returned this status."""
+    op = plans.without_negatives(op, wrap).replace(kind=kind)  # a new record, for which no cache needs the plan
+    make, reduction = (plans.scatter, ("none", True)) if op.scatters else (plans.gather, ())
+    plan = make.__wrapped__(  # type: ignore[attr-defined]
+        op, data.shape, plans.shape_of(indices, kind), axis, batch_dims, mode, *reduction
+    )
+    try:
+        check(status, indices, plan)
+    except IndexError as error:
+        raise errors.ignored_fill_value(error, mode, fill_value) from None
+
+
+_gather.fail_by(_fail)
+_scatter.fail_by(_fail)
 
 
 def check_indices(plan: Plan, data: Array, indices: Indices) -> None:

@@ -61,12 +61,12 @@ class NumPyBackend(Backend):
         return array
 
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Array | None:
-        return try_gather(op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit)
+        return try_gather(op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit, op)
 
     def try_scatter(
         self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Array | None:
-        return try_scatter(op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit)
+        return try_scatter(op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit, op)
 
     def gather(self, data: Array, indices: Indices, plan: Plan, fill_value: Any, out: Array | None) -> Array:
         """`indices`: for kind ARRAYS, a tuple of arrays of one shape; as in `scatter`."""
@@ -147,7 +147,7 @@ class NumPyBackend(Backend):
         result = memory.empty(data.shape, data.dtype) if target is None else target
         kept = target is not None and _is_same(target, data)
         status = kernels.gather_scatter(
-            to, None if kept else data, indices, source, rows, result, checks_first=target is not None
+            to, of, None if kept else data, indices, source, rows, result, checks_first=target is not None
         )
         if status == kernels.UNSUITED:
             return None
@@ -291,7 +291,7 @@ def _check_unused(indices: Indices, plan: Plan) -> None:
     if plan.kind not in (AXIS, ARRAYS) or 0 not in plan.data[plan.batch_dims : plan.axis]:
         return
     # Check with a plan in which those axes have size 1.
-    data = plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims) + plan.data[plan.axis :]
+    data = plan.outer + plan.data[plan.axis :]
     tuples = data[: plan.axis] + plan.tuples[plan.axis :]
     kernels.check_indices(plan._replace(tuples=tuples), np.broadcast_to(np.zeros((), np.uint8), data), indices)
 

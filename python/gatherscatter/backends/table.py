@@ -138,8 +138,7 @@ class TableBackend(Backend):
                 continue
             index, bad = self.resolve_axis(indices[..., component] if plan.kind == ND else indices, size, plan)
             if plan.kind == AXIS:  # broadcast over the axes between the batch axes and the indexed one
-                shape = plan.data[: plan.batch_dims] + (1,) * (plan.axis - plan.batch_dims)
-                shape += plan.tuples[plan.axis :]
+                shape = plan.outer + plan.tuples[plan.axis :]
                 index = xp.reshape(index, shape)
                 bad = None if bad is None else xp.reshape(bad, shape)
             if bad is not None:

@@ -181,19 +181,19 @@ class At(absent.FromIndexed):
         array([ 0, -1])
         """
         x, index = self._x, self._index
-        # Fast path: arrays that index adjacent axes. None: the index must be parsed, or the call is an error.
-        if type(x) is ndarray:
-            kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
-            result = try_gather(kind, wrap_negative_indices, x, arrays, axis, 0, mode, fill_value, out, threads.limit)
-            if result is not None:
-                return result
-        elif wrap_negative_indices is True:
-            backend = dispatch.known.get((type(x), type(index)))
-            if backend is not None:
+        # Fast path: arrays that index adjacent axes. None: the index must be parsed, or there is another error.
+        wrap, result = wrap_negative_indices, None
+        try:
+            if type(x) is ndarray:
+                kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
+                result = try_gather(kind, wrap, x, arrays, axis, 0, mode, fill_value, out, threads.limit, GET)
+            elif wrap is True and (backend := dispatch.known.get((type(x), type(index)))):
                 result = backend.try_gather(GET, x, index, (0, 0, mode, fill_value), out)
-                if result is not None:
-                    return result
-        return calls.get(GET, x, index, mode, fill_value, wrap_negative_indices, out)
+        except IndexError as error:
+            raise calls.explained(GET, x, index, mode, wrap, error, fill_value) from None
+        if result is not None:
+            return result
+        return calls.get(GET, x, index, mode, fill_value, wrap, out)
 
     def set(
         self,
@@ -480,18 +480,19 @@ class At(absent.FromIndexed):
     ) -> Any:
         x, index = self._x, self._index
         if accumulate_dtype is None and not negate:
-            if type(x) is ndarray:
-                kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
-                result = try_scatter(
-                    kind, wrap, x, arrays, updates, axis, 0, reduction, mode, include_self, out, threads.limit
-                )
-                if result is not None:
-                    return result
-            elif wrap is True:
-                backend = dispatch.known.get((type(x), type(index), type(updates)))
-                if backend is not None:
+            result = None
+            try:
+                if type(x) is ndarray:
+                    kind, axis, arrays = adjacent(index, x.ndim) if type(index) is tuple else (AXIS, 0, index)
+                    result = try_scatter(
+                        kind, wrap, x, arrays, updates, axis, 0, reduction, mode, include_self, out, threads.limit,
+                        SCATTER,
+                    )  # fmt: skip
+                elif wrap is True and (backend := dispatch.known.get((type(x), type(index), type(updates)))):
                     result = backend.try_scatter(SCATTER, x, index, updates, (0, 0, reduction, mode, include_self), out)
-                    if result is not None:
-                        return result
+            except IndexError as error:
+                raise calls.explained(SCATTER, x, index, mode, wrap, error) from None
+            if result is not None:
+                return result
         options = (reduction, include_self, mode, accumulate_dtype)
         return calls.update(SCATTER, x, index, updates, options, wrap, out, negate)

@@ -60,7 +60,10 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
         simple = grammar.simplified(x, index, wrap)
         if simple is not None:
             view, kind, axis, arrays = simple
-            result = try_gather(kind, wrap, view, arrays, axis, 0, mode, fill_value, out, threads.limit)
+            try:
+                result = try_gather(kind, wrap, view, arrays, axis, 0, mode, fill_value, out, threads.limit, op)
+            except IndexError as error:
+                raise explained(op, x, index, mode, wrap, error, fill_value) from None
             if result is not None:
                 return result
     op, mode = _checked(op, mode, wrap)
@@ -91,7 +94,7 @@ def update(
     """Combine updates into ``x[index]`` by a scatter. negate: subtract them."""
     if type(x) is np.ndarray and (out is x or (out is None and x.nbytes <= _SMALL)):
         target = x if out is x else x.copy()
-        if not negate and _try_update(target, index, updates, options, wrap):
+        if not negate and _try_update(op, target, index, updates, options, wrap):
             return target
     op, mode = _checked(op, options[2], wrap)
     options = (*options[:2], mode, options[3])
@@ -122,14 +125,19 @@ def update(
     return backend.deliver(plan, result, out)
 
 
-def _try_update(x: NDArray[Any], index: Any, updates: Any, options: Options, wrap: Any) -> bool:
-    """Fast path: whether x was updated in place. If not, nothing was written."""
+def _try_update(op: Operator, x: NDArray[Any], index: Any, updates: Any, options: Options, wrap: Any) -> bool:
+    """Fast path: whether x was updated in place. If not, nothing was run."""
     simple = grammar.simplified(x, index, wrap)
     reduction, include_self, mode, accumulate_dtype = options
     if simple is None or accumulate_dtype is not None:
         return False
     view, kind, axis, arrays = simple
-    result = try_scatter(kind, wrap, view, arrays, updates, axis, 0, reduction, mode, include_self, view, threads.limit)
+    try:
+        result = try_scatter(
+            kind, wrap, view, arrays, updates, axis, 0, reduction, mode, include_self, view, threads.limit, op
+        )
+    except IndexError as error:
+        raise explained(op, x, index, mode, wrap, error) from None
     return result is not None
 
 
@@ -267,7 +275,7 @@ def _is_same_kind(backend: Backend, updates: Any, x: Any) -> bool:
 def _gather(call: Call, mode: str, fill_value: Any, out: Any) -> Any:
     op, indices, axis = _indices(call, mode)
     try:
-        return core.gather_on(call.backend, op, call.data, indices, axis, 0, mode, fill_value, out, common=call.common)
+        return core.gather_on(call.backend, op, call.data, indices, axis, 0, mode, fill_value, out)
     except IndexError as error:
         raise ignored_fill_value(_explained(call, mode, error), mode, fill_value) from None
 
@@ -279,7 +287,7 @@ def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
     try:
         return core.scatter_on(
             call.backend, op, call.data, indices, updates, axis, 0, reduction, include_self, mode, accumulate_dtype,
-            out, common=call.common,
+            out,
         )  # fmt: skip
     except IndexError as error:
         raise _explained(call, mode, error) from None
@@ -326,6 +334,18 @@ def _as_signed(backend: Backend, array: Any, size: Any, mode: str) -> Any:
     if mode == "wrap" and isinstance(size, int) and size:  # those are `signed` plus 2**bits
         outside = (signed % size + 2**bits % size) % size
     return xp.where(signed < 0, outside, signed)
+
+
+def explained(
+    op: Operator, x: Any, index: Any, mode: Any, wrap: Any, error: IndexError, fill_value: Any = 0
+) -> IndexError:
+    """The error of a fast path, which takes arrays of integers only, in terms of x and the whole index."""
+    op, mode = _checked(op, mode, wrap)
+    backend, x, given, _ = _route(op, x, index)
+    parsed = _parse(backend, op, x, given, mode)
+    arrays = [backend.as_numpy(selector.array) for selector in parsed.selectors]
+    found = grammar.explain(op, parsed, tuple(x.shape), mode, arrays) or error
+    return ignored_fill_value(found, mode, fill_value)
 
 
 def _explained(call: Call, mode: str, error: IndexError) -> IndexError:

@@ -14,7 +14,7 @@ from gatherscatter.backends.base import Backend
 from gatherscatter.indexing import grammar
 from gatherscatter.indexing.grammar import Parsed, Selector
 from gatherscatter.operators import Operator
-from gatherscatter.plan import Shape
+from gatherscatter.plan import Shape, inverse
 
 _ZERO = np.zeros((), np.int64)
 
@@ -153,7 +153,3 @@ def constant(backend: Backend, array: Any, like: Any) -> Any:
         return array
     with backend.constants():
         return backend.asarray(array, like)
-
-
-def inverse(order: Shape) -> Shape:
-    return tuple(sorted(range(len(order)), key=order.__getitem__))

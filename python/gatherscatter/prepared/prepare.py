@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import core, dispatch, errors, gathers, memory, scatters, threads
+from gatherscatter import core, dispatch, errors, gathers, scatters, threads
 from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
-from gatherscatter._kernels.orders import group, is_scattered, pays, sort_by_tile, translation_bytes
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter._typing import IntLike
 from gatherscatter.backends import kernels
@@ -157,8 +156,8 @@ class Prepared:
     """
 
     __slots__ = (
-        "__weakref__", "_can_order", "_converted", "_counts", "_few", "_indices", "_leading", "_modes", "_n_slices",
-        "_order_bytes", "_plan", "_tile_bytes",
+        "__weakref__", "_can_order", "_converted", "_counts", "_few", "_indices", "_is_dense", "_leading", "_modes",
+        "_n_slices", "_orders", "_plan",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -171,12 +170,12 @@ class Prepared:
         self._plan = plan
         self._converted: dict[Any, Any] = {}  # indices of other libraries, and tuples
         self._counts: Array | None = None
-        self._order_bytes = 0
-        self._tile_bytes: int | None = None  # 0: a tile order would save no time
         self._few: Array | None = None  # tuples
         self._leading = plan.leading
         self._modes = ("fill", "drop") if plan.mode in _SKIPPING else ("raise", "raise")
         self._n_slices = math.prod(plan.sizes)
+        self._orders = kernels.Orders(indices, self._n_slices)
+        self._is_dense = self._n_slices <= _MOST_ROWS_PER_INDEX * indices.size
         self._can_order = (
             plan.axis == 0
             and plan.kind != ELEMENTS
@@ -184,8 +183,6 @@ class Prepared:
             and self._n_slices > 0
             and 0 < indices.size < np.iinfo(np.uint32).max
         )
-        if plan.mode not in _SKIPPING:
-            kernels.keep_numbers(indices, self._n_slices)
         if plan.kind == ND and indices.size <= _FEW:
             self._few = self._as_tuples()
         return self
@@ -243,8 +240,7 @@ class Prepared:
         8
         """
         arrays = [self._indices, *(array for array in self._converted.values() if isinstance(array, np.ndarray))]
-        orders = self._order_bytes + (self._tile_bytes or 0) + translation_bytes(self._indices)
-        return sum(array.nbytes for array in arrays) + orders
+        return sum(array.nbytes for array in arrays) + self._orders.nbytes
 
     @property
     def counts(self) -> Array:
@@ -298,19 +294,21 @@ class Prepared:
             kind, table, indices = small
             axis = 0 if kind == ND else plan.axis
             result = try_gather(
-                kind, False, table, indices, axis, plan.batch_dims, mode, fill_value, out, threads.limit
-            )
+                kind, False, table, indices, axis, plan.batch_dims, mode, fill_value, out, threads.limit,
+                None, self._orders.tiles,
+            )  # fmt: skip
             if result is not None:
                 return result
         op = OPERATORS[plan.operator.name].gather
         backend, (data,) = core.arrays(op, data=data)
         self._check_shape(op, data)
-        self._order(backend, data, scatters=False)
+        orders = self._order(backend, data, scatters=False)
         kind, (table,) = self._views(backend, data)
         indices = self._as_indices(backend, op, kind, data)
         return core.gather_on(
-            backend, RESOLVED[op.name, kind], table, indices, plan.axis, plan.batch_dims, mode, fill_value, out
-        )
+            backend, RESOLVED[op.name, kind], table, indices, plan.axis, plan.batch_dims, mode, fill_value, out,
+            small is not None, orders,
+        )  # fmt: skip
 
     def scatter(
         self,
@@ -357,20 +355,21 @@ class Prepared:
         """
         plan, mode = self._plan, self._modes[1]
         small = self._small(data, scatters=True) if accumulate_dtype is None else None
-        if small is not None and (out is None or out is data or small[1] is data):
+        asked = small is not None and (out is None or out is data or small[1] is data)
+        if small is not None and asked:
             kind, table, indices = small
             axis = 0 if kind == ND else plan.axis
             target = table if out is data else out
             result = try_scatter(
                 kind, False, table, indices, updates, axis, plan.batch_dims, reduction, mode, include_self, target,
-                threads.limit,
+                threads.limit, None, self._orders.by_row,
             )  # fmt: skip
             if result is not None:
                 return out if out is not None else result if table is data else result.reshape(data.shape)
         op = OPERATORS[plan.operator.name].scatter
         backend, (data, updates) = core.arrays(op, data=data, updates=updates)
         self._check_shape(op, data)
-        self._order(backend, data, scatters=True)
+        orders = self._order(backend, data, scatters=True)
         if out is None:
             kind, (table,) = self._views(backend, data)
             target = None
@@ -379,7 +378,7 @@ class Prepared:
             kind, (table, target) = self._views(backend, data, data if out is data else backend.plain(out))
         result = core.scatter_on(
             backend, RESOLVED[op.name, kind], table, self._as_indices(backend, op, kind, data), updates, plan.axis,
-            plan.batch_dims, reduction, include_self, mode, accumulate_dtype, target,
+            plan.batch_dims, reduction, include_self, mode, accumulate_dtype, target, asked, orders,
         )  # fmt: skip
         if out is not None:
             return out
@@ -388,7 +387,7 @@ class Prepared:
     def _small(self, data: Any, *, scatters: bool) -> tuple[int, Array, Array] | None:
         """For the fast path of small calls: a kind, data or a view of it, and the indices. None: a view has to be made.
 
-        The fast path carries a call out if all is simple, and returns None if not. The general path follows it.
+        The fast path carries a call out if all is simple, and declines it if not. No index can be bad.
         """
         if type(data) is not np.ndarray or data.shape[: len(self._leading)] != self._leading:
             return None
@@ -443,23 +442,19 @@ class Prepared:
             found = self._converted[ND] = tuples(self._indices, self._plan.sizes)
         return found
 
-    def _order(self, backend: Backend, data: Any, *, scatters: bool) -> None:
-        """Order the indices, by slice or by tile, if this call or its gradient can use that."""
-        if not self._can_order or not backend.uses_orders(data, scatters=True):
-            return
+    def _order(self, backend: Backend, data: Any, *, scatters: bool) -> kernels.Orders | None:
+        """Order the indices, by slice or by tile, if this call or its gradient can use that. None: it has no kernel."""
+        if not backend.uses_orders(data, scatters=True):
+            return None
         slice_bytes = math.prod(data.shape[len(self._leading) :]) * data.dtype.itemsize
-        if self._n_slices * slice_bytes < _SMALLEST_ORDERED:
-            return
-        n = self._indices.size
-        with contextlib.suppress(MemoryError):  # the call is possible without it
-            if slice_bytes >= _SHORTEST_ROW:
-                is_used = self._n_slices <= _MOST_ROWS_PER_INDEX * n and backend.uses_orders(data, scatters)
-                if is_used and not self._order_bytes:
-                    self._order_bytes = group(self._indices, self._n_slices, memory.empty, threads.limit)
-            elif self._tile_bytes is None and not scatters and pays(self._n_slices, slice_bytes, n):
-                self._tile_bytes = 0
-                if is_scattered(self._indices):
-                    self._tile_bytes = sort_by_tile(self._indices, self._n_slices, memory.empty, threads.limit)
+        if self._can_order and self._n_slices * slice_bytes >= _SMALLEST_ORDERED:
+            with contextlib.suppress(MemoryError):  # the call is possible without it
+                if slice_bytes < _SHORTEST_ROW:
+                    if not scatters:
+                        self._orders.tile(slice_bytes)
+                elif self._is_dense and backend.uses_orders(data, scatters):
+                    self._orders.group()
+        return self._orders
 
 
 # For gather_scatter
@@ -470,13 +465,13 @@ def positions_of(prepared: Prepared) -> Shape:
     return prepared._indices.shape
 
 
-def rows_of(prepared: Prepared, backend: Backend, op: Operator, data: Any) -> Any:
-    """The indices along axis 0 as an array of a library; None if they are not of this kind."""
+def rows_of(prepared: Prepared, backend: Backend, op: Operator, data: Any) -> tuple[Any, kernels.Orders | None] | None:
+    """The indices along axis 0 as an array of a library, and their orders; None if they are not of this kind."""
     prepared._check_shape(op, data)
     if prepared._plan.kind == ELEMENTS or len(prepared._leading) != 1 or prepared._modes[0] == "fill":
         return None
-    prepared._order(backend, data, scatters=op.scatters)
-    return prepared._as_indices(backend, op, AXIS, data)
+    orders = prepared._order(backend, data, scatters=op.scatters)
+    return prepared._as_indices(backend, op, AXIS, data), orders
 
 
 def _restored(

@@ -40,12 +40,11 @@ from gatherscatter.backends.dask.layout import (
     Chunks,
     Cuts,
     Layout,
-    inverse,
     is_known,
     needs_sequence,
     refined,
 )
-from gatherscatter.plan import Plan
+from gatherscatter.plan import Plan, inverse
 
 Graph = dict[Any, Any]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter.operators import AXIS, ELEMENTS, ND
-from gatherscatter.plan import Plan
+from gatherscatter.plan import Plan, inverse
 
 # Sizes of the chunks along each axis; NaN where Dask does not know one.
 Chunks = tuple[tuple[int, ...], ...]
@@ -66,11 +66,6 @@ class Axes:
     def data_order(self) -> tuple[int, ...]:
         """Data's axes with the free ones last."""
         return self.leading + self.free
-
-
-def inverse(order: Sequence[int]) -> tuple[int, ...]:
-    """The inverse permutation."""
-    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def ends(sizes: Sequence[int]) -> NDArray[np.int64]:

@@ -23,9 +23,9 @@ from gatherscatter import dispatch, errors, gathers, memory, scatters, values
 from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend
 from gatherscatter.backends.dask import means
-from gatherscatter.backends.dask.layout import Block, Cuts, inverse
+from gatherscatter.backends.dask.layout import Block, Cuts
 from gatherscatter.operators import GATHER_ND, ND, Operator
-from gatherscatter.plan import Plan, explain, unravel
+from gatherscatter.plan import Plan, explain, inverse, unravel
 from gatherscatter.reductions import REDUCTIONS
 
 Array = NDArray[Any]

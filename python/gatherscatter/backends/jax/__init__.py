@@ -55,7 +55,7 @@ class JAXBackend(JAXTable):
         if shared is None or data.size > _SMALL or indices.size > _SMALL:
             return None
         source, index = shared.arrays
-        result = try_gather(op.kind, op.wrap_negative_indices, source, index, *options, None, threads.limit)
+        result = try_gather(op.kind, op.wrap_negative_indices, source, index, *options, None, threads.limit, op)
         return None if result is None else shared.result(result)
 
     def try_scatter(
@@ -68,7 +68,9 @@ class JAXBackend(JAXTable):
         if shared is None or data.size > _SMALL:
             return None
         source, index, update = shared.arrays if is_array else (*shared.arrays, updates)
-        result = try_scatter(op.kind, op.wrap_negative_indices, source, index, update, *options, None, threads.limit)
+        result = try_scatter(
+            op.kind, op.wrap_negative_indices, source, index, update, *options, None, threads.limit, op
+        )
         return None if result is None else shared.result(result)
 
     # The operators

@@ -4,12 +4,8 @@ CPU tensors go to the compiled kernels, as NumPy arrays that share their memory 
 PyTorch's primitives (``primitives.py``). Both are operators of PyTorch's dispatcher (``operators.py``), so that traces
 keep them, and have gradients (``autograd.py``). This module checks the arguments.
 
-Small calls take a shorter way. Each module of this list leaves the calls that it cannot do to the next:
-
-1. ``exchange.py``: CPU tensors without a gradient go straight to the kernels' fast path.
-2. ``native.py``: with a gradient, PyTorch's primitives, where their result is the same.
-3. ``small.py``: with a gradient, the fast path, and formulas of the gradient on NumPy arrays.
-4. The operators, with a plan.
+Small calls have no plan. The compiled `tensors.try_gather` and `tensors.try_scatter` (``exchange.py``) decide who takes
+them: the kernels' fast path, or with a gradient ``native.py``. The formulas of small gradients are in ``small.py``.
 """
 
 from __future__ import annotations
@@ -25,11 +21,10 @@ from torch.autograd.graph import increment_version
 
 from gatherscatter import errors, threads, values
 from gatherscatter import plan as plans
-from gatherscatter._kernels.gather import try_gather
-from gatherscatter._kernels.scatter import try_scatter
+from gatherscatter._kernels import tensors
 from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
-from gatherscatter.backends.torch import autograd, exchange, memory, operators
+from gatherscatter.backends.torch import autograd, exchange, memory, native, operators
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
 
@@ -91,25 +86,29 @@ class TorchBackend(Backend):
     # Small calls
 
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Tensor | None:
-        result = exchange.small_gather(op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit)
-        if result is None and out is None and _is_recorded(data):
-            result = _small_gather(op, data, indices, options)
-        if result is None:
-            _check_layout(op, data=data, indices=indices, out=out)
-        return result
+        return exchange.small_gather(op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit, op)
 
     def try_scatter(
         self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Tensor | None:
-        result = exchange.small_scatter(
-            op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit
+        return exchange.small_scatter(
+            op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit, op
         )
-        # The gradient of a scalar needs it as a tensor.
-        if result is None and out is None and isinstance(updates, Tensor) and _is_recorded(data, updates):
-            result = _small_scatter(op, data, indices, updates, options)
-        if result is None:
-            _check_layout(op, data=data, indices=indices, updates=updates, out=out)
-        return result
+
+    def check_layout(self, op: Operator, **arguments: Any) -> None:
+        """Check that the tensors have elements at strides. The shape of a nested tensor may be an error to ask for."""
+        for argument, tensor in arguments.items():
+            if not isinstance(tensor, Tensor):
+                continue
+            name = op.argument(argument)
+            if tensor.is_nested:
+                reason = f"pass torch.nested.to_padded_tensor({name}, 0)"
+                raise errors.cannot("PyTorch", op, f"nested {name}", reason)
+            if tensor.is_quantized:
+                raise errors.cannot("PyTorch", op, f"quantized {name}", f"pass {name}.dequantize()")
+            if tensor.layout is not torch.strided:
+                reason = f"pass {name}.to_dense()"
+                raise errors.cannot("PyTorch", op, f"{name} of layout {tensor.layout}", reason)
 
     # The operators
 
@@ -118,7 +117,7 @@ class TorchBackend(Backend):
             return self._gather_by_arrays(data, indices, plan, fill_value, out)
         self._check_indices(plan, data, indices)
         fill = self.element(plan, "fill_value", fill_value, data) if plan.mode == "fill" else None
-        options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode)
+        options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode, plan.orders)
         if out is None:
             return autograd.gather(data, indices, fill, options, plan)
         self.check_out(plan, out, data, plan.shape)
@@ -139,7 +138,7 @@ class TorchBackend(Backend):
         else:
             updates = self.as_updates(plan, updates, data)
         self.check_devices(plan, data, updates=updates)
-        options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode)
+        options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode, plan.orders)
         if out is None:
             return autograd.scatter(data, indices, updates, plan.reduction, plan.include_self, options, plan)
         self.check_out(plan, out, data, plan.data)
@@ -167,7 +166,7 @@ class TorchBackend(Backend):
     ) -> Any:
         self.check_reduction(to, data)
         if out is None:
-            options = [operators.options_of(plan.operator, 0, 0, plan.mode) for plan in (to, of)]
+            options = [operators.options_of(plan.operator, 0, 0, plan.mode, plan.orders) for plan in (to, of)]
             return autograd.gather_scatter(
                 data, indices, source, source_indices, to.reduction, to.include_self, *options
             )
@@ -280,41 +279,6 @@ class TorchBackend(Backend):
         self.check_devices(plan, data, indices=indices)
 
 
-def _is_recorded(*tensors: Tensor) -> bool:
-    """Whether reverse-mode autograd, and nothing else, has to record the call."""
-    return not memory.is_watched() and memory.needs_gradient(*tensors)
-
-
-def _small_gather(op: Operator, data: Tensor, indices: Tensor, options: GatherOptions) -> Tensor | None:
-    """A small gather with a gradient, for which PyTorch has no primitive."""
-    arrays = exchange.arrays(data, indices, None)
-    if arrays is None:
-        return None
-    result = try_gather(op.kind, op.wrap_negative_indices, *arrays[:2], *options, None, threads.limit)
-    if result is None:
-        return None
-    axis, batch_dims, mode, _ = options
-    return autograd.with_gather(
-        exchange.tensor(result, data), data, indices, _options(op, data, axis, batch_dims, mode)
-    )
-
-
-def _small_scatter(
-    op: Operator, data: Tensor, indices: Tensor, updates: Tensor, options: ScatterOptions
-) -> Tensor | None:
-    """A small scatter with a gradient, for which PyTorch has no primitive."""
-    arrays = exchange.arrays(data, indices, updates)
-    if arrays is None:
-        return None
-    result = try_scatter(op.kind, op.wrap_negative_indices, *arrays, *options, None, threads.limit)
-    if result is None:
-        return None
-    axis, batch_dims, reduction, mode, include_self = options
-    chosen = _options(op, data, axis, batch_dims, mode)
-    new = exchange.tensor(result, data)
-    return autograd.with_scatter(new, data, indices, updates, reduction, include_self, chosen)
-
-
 def _holds(dtype: torch.dtype, value: bool | int | float | complex) -> bool:
     """Whether a dtype holds a Python number, with the rules of `values.element`."""
     if dtype.is_complex or type(value) is bool or value == 0:
@@ -325,11 +289,6 @@ def _holds(dtype: torch.dtype, value: bool | int | float | complex) -> bool:
         return False
     limits = torch.iinfo(dtype)
     return limits.min <= value <= limits.max
-
-
-def _options(op: Operator, data: Tensor, axis: int, batch_dims: int, mode: str) -> operators.Options:
-    """Options of a small call, in the form that a plan uses."""
-    return operators.options_of(op, axis if axis >= 0 else axis + data.ndim, batch_dims, mode)
 
 
 def _delivered(out: Any) -> Any:
@@ -388,22 +347,6 @@ def _in_place_of(x: Tensor, key: tuple[Any, ...], part: Tensor, axis: int) -> Te
     return torch.slice_scatter(x, inner, axis, item.start, item.stop, item.step or 1)
 
 
-def _check_layout(op: Operator, **arguments: Any) -> None:
-    """Check that the tensors have elements at strides. The shape of a nested tensor may be an error to ask for."""
-    for argument, tensor in arguments.items():
-        if not isinstance(tensor, Tensor):
-            continue
-        name = op.argument(argument)
-        if tensor.is_nested:
-            reason = f"pass torch.nested.to_padded_tensor({name}, 0)"
-            raise errors.cannot("PyTorch", op, f"nested {name}", reason)
-        if tensor.is_quantized:
-            raise errors.cannot("PyTorch", op, f"quantized {name}", f"pass {name}.dequantize()")
-        if tensor.layout is not torch.strided:
-            reason = f"pass {name}.to_dense()"
-            raise errors.cannot("PyTorch", op, f"{name} of layout {tensor.layout}", reason)
-
-
 def _check_gradients(plan: Plan, out: Tensor, **tensors: Tensor) -> None:
     """Check that a call with `out` needs no gradient, and may change `out`."""
     if memory.is_recording():
@@ -417,6 +360,7 @@ def _check_gradients(plan: Plan, out: Tensor, **tensors: Tensor) -> None:
 
 
 BACKEND = TorchBackend()
+tensors.record_by(native.gather, native.scatter)
 
 # torch.compile traces the functions that make plans, without the lru_cache around them. (Substitutes for them, by
 # torch.compiler.substitute_in_graph, would import torch._dynamo, which a call outside of torch.compile does not need.)

@@ -30,7 +30,7 @@ _GATHER_MODES = {"drop": "fill", "raise": "promise_in_bounds"}
 def gather(data: Tensor, indices: Tensor, fill: Tensor | None, options: Options, plan: Plan | None = None) -> Tensor:
     """A gather, with its gradient. plan: the same as options, if it is known."""
     if memory.is_watched() or not memory.is_plain(data, indices):
-        result: Tensor = operators.gather(data, indices, fill, *options)
+        result: Tensor = operators.gather(data, indices, fill, *options.plain)
         return result
     result = operators.gathered(data, indices, fill, plan or options.plan(False, data.shape, indices.shape))
     return with_gather(result, data, indices, options)
@@ -47,7 +47,7 @@ def scatter(
 ) -> Tensor:
     """A scatter, with its gradients."""
     if memory.is_watched() or not memory.is_plain(data, indices, updates):
-        result: Tensor = operators.scatter(data, indices, updates, reduction, include_self, *options)
+        result: Tensor = operators.scatter(data, indices, updates, reduction, include_self, *options.plain)
         return result
     if plan is None:
         plan = options.plan(True, data.shape, indices.shape, reduction, include_self)
@@ -351,7 +351,7 @@ class _GatherOnce(_SingleLevelFunction):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        return None, _gather_vjp(ctx, grad), *(None,) * (2 + len(ctx.options))
+        return None, _gather_vjp(ctx, grad), *(None,) * (2 + len(ctx.options.plain))
 
     @staticmethod
     def jvp(ctx: Any, _: Any, tangent: Tensor, *__: Any) -> Tensor:
@@ -378,7 +378,7 @@ class _ScatterOnce(_SingleLevelFunction):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         to_data, to_updates = _scatter_vjp(ctx, grad, (ctx.needs_input_grad[1], ctx.needs_input_grad[3]))
-        return None, to_data, None, to_updates, *(None,) * (2 + len(ctx.options))
+        return None, to_data, None, to_updates, *(None,) * (2 + len(ctx.options.plain))
 
     @staticmethod
     def jvp(ctx: Any, of_call: Any, of_data: Any, of_indices: Any, of_updates: Any, *others: Any) -> Tensor:

@@ -1,109 +1,122 @@
-"""Small calls with a gradient, by PyTorch's primitives.
+"""Small calls with a gradient.
 
 PyTorch's own operators have less overhead than a ``torch.autograd.Function``. They are used for calls whose result is
-the same, after the kernels have found all indices in bounds and none negative. For other calls each function returns
-None.
+the same, if all indices are in bounds and none is negative. The kernels' fast path takes the others, and a ``Function``
+records them. Each function returns None for a call that needs a plan.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from gatherscatter import plan as plans
 from gatherscatter import threads
+from gatherscatter._kernels import tensors
 from gatherscatter._kernels.gather import try_gather
-from gatherscatter.operators import AXIS, ELEMENTS, ND
+from gatherscatter._kernels.scatter import try_scatter
+from gatherscatter.backends.torch import autograd, exchange, operators
+from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 
-_MAX_BYTES = 1 << 15  # of rows: more take longer to move than autograd's function in Python
 _FEW = 64  # indices that are compared with one another in Python
 _FLOATS = (torch.float32, torch.float64)
 _COMPLEX = (torch.complex64, torch.complex128)
 _HALVES = (torch.float16, torch.bfloat16)
 _CHECKED = ("raise", "promise_in_bounds")
-_INT64 = np.dtype("int64")
 
 
 def gather(
-    kind: int, data: Tensor, indices: Tensor, axis: Any, batch_dims: Any, mode: Any, source: Any, index: Any
-) -> Tensor | None:
+    kind: int, wrap: Any, data: Tensor, indices: Tensor, axis: Any, batch_dims: Any, mode: Any, fill_value: Any,
+    source: Any, index: Any, op: Operator,
+) -> Tensor | None:  # fmt: skip
     """A gather. source, index: data and indices as arrays."""
-    if not _is_native(kind, index, batch_dims, mode):
+    if _gathers(kind, data, batch_dims, mode, axis, source, index):
+        return _by_primitive(kind, data, indices, axis, source, index)
+    result = try_gather(kind, wrap, source, index, axis, batch_dims, mode, fill_value, None, threads.limit, op)
+    if result is None:
         return None
-    by_rows = kind == AXIS and axis == 0 and source.ndim > 1
-    # The gradients of the other primitives are sums of halves in float32.
-    if data.dtype not in (*_FLOATS, *_COMPLEX) and not (by_rows and data.dtype in _HALVES):
-        return None
-    # With more axes of indices, the order of the gradient's sums depends on its strides.
-    if kind == ND and index.ndim > 2:
-        return None
-    checked = try_gather(kind, False, source, index, axis, 0, mode, 0, None, threads.limit)
-    if checked is None or checked.nbytes > _MAX_BYTES:
-        return None
-    if kind == ND:
-        result = data[indices.unbind(-1)]
-    elif kind == ELEMENTS:
-        result = data.gather(axis, indices)
-    elif by_rows:
-        # The gradient of index_select starts threads. These two sum in the same order, on one thread. The first has
-        # none for complex numbers, and no second derivative without indices.
-        is_embedding = source.ndim == 2 and index.size > 0 and data.dtype not in _COMPLEX
-        result = torch.embedding(data, indices) if is_embedding else data[indices]
-    else:
-        result = data.index_select(axis, indices)
-    return result
+    options = _options(op, wrap, source, axis, batch_dims, mode)
+    return autograd.with_gather(exchange.tensor(result, data), data, indices, options)
 
 
 def scatter(
-    kind: int,
-    data: Tensor,
-    indices: Tensor,
-    updates: Tensor,
-    axis: Any,
-    batch_dims: Any,
-    reduction: Any,
-    mode: Any,
-    include_self: Any,
-    source: Any,
-    index: Any,
-    update: Any,
-) -> Tensor | None:
+    kind: int, wrap: Any, data: Tensor, indices: Tensor, updates: Tensor, axis: Any, batch_dims: Any, reduction: Any,
+    mode: Any, include_self: Any, source: Any, index: Any, update: Any, op: Operator,
+) -> Tensor | None:  # fmt: skip
     """A scatter. source, index, update: data, indices and updates as arrays."""
-    if kind == ND or include_self is not True or type(reduction) is not str or not _is_native(
-        kind, index, batch_dims, mode
-    ):  # fmt: skip
+    if (
+        include_self is True
+        and data.dtype in _FLOATS
+        and updates.dtype is data.dtype
+        and _scatters(kind, reduction, index)
+        and _is_checked(kind, index, batch_dims, mode)
+        and tensors.fitting_shape(kind, source, index, axis, 0) == update.shape
+    ):
+        if reduction == "none":
+            return data.index_copy(axis, indices, updates)
+        if kind == ELEMENTS:
+            return data.scatter_add(axis, indices, updates)
+        if axis == 0 and source.ndim > 1:  # index_add starts threads
+            return data.index_put((indices,), updates, accumulate=True)
+        return data.index_add(axis, indices, updates)
+    result = try_scatter(
+        kind, wrap, source, index, update, axis, batch_dims, reduction, mode, include_self, None, threads.limit, op
+    )
+    if result is None:
         return None
-    if data.dtype not in _FLOATS or updates.dtype is not data.dtype or update.nbytes > _MAX_BYTES:
-        return None
-    if reduction == "none":  # PyTorch does not specify which update wins, and gives all of them a gradient
-        if kind != AXIS or len(index) > _FEW or len(set(index.tolist())) < len(index):
-            return None
-    elif reduction != "add":
-        return None
-    # A gather by these indices checks the bounds, and its result has the shape that updates must have.
-    checked = try_gather(kind, False, source, index, axis, 0, mode, 0, None, threads.limit)
-    if checked is None or checked.shape != update.shape:
-        return None
+    options = _options(op, wrap, source, axis, batch_dims, mode)
+    new = exchange.tensor(result, data)
+    return autograd.with_scatter(new, data, indices, updates, reduction, include_self, options)
+
+
+def _gathers(kind: int, data: Tensor, batch_dims: Any, mode: Any, axis: Any, source: Any, index: Any) -> bool:
+    """Whether PyTorch has a primitive for a gather."""
+    by_rows = kind == AXIS and type(axis) is int and axis == 0 and source.ndim > 1
+    return (
+        # The gradients of the other primitives are sums of halves in float32.
+        (data.dtype in _FLOATS or data.dtype in _COMPLEX or (by_rows and data.dtype in _HALVES))
+        # With more axes of indices, the order of the gradient's sums depends on its strides.
+        and not (kind == ND and index.ndim > 2)
+        and _is_checked(kind, index, batch_dims, mode)
+        and tensors.fitting_shape(kind, source, index, axis, 0) is not None
+    )
+
+
+def _by_primitive(kind: int, data: Tensor, indices: Tensor, axis: int, source: Any, index: Any) -> Tensor:
+    if kind == ND:
+        return data[indices.unbind(-1)]
+    if kind == ELEMENTS:
+        return data.gather(axis, indices)
+    if axis == 0 and source.ndim > 1:
+        # The gradient of index_select starts threads. These two sum in the same order, on one thread. The first has
+        # none for complex numbers, and no second derivative without indices.
+        is_embedding = source.ndim == 2 and index.size > 0 and data.dtype not in _COMPLEX
+        return torch.embedding(data, indices) if is_embedding else data[indices]
+    return data.index_select(axis, indices)
+
+
+def _scatters(kind: int, reduction: Any, index: Any) -> bool:
+    """Whether PyTorch has a primitive for a reduction. It does not specify which of two updates wins."""
+    if type(reduction) is not str or kind == ND:
+        return False
     if reduction == "none":
-        result = data.index_copy(axis, indices, updates)
-    elif kind == ELEMENTS:
-        result = data.scatter_add(axis, indices, updates)
-    elif axis == 0 and source.ndim > 1:  # index_add starts threads
-        result = data.index_put((indices,), updates, accumulate=True)
-    else:
-        result = data.index_add(axis, indices, updates)
-    return result
+        return kind == AXIS and index.ndim == 1 and len(index) <= _FEW and len(set(index.tolist())) == len(index)
+    return reduction == "add"
 
 
-def _is_native(kind: int, index: Any, batch_dims: Any, mode: Any) -> bool:
+def _is_checked(kind: int, index: Any, batch_dims: Any, mode: Any) -> bool:
     """Whether PyTorch has a primitive for indices that are in bounds and not negative."""
     # Other types of options, such as arrays, are for the messages.
     if type(batch_dims) is not int or batch_dims or type(mode) is not str or mode not in _CHECKED:
         return False
-    if index.dtype is not _INT64:
-        return False
     if kind == AXIS:
         return bool(index.ndim == 1)
     return kind == ELEMENTS or (index.ndim > 1 and index.shape[-1] > 0)
+
+
+def _options(op: Operator, wrap: bool, source: Any, axis: int, batch_dims: int, mode: str) -> operators.Options:
+    """Options of a small call, in the form that a plan uses."""
+    op = plans.without_negatives(op, wrap)
+    return operators.options_of(op, axis if axis >= 0 else axis + source.ndim, batch_dims, mode)

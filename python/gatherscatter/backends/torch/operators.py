@@ -20,7 +20,7 @@ from gatherscatter.backends.derivatives import Indexing
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.torch import memory
 from gatherscatter.backends.torch.primitives import PRIMITIVES
-from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
+from gatherscatter.operators import AXIS, ELEMENTS, Operator
 from gatherscatter.plan import Plan
 
 
@@ -34,33 +34,29 @@ class Options(NamedTuple):
     wrap_negative_indices: bool
     words: str = ""  # the fields of the operator's record that messages need
     n_mapped: int = 0  # how many leading axes are of torch.func.vmap: messages leave them out
+    orders: Any = None  # as in a plan; the dispatcher's operators do not take it
+
+    @property
+    def plain(self) -> tuple[Any, ...]:
+        """What the dispatcher's operators take."""
+        return self[:-1]
 
     def plan(self, scatters: bool, data: Any, indices: Any, *reduction: Any) -> Plan:
         """The plan for data and indices of these shapes."""
         make = plans.scatter if scatters else plans.gather
         op = _operator(self.words, self.kind, scatters, self.wrap_negative_indices)
-        return make(op, tuple(data), tuple(indices), self.axis, self.batch_dims, self.mode, *reduction)
+        plan = make(op, tuple(data), tuple(indices), self.axis, self.batch_dims, self.mode, *reduction)
+        return plan if self.orders is None else plan._replace(orders=self.orders)
 
     def mapped(self) -> Options:
         """Options with one more leading axis of torch.func.vmap in data and indices."""
         batch_dims = 0 if self.kind == ELEMENTS else self.batch_dims + 1
         return self._replace(axis=self.axis + 1, batch_dims=batch_dims, n_mapped=self.n_mapped + 1)
 
-    def leading(self, data: Any, indices: Any) -> tuple[Any, ...]:
-        """Shape of data without the axes of a row."""
-        depth = indices[-1] + self.batch_dims if self.kind == ND else self.axis + 1
-        return tuple(data if self.kind == ELEMENTS else data[:depth])
 
-    def tuples(self, data: Any, indices: Any) -> tuple[Any, ...]:
-        """Shape of the positions."""
-        if self.kind == AXIS:
-            return (*data[: self.axis], *indices[self.batch_dims :])
-        return tuple(indices[:-1] if self.kind == ND else indices)
-
-
-def options_of(op: Operator, axis: int, batch_dims: int, mode: str) -> Options:
+def options_of(op: Operator, axis: int, batch_dims: int, mode: str, orders: Any = None) -> Options:
     words = "\n".join((op.name, op.data, op.indices, op.updates, op.negatives))
-    return Options(op.kind, axis, batch_dims, mode, op.wrap_negative_indices, words)
+    return Options(op.kind, axis, batch_dims, mode, op.wrap_negative_indices, words, orders=orders)
 
 
 @lru_cache(maxsize=256)  # few, unless a program calls the dispatcher's operators with words of its own
@@ -74,8 +70,8 @@ class IndexingByOptions(Indexing):
 
     def __init__(self, indices: Any, data: Any, options: Options) -> None:
         self.indices, self.options = indices, options
-        self.leading = options.leading(data, indices.shape)
-        self.tuples = options.tuples(data, indices.shape)
+        plan = options.plan(True, data, indices.shape, "none", True)
+        self.leading, self.tuples = plan.leading, plan.tuples
 
     def of_rows(self) -> Indexing:
         return self if self.options.kind == ELEMENTS else type(self)(self.indices, self.leading, self.options)
@@ -149,7 +145,7 @@ def check_storage(plan: Plan, **tensors: Tensor) -> None:
 LIBRARY = torch.library.Library("gatherscatter", "DEF")
 _OPTIONS = ", ".join(
     f"{'str' if name in ('mode', 'words') else 'bool' if name == 'wrap_negative_indices' else 'int'} {name}"
-    for name in Options._fields
+    for name in Options._fields[:-1]
 )
 LIBRARY.define(f"gather(Tensor data, Tensor indices, Tensor? fill, {_OPTIONS}) -> Tensor")
 LIBRARY.define(
@@ -189,9 +185,7 @@ def _in_items(
 
 @torch.library.register_fake("gatherscatter::gather", lib=LIBRARY)
 def _(data: Tensor, indices: Tensor, fill: Tensor | None, *options: Any) -> Tensor:
-    chosen = Options(*options)
-    row = data.shape[len(chosen.leading(data.shape, indices.shape)) :]
-    return data.new_empty((*chosen.tuples(data.shape, indices.shape), *row))
+    return data.new_empty(Options(*options).plan(False, data.shape, indices.shape).shape)
 
 
 @torch.library.register_fake("gatherscatter::scatter", lib=LIBRARY)
@@ -202,7 +196,7 @@ def _(data: Tensor, indices: Tensor, updates: Tensor, *options: Any) -> Tensor:
 @torch.library.register_vmap("gatherscatter::gather", lib=LIBRARY)
 def _(info: Any, in_dims: Any, data: Tensor, indices: Tensor, fill: Any, *options: Any) -> tuple[Tensor, int]:
     data, indices, mapped = mapped_gather(info.batch_size, in_dims, data, indices, Options(*options))
-    return gather(data, indices, fill, *mapped), 0
+    return gather(data, indices, fill, *mapped.plain), 0
 
 
 @torch.library.register_vmap("gatherscatter::scatter", lib=LIBRARY)
@@ -217,7 +211,7 @@ def _(
     *options: Any,
 ) -> tuple[Tensor, int]:
     data, indices, updates, mapped = mapped_scatter(info.batch_size, in_dims, data, indices, updates, Options(*options))
-    return scatter(data, indices, updates, reduction, include_self, *mapped), 0
+    return scatter(data, indices, updates, reduction, include_self, *mapped.plain), 0
 
 
 # vmap: the mapped axes become leading axes of one call

@@ -1,6 +1,6 @@
-"""Small calls, which take less time than their plan: the kernels' fast path, with gradients.
+"""Small calls of gradients: the kernels' fast path, and the formulas on NumPy arrays.
 
-Each function returns None if it cannot do a call, or if the call is an error. Then the call is made with a plan.
+Each function returns None for a call that needs a plan.
 """
 
 from __future__ import annotations
@@ -30,11 +30,7 @@ _is_compiling = torch.compiler.is_compiling
 
 def gather(data: Tensor, indices: Tensor, options: Options) -> Tensor | None:
     """A gather without a gradient, with zeros outside."""
-    if _is_compiling():
-        return None
-    kind, axis, batch_dims, mode, wrap, *_ = options
-    axis = 0 if kind == ND else axis
-    return exchange.try_gather(kind, wrap, data, indices, axis, batch_dims, mode, 0, None, threads.limit)
+    return None if _is_compiling() else _gathered(data, indices, options, exchange.try_gather)
 
 
 def sums(shape: Any, indices: Tensor, updates: Tensor, options: Options) -> Tensor | None:
@@ -50,10 +46,10 @@ def sums(shape: Any, indices: Tensor, updates: Tensor, options: Options) -> Tens
     return None if result is None else exchange.tensor(result, updates)
 
 
-def _gathered(data: Any, indices: Any, options: Options) -> Any:
+def _gathered(data: Any, indices: Any, options: Options, attempt: Any = None) -> Any:
     kind, axis, batch_dims, mode, wrap, *_ = options
     axis = 0 if kind == ND else axis
-    return try_gather(kind, wrap, data, indices, axis, batch_dims, mode, 0, None, threads.limit)
+    return (attempt or try_gather)(kind, wrap, data, indices, axis, batch_dims, mode, 0, None, threads.limit)
 
 
 def _scattered(

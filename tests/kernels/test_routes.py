@@ -1,6 +1,7 @@
 """Each route at its edges: teams, tiles, blocks, rounds and ranges that are empty, whole, or end in an odd place."""
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -22,6 +23,12 @@ from scatters import along
 every_rule = pytest.mark.parametrize(
     ("reduction", "include_self"), [(each, include_self) for each in REDUCTIONS for include_self in (True, False)]
 )
+
+
+@pytest.fixture(params=[(1, 3), pytest.param((2, 8, 192), marks=pytest.mark.slow)], ids=["some", "others"])
+def teams(request):
+    """More threads than rows, blocks or updates too; some of each by default, where operands take longer than calls."""
+    return request.param
 
 
 @contextlib.contextmanager
@@ -58,13 +65,11 @@ def orders(n_rows, n):
 class TestOrders:
     """Blocks of neighbours are of 2048 tuples: three of them, the last one shorter."""
 
-    @every_team
-    @every_route
     @pytest.mark.parametrize("order", orders(9, 2))
     @pytest.mark.parametrize(
         ("dtype", "row"), [("f4", ()), ("u1", ()), ("F", ()), ("f8", (3,)), ("i8", (4,)), ("f2", (17,))]
     )
-    def test_bits(self, dtype, row, order, route, n_threads):
+    def test_bits(self, dtype, row, order, teams):
         n_rows, n = 701, 5000
         indices = orders(n_rows, n)[order]
         data, updates = draw((n_rows, *row), dtype, 1), draw((n, *row), dtype, 2)
@@ -74,7 +79,8 @@ class TestOrders:
                 options = {"reduction": reduction, "include_self": include_self}
                 with on("direct", 1):
                     expected = gs.scatter_nd(data, np.stack([indices], axis=-1), updates, **options)
-                assert_alike(gs.scatter, (data, indices, updates), options, expected, route, n_threads)
+                for route, n_threads in itertools.product(ROUTES, teams):
+                    assert_alike(gs.scatter, (data, indices, updates), options, expected, route, n_threads)
 
     @every_team
     @every_route
@@ -105,10 +111,9 @@ class TestOrders:
             expected = gs.scatter(data, indices.ravel(), np.repeat(updates[:, 0], 3, axis=0), reduction="add")
         assert_alike(gs.scatter, (data, indices, updates), {"reduction": "add"}, expected, route, n_threads)
 
-    @every_route
     @pytest.mark.parametrize("row", [(), (5,), (40,), (1500,)])
     @pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 17])
-    def test_fewer_rows_than_threads(self, n_rows, row, route):
+    def test_fewer_rows_than_threads(self, n_rows, row):
         for n in (1, 2, 60):
             indices = np.random.default_rng(n).integers(-n_rows, n_rows, n)
             data, updates = draw((n_rows, *row), "f8", 1), draw((n, *row), "f8", 2)
@@ -116,7 +121,7 @@ class TestOrders:
                 options = {"reduction": reduction, "include_self": include_self}
                 with on("direct", 1):
                     expected = gs.scatter(data, indices, updates, **options)
-                for n_threads in (2, 3, 8) if row else (2, 3, 8, 192):
+                for route, n_threads in itertools.product(ROUTES, (2, 3, 8) if row or n == 2 else (2, 3, 8, 192)):
                     assert_alike(gs.scatter, (data, indices, updates), options, expected, route, n_threads)
 
 
@@ -385,11 +390,9 @@ class TestColumns:
             thread.join()
 
 
-@every_team
 @every_rule
-@every_route
 @pytest.mark.parametrize("dtype", ["f4", "i2", "D"])
-def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, route, n_threads):
+def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, teams):
     """gather_scatter in one pass, where the route can."""
     if not reduces(reduction, np.dtype(dtype).name):
         return
@@ -404,11 +407,12 @@ def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, route, n_
                 indices[indices % 61 == 5] = 6
                 with on("direct", 1):
                     expected = gs.scatter(data.copy(), indices, source[rows], **options)
-                with on(route, n_threads):
-                    assert_same_numbers(gs.gather_scatter(data, indices, source, rows, **options), expected)
-                    out = np.empty_like(expected)
-                    gs.gather_scatter(data, indices, source, rows, out=out, **options)
-                assert_same_numbers(out, expected)
+                for route, n_threads in itertools.product(ROUTES, teams):
+                    with on(route, n_threads):
+                        assert_same_numbers(gs.gather_scatter(data, indices, source, rows, **options), expected)
+                        out = np.empty_like(expected)
+                        gs.gather_scatter(data, indices, source, rows, out=out, **options)
+                    assert_same_numbers(out, expected)
 
 
 class TestTiles:
@@ -465,22 +469,23 @@ class TestTiles:
             np.add.at(expected, indices, updates)  # one after the other
             assert_alike(gs.scatter, (data, indices, updates), {"reduction": "add"}, expected, route, n_threads)
 
-    @every_route
     @pytest.mark.parametrize("reduction", ["none", "add", "max"])
-    def test_large_results_in_place(self, reduction, route):
+    def test_large_results_in_place(self, reduction):
         """Of strided ones, nothing between their elements is written."""
         rng = np.random.default_rng(0)
         n_rows, n = 1 << 22, 1 << 19  # 16 MiB of float32, from which results are written with non-temporal stores
         indices, updates = rng.integers(0, n_rows, n), rng.standard_normal(n).astype("f4")
         for step in (1, 2):
             memory = rng.standard_normal(n_rows * step).astype("f4")
-            between = memory.reshape(-1, step)[:, 1:].copy()
+            between, before = memory.reshape(-1, step)[:, 1:].copy(), memory[::step].copy()
             data = memory[::step]
             with on("direct", 1):
-                expected = gs.scatter(data.copy(), indices, updates, reduction=reduction)
-            with on(route, 2):
-                gs.scatter(data, indices, updates, reduction=reduction, out=data)
-            assert_same_bits(data.copy(), expected)
+                expected = gs.scatter(before, indices, updates, reduction=reduction)
+            for route in ROUTES:
+                data[...] = before
+                with on(route, 2):
+                    gs.scatter(data, indices, updates, reduction=reduction, out=data)
+                assert_same_bits(data.copy(), expected)
             assert_same_bits(memory.reshape(-1, step)[:, 1:].copy(), between)
 
     @pytest.mark.slow
@@ -540,6 +545,42 @@ class TestTiles:
             }[reduction]
         expected = np.where(counts > 0, named, 3.0).reshape(-1, *(1,) * len(row))
         assert_same_bits(result, np.ascontiguousarray(np.broadcast_to(expected, data.shape)))
+
+
+class TestWindows:
+    """One thread applies all updates to accumulators that take more memory than there is: some rows at a time.
+
+    Each window has its rows once, those at its edges too; the more threads may run, the smaller it is.
+    """
+
+    @pytest.mark.parametrize(
+        ("reduction", "include_self"), [("add", True), ("add", False), ("mul", True), ("mean", True), ("mean", False)]
+    )
+    @pytest.mark.parametrize(("row", "n_rows"), [((), 90_000), ((3,), 40_000), ((700,), 300)])
+    @pytest.mark.parametrize("n_threads", [64, 192])
+    def test_in_place(self, n_threads, row, n_rows, reduction, include_self):
+        rng = np.random.default_rng(0)
+        indices = np.concatenate([np.arange(n_rows), rng.integers(0, n_rows, n_rows // 2)])
+        data, updates = (rng.integers(1, 4, (n, *row)).astype("i2") for n in (n_rows, len(indices)))
+        options = {"reduction": reduction, "include_self": include_self}
+        expected = gs.scatter(data.astype("i8"), indices, updates.astype("i8"), **options).astype("i2")
+        memory = np.full((2 * n_rows, *row), 7, "i2")
+        view, swapped, wide = memory[::2], data.astype(">i2"), data.copy()
+        view[...] = data
+        with on("direct", n_threads):
+            gs.scatter(view, indices, updates, out=view, **options)
+            gs.scatter(swapped, indices, updates.astype(">i2"), out=swapped, **options)
+            gs.scatter(wide, indices, updates, out=wide, accumulate_dtype="int64", **options)
+        for found in (view.copy(), swapped.astype("i2"), wide):
+            assert_same_bits(found, expected)
+        assert (memory[1::2] == 7).all()
+
+    def test_of_one_thread(self):
+        data = np.ones(5_000_000, "u1")
+        indices = np.arange(len(data))
+        with on("direct", 1):
+            gs.scatter(data, indices, 2, out=data, reduction="add", accumulate_dtype="uint64")
+        assert (data == 3).all()
 
 
 COMBINED = """

@@ -3,6 +3,7 @@
 Results are compared with NumPy, update by update, or as sums of integers, which are exact in any order.
 """
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
-from routes import every_route
+from routes import ROUTES, every_route
 
 # Around the 64 elements that are resolved ahead, and the 128 of a block.
 EDGES = [63, 64, 65, 127, 128, 129, 191, 192, 193, 1000]
@@ -167,12 +168,12 @@ class TestRows:
     @pytest.mark.parametrize("reduction", ["none", "add"])
     def test_more_updates_than_a_round_takes(self, reduction):
         """Some 4 M with "add", some 8 M with "none"; all updates are one row in memory."""
-        gs.set_num_threads(2)
         n, n_rows = 8_200_000, 70_000
         indices = np.random.default_rng(0).integers(0, n_rows - 1, n, np.int32)
         indices[-1] = n_rows - 1  # only the last round names the last row
         updates = np.broadcast_to(np.full(64, 3, np.uint8), (n, 64))
-        found = gs.scatter(np.zeros((n_rows, 64), np.uint8), indices, updates, reduction=reduction)
+        with kernels.forced(2, scatter="partition"):
+            found = gs.scatter(np.zeros((n_rows, 64), np.uint8), indices, updates, reduction=reduction)
         count = np.bincount(indices, minlength=n_rows)
         expected = 3 * count % 256 if reduction == "add" else 3 * (count > 0)
         assert_same_bits(found, np.repeat(expected[:, None], 64, 1).astype(np.uint8))
@@ -286,11 +287,9 @@ def test_results_that_go_past_the_caches(stream):
 class TestRowsInPlace:
     """Rows that have many updates: only rows with updates are written."""
 
-    @every_route
-    @pytest.mark.parametrize("n_threads", [1, 2, 3, 8, 192])
     @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "mean"])
     @pytest.mark.parametrize("include_self", [True, False])
-    def test_bits(self, n_threads, reduction, include_self, route):
+    def test_bits(self, reduction, include_self):
         rng = np.random.default_rng(1)
         data, updates = rng.standard_normal((70, 40)), rng.standard_normal((900, 40))
         indices = rng.integers(0, 60, 900)
@@ -298,9 +297,11 @@ class TestRowsInPlace:
         options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
         with kernels.forced(1, scatter="direct"):
             expected = gs.scatter(data, indices, updates, **options)
-        with kernels.forced(n_threads, scatter=route):
-            assert gs.scatter(data, indices, updates, out=data, **options) is data
-        assert_same_bits(data, expected)
+        for route, n_threads in itertools.product(ROUTES, (1, 2, 3, 8, 192)):
+            out = data.copy()
+            with kernels.forced(n_threads, scatter=route):
+                assert gs.scatter(out, indices, updates, out=out, **options) is out
+            assert_same_bits(out, expected)
 
     @every_route
     @pytest.mark.parametrize("reduction", ["none", "add", "mean"])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS
-from gatherscatter.backends import kernels
 from scatters import FLAT, along, every
 from strategies import (
     lay_out,
@@ -194,33 +193,3 @@ class TestWorstCases:
         for reduction in ("add", "mean"):
             expected = along(data, indices, updates, reduction)
             assert_same_numbers(flat(data, indices, updates, reduction=reduction), expected)
-
-
-class TestRounds:
-    """More updates than records fit at a time: later rounds go on where earlier ones ended."""
-
-    N = 13_000_000  # records of 8 bytes, against 60 MiB
-
-    def test_the_last_round_wins(self):
-        """Sums of all rounds are in test_routes.py."""
-        rng = np.random.default_rng(0)
-        size = 9_000_000
-        indices = rng.integers(0, size, self.N, dtype=np.int32)
-        updates = np.arange(self.N, dtype=np.int32)
-        expected = np.full(size, -1, np.int32)
-        np.maximum.at(expected, indices, updates)  # updates grow, so the last is the largest
-        for n_threads in (1, 5):
-            with kernels.forced(n_threads, scatter="partition"):
-                result = gs.scatter_nd(np.full(size, -1, np.int32), indices[:, None], updates)
-            np.testing.assert_array_equal(result, expected)
-
-    def test_a_bad_index_in_the_last_round_leaves_out_as_it_was(self):
-        indices = np.arange(self.N)
-        indices[-1] = self.N
-        data = np.zeros(self.N, np.float32)
-        with (
-            kernels.forced(2, scatter="partition"),
-            pytest.raises(IndexError, match=rf"indices\[{self.N - 1}\] = {self.N} is out of bounds"),
-        ):
-            gs.scatter(data, indices, 1.0, reduction="add", out=data)
-        assert not data.any()

@@ -11,7 +11,7 @@ from test_streamed_gathers import between_guards
 
 ROUTES = [("direct", 3), ("partition", 3), ("blocks", 3)]
 ALL_ROUTES = [("direct", 1), ("partition", 1), *ROUTES]
-PLACES = pytest.mark.parametrize("place", [0, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (16, 32))])
+PLACES = pytest.mark.parametrize("place", [0, 4, pytest.param(16, marks=pytest.mark.slow)])
 # What opens and closes rows in a way of its own; the others, and more alignments, with the slow tests.
 RULES = pytest.mark.parametrize(
     ("reduction", "include_self"),

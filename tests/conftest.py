@@ -92,7 +92,7 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(f"not run here: {found.total()} tests or files, {why}")
 
 
-@pytest.fixture(params=[1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4)), 8])
+@pytest.fixture(params=[1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3)), 8])
 def forced_threads(request):
     """Cut small work for this many threads as large work is cut; 1 is the plain serial call."""
     with kernels.forced(request.param):

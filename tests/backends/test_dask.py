@@ -184,7 +184,8 @@ def test_updates_meet_in_row_major_order_of_all_chunks(reduction):
     data = numbers((40,), np.dtype("f4"), 0)
     indices, updates = rng.integers(0, 40, (30, 50, 1)), numbers((30, 50), np.dtype("f4"), 3)
     expected = gs.scatter_nd(data, indices, updates, reduction=reduction)
-    for known, cuts in itertools.product([False, True], [(30, 7), (4, 50), (7, 9), (1, 9)]):
+    all_cuts = [(30, 7), (4, 50), (7, 9), (1, 9)] if reduction == "add" else [(7, 9)]
+    for known, cuts in itertools.product([False, True], all_cuts):
         lazy = da.from_array(updates, chunks=cuts)
         places = indices if known else da.from_array(indices, chunks=(*cuts, 1))
         for data_chunks in (40, 9):

@@ -51,6 +51,7 @@ def test_subclasses_that_define_attributes_anew():
     assert locked[0] == 0
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # which this test is about
 def test_scalars_that_change_an_array_of_the_call():
     data = np.arange(100_000.0).reshape(100, 1000)
 

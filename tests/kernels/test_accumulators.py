@@ -11,7 +11,7 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter import reference
 from gatherscatter.backends import kernels
-from routes import every_route
+from routes import ROUTES, every_route
 from strategies import numbers, numpy_dtype
 
 # What needs marks: (reduction, include_self).
@@ -63,16 +63,15 @@ class TestUpdatesThatAreTheIdentity:
     @SOME
     @REDUCTIONS
     @DTYPES
-    @every_route
     @pytest.mark.parametrize(("shape", "axis"), [((1500,), 0), ((10, 300), 1), ((10, 300), 0)])
-    def test_elements(self, shape, axis, route, dtype, reduction, some):
+    def test_elements(self, shape, axis, dtype, reduction, some):
         data, indices, updates = operands(shape, dtype, reduction, some)
         if axis == 0 and len(shape) == 2:
             data, indices, updates = (np.ascontiguousarray(array.T) for array in (data, indices, updates))
         words = {"axis": axis, "reduction": reduction, "include_self": False}
         with np.errstate(all="ignore"):
             expected = reference.scatter_elements(data, indices, updates, **words)
-        for n_threads in (1, 3):
+        for route, n_threads in itertools.product(ROUTES, (1, 3)):
             with kernels.forced(n_threads, scatter=route):
                 assert_same_numbers(gs.scatter_elements(data, indices, updates, **words), expected)
                 out = data.copy()
@@ -82,9 +81,8 @@ class TestUpdatesThatAreTheIdentity:
     @SOME
     @REDUCTIONS
     @DTYPES
-    @every_route
     @pytest.mark.parametrize("items", [3, 17])
-    def test_rows(self, items, route, dtype, reduction, some):
+    def test_rows(self, items, dtype, reduction, some):
         """Only the middle number of a row may have been reduced to the identity."""
         data, indices, updates = operands((150,), dtype, reduction, some)
         rows, updates = np.tile(data[:, None], items), np.tile(updates[:, None], items)
@@ -92,7 +90,7 @@ class TestUpdatesThatAreTheIdentity:
         words = {"reduction": reduction, "include_self": False}
         with np.errstate(all="ignore"):
             expected = reference.scatter(rows, indices, updates, **words)
-        for n_threads in (1, 2):
+        for route, n_threads in itertools.product(ROUTES, (1, 2)):
             with kernels.forced(n_threads, scatter=route):
                 assert_same_numbers(gs.scatter(rows, indices, updates, **words), expected)
                 out = rows.copy()

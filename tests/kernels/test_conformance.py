@@ -1,7 +1,7 @@
 """Each reduction, dtype and accumulate_dtype, shape, route, team and kind of result, beside a loop of NumPy.
 
-A selection by default, all of it with the slow tests. The loop takes the first update of every row at once, then every
-second one, and so on.
+A selection by default, all of it with the slow tests: what the loop makes of some operands is compared with what
+each route does. The loop takes the first update of every row at once, then every second one, and so on.
 """
 
 import itertools
@@ -20,8 +20,9 @@ from strategies import numbers, numpy_dtype
 
 DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint16", "bool"]
 DTYPES += ["complex64", "complex128"]
-TEAMS = (1, 2, 8)
-FORMS = ("new", "out", "in place", "strided", "swapped", "drop", "repeated")
+TEAMS = (1, 2, 8, 64)
+# What is drawn, and the kinds of results that there are of it.
+FORMS = {"plain": ("new", "out", "in place", "strided", "swapped"), "drop": ("drop",), "repeated": ("repeated",)}
 ORDERS = ("any", "sorted", "crowded")
 
 # Name: the function, shapes of data and indices, and the axis; updates have rows of the rest of data's shape.
@@ -172,18 +173,21 @@ def run(call, form, options):
     return function(data, indices, updates, **options)
 
 
-def check(dtype, reduction, include_self, wide, shape, route, n_threads, form, order, seed):
-    dtype = numpy_dtype(dtype)
+def case(dtype, reduction, include_self, wide, shape, drawn, order, seed):
+    """The arguments and options of calls, and their result."""
+    call, plain = operands(shape, numpy_dtype(dtype), order, drawn, seed)
+    expected = loop(*plain, reduction, include_self, wide and numpy_dtype(wide)).reshape(call[1].shape)
+    options = {"reduction": reduction, "include_self": include_self}
+    return call, options | ({"accumulate_dtype": wide} if wide else {}), expected
+
+
+def check(call, options, expected, route, n_threads, form):
+    dtype = expected.dtype
     if form == "swapped" and (dtype.itemsize == 1 or dtype.name == "bfloat16"):
         form = "new"
-    call, plain = operands(shape, dtype, order, form, seed)
-    expected = loop(*plain, reduction, include_self, wide and numpy_dtype(wide))
-    options = {"reduction": reduction, "include_self": include_self}
-    if wide:
-        options["accumulate_dtype"] = wide
     with kernels.forced(n_threads, scatter=route), np.errstate(all="ignore"):
         result = run(call, form, options)
-    assert_same_numbers(np.ascontiguousarray(result), expected.reshape(call[1].shape))
+    assert_same_numbers(np.ascontiguousarray(result), expected)
 
 
 def wide_of(dtype, reduction):
@@ -197,25 +201,36 @@ each = pytest.mark.parametrize(
 
 @each
 def test_some(dtype, reduction):
-    """Each shape on each route, three times, the rest drawn."""
-    rng = np.random.default_rng(DTYPES.index(dtype) * 10 + REDUCTIONS.index(reduction))
-    for shape, route, _ in itertools.product(SHAPES, ROUTES, range(3)):
-        include_self, n_threads = bool(rng.integers(2)), int(rng.choice(TEAMS))
-        wide = wide_of(dtype, reduction)[int(rng.integers(9)) % len(wide_of(dtype, reduction))]
-        check(
-            dtype, reduction, include_self, wide, shape, route, n_threads,
-            str(rng.choice(FORMS)), str(rng.choice(ORDERS)), int(rng.integers(1000)),
-        )  # fmt: skip
+    """Each shape three times on each route, on teams that take turns; the rest is drawn.
+
+    The largest team, which takes long to start, takes one shape on each route.
+    """
+    first = DTYPES.index(dtype) * len(REDUCTIONS) + REDUCTIONS.index(reduction)
+    rng = np.random.default_rng(first)
+    wides = wide_of(dtype, reduction)
+    for (i, shape), turn in itertools.product(enumerate(SHAPES), range(3)):
+        drawn, wide = str(rng.choice([*FORMS, "plain"])), wides[int(rng.integers(9)) % len(wides)]
+        include_self, order, seed = bool(rng.integers(2)), str(rng.choice(ORDERS)), int(rng.integers(1000))
+        arguments = case(dtype, reduction, include_self, wide, shape, drawn, order, seed)
+        for j, route in enumerate(ROUTES):
+            largest = turn == 0 and i == (first + 4 * j) % len(SHAPES)
+            n_threads = TEAMS[-1] if largest else TEAMS[(first + i + turn + j) % (len(TEAMS) - 1)]
+            check(*arguments, route, n_threads, str(rng.choice(FORMS[drawn])))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("route", ROUTES)
 @each
-def test_all(dtype, reduction, route):
-    table = itertools.product(SHAPES, (True, False), wide_of(dtype, reduction), TEAMS, FORMS)
-    for seed, (shape, include_self, wide, n_threads, form) in enumerate(table):
-        order = ORDERS[seed // 7 % len(ORDERS)]
-        check(dtype, reduction, include_self, wide, shape, route, n_threads, form, order, seed)
+def test_all(dtype, reduction):
+    """One thread, and a team: the larger ones take turns, and the largest one takes one form of each case."""
+    table = itertools.product(SHAPES, (True, False), wide_of(dtype, reduction), FORMS)
+    for seed, (shape, include_self, wide, drawn) in enumerate(table):
+        order = ORDERS[(seed + seed // len(FORMS)) % len(ORDERS)]
+        arguments = case(dtype, reduction, include_self, wide, shape, drawn, order, seed)
+        turn = seed // len(FORMS)
+        for (j, route), (i, form) in itertools.product(enumerate(ROUTES), enumerate(FORMS[drawn])):
+            largest = i == (turn + j) % len(FORMS[drawn])
+            for n_threads in (1, TEAMS[-1] if largest and turn % 2 else TEAMS[1 + (turn + i + j) % 2]):
+                check(*arguments, route, n_threads, form)
 
 
 @pytest.mark.parametrize("name", SHAPES)

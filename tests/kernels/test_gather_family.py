@@ -69,29 +69,29 @@ def test_out_of_any_layout(name, forced_threads, data):
 
 
 @pytest.mark.parametrize("dtype", PLAIN_DTYPES + REFERENCE_DTYPES, ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_dtype_in_every_layout(dtype, layout):
-    data = lay_out(values((5, 4, 3), dtype, 1), layout)
-    for axis, size in enumerate(data.shape):
-        indices = np.array([[size - 1, -size, 0], [-1, 0, 1 - size], [0, 0, size - 1]])
-        assert_same_bits(gs.gather(data, indices, axis=axis), reference.gather(data, indices, axis=axis))
-        elements = np.stack([indices, indices[::-1], indices.T])
-        result = gs.gather_elements(data, elements, axis=axis)
-        assert_same_bits(result, reference.gather_elements(data, elements, axis=axis))
+def test_every_dtype_in_every_layout(dtype):
+    for layout in LAYOUTS:
+        data = lay_out(values((5, 4, 3), dtype, 1), layout)
+        for axis, size in enumerate(data.shape):
+            indices = np.array([[size - 1, -size, 0], [-1, 0, 1 - size], [0, 0, size - 1]])
+            assert_same_bits(gs.gather(data, indices, axis=axis), reference.gather(data, indices, axis=axis))
+            elements = np.stack([indices, indices[::-1], indices.T])
+            result = gs.gather_elements(data, elements, axis=axis)
+            assert_same_bits(result, reference.gather_elements(data, elements, axis=axis))
 
 
 @both
 @pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=str)
-@pytest.mark.parametrize("layout", DISTINCT_LAYOUTS)
 @pytest.mark.parametrize("mode", GATHER_MODES)
-def test_every_index_dtype_in_every_layout(name, dtype, layout, mode):
-    info = np.iinfo(dtype)
-    data = np.arange(300).reshape(100, 3)
-    within = [[99, 2, 0], [-100, -3, 50], [0, 0, 0], [-1, -1, -1]]
-    beyond = [[127, -7, 100], [-128, 4, -101], [info.max, info.min, 100], [info.min, info.max, -101]]
-    rows = within if mode in ("raise", "promise_in_bounds") else within + beyond
-    indices = lay_out(np.array([[max(i, info.min) for i in row] for row in rows], dtype), layout)
-    assert_same_bits(FUNCTIONS[name](data, indices, mode=mode), LOOPS[name](data, indices, mode=mode))
+def test_every_index_dtype_in_every_layout(name, dtype, mode):
+    for layout in DISTINCT_LAYOUTS:
+        info = np.iinfo(dtype)
+        data = np.arange(300).reshape(100, 3)
+        within = [[99, 2, 0], [-100, -3, 50], [0, 0, 0], [-1, -1, -1]]
+        beyond = [[127, -7, 100], [-128, 4, -101], [info.max, info.min, 100], [info.min, info.max, -101]]
+        rows = within if mode in ("raise", "promise_in_bounds") else within + beyond
+        indices = lay_out(np.array([[max(i, info.min) for i in row] for row in rows], dtype), layout)
+        assert_same_bits(FUNCTIONS[name](data, indices, mode=mode), LOOPS[name](data, indices, mode=mode))
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 127, 128, 129, 192, 9000])

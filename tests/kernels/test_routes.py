@@ -1,9 +1,7 @@
 """Each route at its edges: teams, tiles, blocks, rounds and ranges that are empty, whole, or end in an odd place."""
 
 import contextlib
-import os
-import subprocess
-import sys
+import itertools
 import threading
 import time
 import tracemalloc
@@ -22,6 +20,12 @@ from scatters import along
 every_rule = pytest.mark.parametrize(
     ("reduction", "include_self"), [(each, include_self) for each in REDUCTIONS for include_self in (True, False)]
 )
+
+
+@pytest.fixture(params=[(1, 3), pytest.param((2, 8, 192), marks=pytest.mark.slow)], ids=["some", "others"])
+def teams(request):
+    """More threads than rows, blocks or updates too; some of each by default, where operands take longer than calls."""
+    return request.param
 
 
 @contextlib.contextmanager
@@ -58,13 +62,11 @@ def orders(n_rows, n):
 class TestOrders:
     """Blocks of neighbours are of 2048 tuples: three of them, the last one shorter."""
 
-    @every_team
-    @every_route
     @pytest.mark.parametrize("order", orders(9, 2))
     @pytest.mark.parametrize(
         ("dtype", "row"), [("f4", ()), ("u1", ()), ("F", ()), ("f8", (3,)), ("i8", (4,)), ("f2", (17,))]
     )
-    def test_bits(self, dtype, row, order, route, n_threads):
+    def test_bits(self, dtype, row, order, teams):
         n_rows, n = 701, 5000
         indices = orders(n_rows, n)[order]
         data, updates = draw((n_rows, *row), dtype, 1), draw((n, *row), dtype, 2)
@@ -74,7 +76,8 @@ class TestOrders:
                 options = {"reduction": reduction, "include_self": include_self}
                 with on("direct", 1):
                     expected = gs.scatter_nd(data, np.stack([indices], axis=-1), updates, **options)
-                assert_alike(gs.scatter, (data, indices, updates), options, expected, route, n_threads)
+                for route, n_threads in itertools.product(ROUTES, teams):
+                    assert_alike(gs.scatter, (data, indices, updates), options, expected, route, n_threads)
 
     @every_team
     @every_route
@@ -105,10 +108,9 @@ class TestOrders:
             expected = gs.scatter(data, indices.ravel(), np.repeat(updates[:, 0], 3, axis=0), reduction="add")
         assert_alike(gs.scatter, (data, indices, updates), {"reduction": "add"}, expected, route, n_threads)
 
-    @every_route
     @pytest.mark.parametrize("row", [(), (5,), (40,), (1500,)])
     @pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 17])
-    def test_fewer_rows_than_threads(self, n_rows, row, route):
+    def test_fewer_rows_than_threads(self, n_rows, row):
         for n in (1, 2, 60):
             indices = np.random.default_rng(n).integers(-n_rows, n_rows, n)
             data, updates = draw((n_rows, *row), "f8", 1), draw((n, *row), "f8", 2)
@@ -116,7 +118,7 @@ class TestOrders:
                 options = {"reduction": reduction, "include_self": include_self}
                 with on("direct", 1):
                     expected = gs.scatter(data, indices, updates, **options)
-                for n_threads in (2, 3, 8) if row else (2, 3, 8, 192):
+                for route, n_threads in itertools.product(ROUTES, (2, 3, 8) if row or n < 60 else (2, 3, 8, 192)):
                     assert_alike(gs.scatter, (data, indices, updates), options, expected, route, n_threads)
 
 
@@ -228,16 +230,6 @@ class TestErrors:
                 with on(route, n_threads), pytest.raises(IndexError, match="= 100 is out of bounds"):
                     gs.scatter_elements(out, indices, updates, **options)
                 assert_same_bits(out, data)
-
-    def test_a_route_that_cannot_run_a_job_leaves_it_to_another(self):
-        """A private copy of sums of floats would change their order."""
-        indices = np.zeros(90, int)
-        with on("private", 2):
-            for dtype, reduction in (("f4", "add"), ("f8", "mean"), ("c8", "mul")):
-                updates = np.ones((90, 8), dtype)
-                result = gs.scatter(np.zeros((4, 8), dtype), indices, updates, reduction=reduction)
-                assert ran() != "private"
-                assert result[0].tolist() == [{"add": 90, "mean": 90 / 91, "mul": 0}[reduction]] * 8
 
     def test_routes_that_are_forced_run(self):
         data, indices = np.zeros(701, "i4"), np.sort(np.random.default_rng(0).integers(0, 701, 9000))
@@ -385,11 +377,9 @@ class TestColumns:
             thread.join()
 
 
-@every_team
 @every_rule
-@every_route
 @pytest.mark.parametrize("dtype", ["f4", "i2", "D"])
-def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, route, n_threads):
+def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, teams):
     """gather_scatter in one pass, where the route can."""
     if not reduces(reduction, np.dtype(dtype).name):
         return
@@ -404,11 +394,12 @@ def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, route, n_
                 indices[indices % 61 == 5] = 6
                 with on("direct", 1):
                     expected = gs.scatter(data.copy(), indices, source[rows], **options)
-                with on(route, n_threads):
-                    assert_same_numbers(gs.gather_scatter(data, indices, source, rows, **options), expected)
-                    out = np.empty_like(expected)
-                    gs.gather_scatter(data, indices, source, rows, out=out, **options)
-                assert_same_numbers(out, expected)
+                for route, n_threads in itertools.product(ROUTES, teams):
+                    with on(route, n_threads):
+                        assert_same_numbers(gs.gather_scatter(data, indices, source, rows, **options), expected)
+                        out = np.empty_like(expected)
+                        gs.gather_scatter(data, indices, source, rows, out=out, **options)
+                    assert_same_numbers(out, expected)
 
 
 class TestTiles:
@@ -465,132 +456,61 @@ class TestTiles:
             np.add.at(expected, indices, updates)  # one after the other
             assert_alike(gs.scatter, (data, indices, updates), {"reduction": "add"}, expected, route, n_threads)
 
-    @every_route
     @pytest.mark.parametrize("reduction", ["none", "add", "max"])
-    def test_large_results_in_place(self, reduction, route):
+    def test_large_results_in_place(self, reduction):
         """Of strided ones, nothing between their elements is written."""
         rng = np.random.default_rng(0)
         n_rows, n = 1 << 22, 1 << 19  # 16 MiB of float32, from which results are written with non-temporal stores
         indices, updates = rng.integers(0, n_rows, n), rng.standard_normal(n).astype("f4")
         for step in (1, 2):
             memory = rng.standard_normal(n_rows * step).astype("f4")
-            between = memory.reshape(-1, step)[:, 1:].copy()
+            between, before = memory.reshape(-1, step)[:, 1:].copy(), memory[::step].copy()
             data = memory[::step]
             with on("direct", 1):
-                expected = gs.scatter(data.copy(), indices, updates, reduction=reduction)
-            with on(route, 2):
-                gs.scatter(data, indices, updates, reduction=reduction, out=data)
-            assert_same_bits(data.copy(), expected)
+                expected = gs.scatter(before, indices, updates, reduction=reduction)
+            for route in ROUTES:
+                data[...] = before
+                with on(route, 2):
+                    gs.scatter(data, indices, updates, reduction=reduction, out=data)
+                assert_same_bits(data.copy(), expected)
             assert_same_bits(memory.reshape(-1, step)[:, 1:].copy(), between)
 
-    @pytest.mark.slow
-    @every_route
-    @pytest.mark.parametrize("reduction", ["add", "max", "mean"])
+
+class TestRowsInPlace:
+    """Rows that have many updates: only rows with updates are written."""
+
+    @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "mean"])
     @pytest.mark.parametrize("include_self", [True, False])
-    def test_more_updates_than_records(self, reduction, include_self, route):
-        """Marks last from round to round. All of it needs less than 64 MiB, and a mark or a count for each row."""
-        rng = np.random.default_rng(0)
-        data, updates = (rng.standard_normal(n).astype("f4") for n in (9_000_000, 13_000_000))
-        indices = rng.integers(0, len(data), len(updates))
-        indices[: 6 << 20] %= 4096  # one tile has more than there is memory for
-        marks = len(data) * (4 if reduction == "mean" else 0 if include_self else 1)
-        words = {"reduction": reduction, "include_self": include_self}
-        for at in (indices, indices % 8_000_000):
-            with on("direct", 1):
-                expected = gs.scatter(data, at, updates, **words)
-            for n_threads in (1, 3):
-                out = data.copy()
-                tracemalloc.start()
-                try:
-                    with on(route, n_threads):
-                        gs.scatter(out, at, updates, out=out, **words)
-                    most = tracemalloc.get_traced_memory()[1]
-                finally:
-                    tracemalloc.stop()
-                assert_same_bits(out, expected)
-                assert most < (1 << 26) + marks
-                with on(route, n_threads):
-                    assert_same_bits(gs.scatter(data, at, updates, **words), expected)
-
-    @pytest.mark.parametrize("n_rows", [3_000_000, 1 << 16])
-    @pytest.mark.parametrize(
-        ("reduction", "include_self"),
-        [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)],
-    )
-    def test_more_updates_than_a_round_takes(self, reduction, include_self, n_rows):
-        """Whole numbers, so that sums of any order are equal."""
-        rng = np.random.default_rng(0)
-        row = (32,) if n_rows == 1 << 16 else ()
-        n = 4_100_000 if row else 5_500_000
-        data = np.full((n_rows, *row), 3.0)
-        indices = rng.integers(0, n_rows - 1, n, np.int32)
-        indices[-1] = n_rows - 1  # only the last round names the last row
-        updates = np.broadcast_to(np.full(row, 2.0), (n, *row))
-        with on("partition", 2):
-            result = gs.scatter(data, indices, updates, reduction=reduction, include_self=include_self)
-        counts = np.bincount(indices, minlength=n_rows)
-        start = 3.0 if include_self else 0.0
-        with np.errstate(all="ignore"):
-            named = {
-                "add": counts * 2.0,
-                "mul": 2.0**counts,
-                "max": np.full(n_rows, 2.0),
-                "min": np.full(n_rows, 2.0),
-                "mean": (start + counts * 2.0) / (counts + include_self),
-            }[reduction]
-        expected = np.where(counts > 0, named, 3.0).reshape(-1, *(1,) * len(row))
-        assert_same_bits(result, np.ascontiguousarray(np.broadcast_to(expected, data.shape)))
-
-
-COMBINED = """
-import sys
-import gatherscatter as gs
-import numpy as np
-from gatherscatter.backends import kernels
-
-rng = np.random.default_rng(0)
-n = 2_200_000
-indices = rng.integers(-900_000, 1_000_000, n)  # some are skipped
-indices[:200_000] = 77
-for dtype in ("f4", "u2", "u1"):
-    data, updates = rng.integers(0, 99, 900_000).astype(dtype), rng.integers(0, 99, n).astype(dtype)
-    for options in ({"reduction": "none"}, {"reduction": "add"}, {"reduction": "add", "include_self": False}):
+    def test_bits(self, reduction, include_self):
+        rng = np.random.default_rng(1)
+        data, updates = rng.standard_normal((70, 40)), rng.standard_normal((900, 40))
+        indices = rng.integers(0, 60, 900)
+        indices[7] = -100
+        options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
         with kernels.forced(1, scatter="direct"):
-            expected = gs.scatter(data, indices, updates, mode="drop", **options)
-        for n_threads in (1, 2, 3, 192):
-            with kernels.forced(n_threads, scatter="partition"):
-                result = gs.scatter(data, indices, updates, mode="drop", **options)
-            assert result.tobytes() == expected.tobytes(), (dtype, options, n_threads)
-bad = indices % 900_000
-bad[2_100_000] = 900_000
-before = data.copy()
-for n_threads in (1, 3):
-    with kernels.forced(n_threads, scatter="partition"):
-        try:
-            gs.scatter(data, bad, updates, reduction="add", out=data)
-        except IndexError as error:
-            assert "indices[2100000] = 900000 is out of bounds" in str(error), error
-        else:
-            sys.exit("no error")
-    assert data.tobytes() == before.tobytes()
-"""
-
-
-@pytest.mark.parametrize("streams", ["0", "1"])
-def test_with_and_without_non_temporal_stores(streams):
-    environment = os.environ | {"GATHERSCATTER_STREAM": streams}
-    subprocess.run([sys.executable, "-c", COMBINED], env=environment, check=True, timeout=300)
-
-
-def test_long_rows_whose_axes_merge_in_the_result_only():
-    """Threads take pieces of such rows."""
-    data = np.arange(4 * 5 * 9 * 100, dtype=np.float32).reshape(4, 5, 9, 100)
-    updates = np.empty((1, 5, 9, 120), np.float32)[..., :100]
-    updates[...] = -1
-    out = np.empty((4, 4503 * 10), np.float32)[:, : 5 * 9 * 100].reshape(4, 5, 9, 100)
-    expected = data.copy()
-    expected[1] += updates[0]
-    for n_threads in (1, 8):
-        for route in ROUTES:
+            expected = gs.scatter(data, indices, updates, **options)
+        for route, n_threads in itertools.product(ROUTES, (1, 2, 3, 8, 192)):
+            out = data.copy()
             with kernels.forced(n_threads, scatter=route):
-                assert np.array_equal(gs.scatter(data, [1], updates, reduction="add", out=out), expected)
+                assert gs.scatter(out, indices, updates, out=out, **options) is out
+            assert_same_bits(out, expected)
+
+    @every_route
+    @pytest.mark.parametrize("reduction", ["none", "add", "mean"])
+    def test_more_updates_than_a_round_takes(self, reduction, route):
+        """Nothing is written if the last index is bad."""
+        n = (31 << 20) // 4 + 100
+        data, indices = np.ones((20, 8)), np.arange(n, dtype=np.int32) % 19
+        updates = np.broadcast_to(np.arange(8.0), (n, 8))
+        options = {"reduction": reduction, "out": data}
+        indices[-1] = 20
+        with kernels.forced(2, scatter=route):
+            with pytest.raises(IndexError):
+                gs.scatter(data, indices, updates, **options)
+            assert (data == 1).all()
+            indices[-1] = 0
+            gs.scatter(data, indices, updates, **options)
+        counts = np.bincount(indices, minlength=20)[:, None]
+        total = 1 + counts * np.arange(8.0)
+        expected = {"add": total, "mean": total / (counts + 1), "none": np.where(counts, np.arange(8.0), 1.0)}
+        assert_same_bits(data, expected[reduction])

@@ -110,41 +110,41 @@ def test_every_reduction_of_every_dtype(name, dtype, reduction):
 
 @each
 @pytest.mark.parametrize("dtype", PLAIN_DTYPES + REFERENCE_DTYPES, ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_assignment_of_every_dtype_in_every_layout(name, dtype, layout):
-    data = lay_out(values((5, 4, 3), dtype, 1), layout)
-    indices, written = {
-        "scatter": (np.array([[4, -5], [0, 4]]), (2, 2, 4, 3)),
-        "scatter_nd": (np.array([[4, -4], [0, 3], [-5, 0], [4, 0]]), (4, 3)),
-        "scatter_elements": (np.array([[[4, -5], [0, 4], [1, -1]]] * 2), (2, 3, 2)),
-    }[name]
-    updates = values(written, data.dtype, 2)
-    for given_updates in (updates, lay_out(updates, layout if layout != "swapped" else "reversed")):
-        result = FUNCTIONS[name](data, indices, given_updates)
-        assert_same_bits(result, LOOPS[name](data, indices, given_updates))
+def test_assignment_of_every_dtype_in_every_layout(name, dtype):
+    for layout in LAYOUTS:
+        data = lay_out(values((5, 4, 3), dtype, 1), layout)
+        indices, written = {
+            "scatter": (np.array([[4, -5], [0, 4]]), (2, 2, 4, 3)),
+            "scatter_nd": (np.array([[4, -4], [0, 3], [-5, 0], [4, 0]]), (4, 3)),
+            "scatter_elements": (np.array([[[4, -5], [0, 4], [1, -1]]] * 2), (2, 3, 2)),
+        }[name]
+        updates = values(written, data.dtype, 2)
+        for given_updates in (updates, lay_out(updates, layout if layout != "swapped" else "reversed")):
+            result = FUNCTIONS[name](data, indices, given_updates)
+            assert_same_bits(result, LOOPS[name](data, indices, given_updates))
 
 
 @each
 @pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=str)
-@pytest.mark.parametrize("layout", DISTINCT_LAYOUTS)
 @pytest.mark.parametrize("mode", SCATTER_MODES)
-def test_every_index_dtype_in_every_layout(name, dtype, layout, mode):
-    info = np.iinfo(dtype)
-    data = np.arange(300).reshape(100, 3)
-    within = [[99, 2], [-100, -3], [0, 0], [-1, -1]]
-    beyond = [[127, -7], [-128, 4], [info.max, info.min], [info.min, info.max], [100, 3], [-101, -4]]
-    rows = within if mode in ("raise", "promise_in_bounds") else within + beyond
-    indices = lay_out(np.array([[max(i, info.min) for i in row] for row in rows], dtype), layout)
-    written = {
-        "scatter": (*indices.shape, 3),
-        "scatter_nd": indices.shape[:1],
-        "scatter_elements": indices.shape,
-    }[name]
-    updates = np.arange(1000, 1000 + np.prod(written)).reshape(written)
-    for reduction in ("none", "add"):
-        options = {"mode": mode, "reduction": reduction}
-        result = FUNCTIONS[name](data, indices, updates, **options)
-        assert_same_bits(result, LOOPS[name](data, indices, updates, **options))
+def test_every_index_dtype_in_every_layout(name, dtype, mode):
+    for layout in DISTINCT_LAYOUTS:
+        info = np.iinfo(dtype)
+        data = np.arange(300).reshape(100, 3)
+        within = [[99, 2], [-100, -3], [0, 0], [-1, -1]]
+        beyond = [[127, -7], [-128, 4], [info.max, info.min], [info.min, info.max], [100, 3], [-101, -4]]
+        rows = within if mode in ("raise", "promise_in_bounds") else within + beyond
+        indices = lay_out(np.array([[max(i, info.min) for i in row] for row in rows], dtype), layout)
+        written = {
+            "scatter": (*indices.shape, 3),
+            "scatter_nd": indices.shape[:1],
+            "scatter_elements": indices.shape,
+        }[name]
+        updates = np.arange(1000, 1000 + np.prod(written)).reshape(written)
+        for reduction in ("none", "add"):
+            options = {"mode": mode, "reduction": reduction}
+            result = FUNCTIONS[name](data, indices, updates, **options)
+            assert_same_bits(result, LOOPS[name](data, indices, updates, **options))
 
 
 class TestShapes:

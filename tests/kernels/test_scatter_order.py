@@ -193,38 +193,3 @@ class TestWorstCases:
         for reduction in ("add", "mean"):
             expected = along(data, indices, updates, reduction)
             assert_same_numbers(flat(data, indices, updates, reduction=reduction), expected)
-
-
-class TestRounds:
-    """More updates than records fit at a time: later rounds go on where earlier ones ended."""
-
-    N = 13_000_000  # records of 8 bytes, against 56 MiB
-
-    @pytest.mark.parametrize("n_threads", [1, 2, 5])
-    def test_sums_of_all_rounds(self, n_threads):
-        gs.set_num_threads(n_threads)
-        rng = np.random.default_rng(0)
-        size = 40_000_000
-        indices = rng.integers(0, size, self.N, dtype=np.int32)
-        result = gs.scatter(np.ones(size, np.uint8), indices, np.uint8(1).item(), reduction="add")
-        np.testing.assert_array_equal(result, (np.bincount(indices, minlength=size) + 1).astype(np.uint8))
-
-    @pytest.mark.parametrize("n_threads", [1, 2, 5])
-    def test_the_last_round_wins(self, n_threads):
-        gs.set_num_threads(n_threads)
-        rng = np.random.default_rng(0)
-        size = 9_000_000
-        indices = rng.integers(0, size, self.N, dtype=np.int32)
-        updates = np.arange(self.N, dtype=np.int32)
-        expected = np.full(size, -1, np.int32)
-        np.maximum.at(expected, indices, updates)  # updates grow, so the last is the largest
-        result = gs.scatter_nd(np.full(size, -1, np.int32), indices[:, None], updates)
-        np.testing.assert_array_equal(result, expected)
-
-    def test_a_bad_index_in_the_last_round_leaves_out_as_it_was(self):
-        indices = np.arange(self.N)
-        indices[-1] = self.N
-        data = np.zeros(self.N, np.float32)
-        with pytest.raises(IndexError, match=rf"indices\[{self.N - 1}\] = {self.N} is out of bounds"):
-            gs.scatter(data, indices, 1.0, reduction="add", out=data)
-        assert not data.any()

@@ -45,7 +45,8 @@ def test_rows(row_bytes, mode, place):
             gs.gather(data, indices, mode=mode, fill_value=7, out=out)
             assert_same_bits(out, expected)
             assert all((guard == 171).all() for guard in guards)
-    assert_same_bits(gs.gather(data, indices, mode=mode, fill_value=7), expected)
+    if place == 0:
+        assert_same_bits(gs.gather(data, indices, mode=mode, fill_value=7), expected)
 
 
 @pytest.mark.parametrize("place", [0, 16, 1])

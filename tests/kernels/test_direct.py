@@ -1,4 +1,7 @@
-"""Fewer updates than there are rows, so that rows are opened and closed by updates: beside the reference's loops."""
+"""The route direct at its edges: fewer updates than rows, windows of accumulators, and pieces of long rows.
+
+Where there are fewer updates than rows, only the rows that they name are opened and closed, on partition too.
+"""
 
 import itertools
 
@@ -9,7 +12,8 @@ from assertions import assert_same_bits, assert_same_numbers
 from constants import reduces
 from gatherscatter import reference
 from gatherscatter.backends import kernels
-from routes import ROUTES, every_route
+from routes import ROUTES
+from scatters import along
 from strategies import numbers, numpy_dtype
 
 MARKED = [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)]
@@ -45,11 +49,11 @@ def indices_of_pairs(indices):
 
 
 @marked
-@pytest.mark.parametrize("n", NUMBERS)
 @pytest.mark.parametrize("row", [(), (1,), (2,), (3,), (4,), (16,), (17,)])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
-def test_rows(dtype, row, n, reduction, include_self):
-    assert_as_reference(*operands(np.dtype(dtype), row, n), reduction=reduction, include_self=include_self)
+def test_rows(dtype, row, reduction, include_self):
+    for n in NUMBERS:
+        assert_as_reference(*operands(np.dtype(dtype), row, n), reduction=reduction, include_self=include_self)
 
 
 @pytest.mark.parametrize(
@@ -122,27 +126,71 @@ def test_an_index_out_of_bounds(bad, row, reduction, include_self):
         assert_same_bits(out, data)
 
 
-@every_route
 @marked
-@pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n", [20_000, 80_000])
-def test_large_results(n, n_threads, reduction, include_self, route):
+def test_large_results(n, reduction, include_self):
+    """The other routes leave it to these: rows are opened and closed by updates."""
     rng = np.random.default_rng(0)
     data, updates = rng.standard_normal(5_000_000, np.float32), rng.standard_normal(n, np.float32)
     indices = rng.choice(rng.integers(0, len(data), n // 3), n)
     options = {"reduction": reduction, "include_self": include_self}
-    with kernels.forced(1, scatter="direct"):
-        expected = gs.scatter(data, indices, updates, **options)
-    some = np.unique(indices)[:500]
-    at_some = np.isin(indices, some)
-    assert_same_bits(
-        expected[some],
-        reference.scatter(data[some], np.searchsorted(some, indices[at_some]), updates[at_some], **options),
+    some, places = np.unique(indices, return_inverse=True)
+    expected = data.copy()
+    with np.errstate(all="ignore"):
+        expected[some] = along(data[some], places, updates, reduction, include_self)
+    for route, n_threads in (("direct", 1), ("direct", 3), ("partition", 1), ("partition", 3)):
+        with kernels.forced(n_threads, scatter=route):
+            assert_same_bits(gs.scatter(data, indices, updates, **options), expected)
+            out = data.copy()
+            gs.scatter(out, indices, updates, out=out, **options)
+        assert_same_bits(out, expected)
+
+
+class TestWindows:
+    """One thread applies all updates to accumulators that take more memory than there is: some rows at a time.
+
+    Each window has its rows once, those at its edges too; the more threads may run, the smaller it is.
+    """
+
+    @pytest.mark.parametrize(
+        ("reduction", "include_self"), [("add", True), ("add", False), ("mul", True), ("mean", True), ("mean", False)]
     )
-    others = np.ones(len(data), bool)
-    others[indices] = False
-    assert_same_bits(expected[others], data[others])
-    with kernels.forced(n_threads, scatter=route):
-        assert_same_bits(gs.scatter(data, indices, updates, **options), expected)
-        gs.scatter(data, indices, updates, out=data, **options)
-    assert_same_bits(data, expected)
+    @pytest.mark.parametrize(("row", "n_rows"), [((), 90_000), ((3,), 40_000), ((700,), 300)])
+    @pytest.mark.parametrize("n_threads", [64, 192])
+    def test_in_place(self, n_threads, row, n_rows, reduction, include_self):
+        rng = np.random.default_rng(0)
+        indices = np.concatenate([np.arange(n_rows), rng.integers(0, n_rows, n_rows // 2)])
+        data, updates = (rng.integers(1, 4, (n, *row)).astype("i2") for n in (n_rows, len(indices)))
+        options = {"reduction": reduction, "include_self": include_self}
+        expected = gs.scatter(data.astype("i8"), indices, updates.astype("i8"), **options).astype("i2")
+        memory = np.full((2 * n_rows, *row), 7, "i2")
+        view, swapped, wide = memory[::2], data.astype(">i2"), data.copy()
+        view[...] = data
+        with kernels.forced(n_threads, scatter="direct"):
+            gs.scatter(view, indices, updates, out=view, **options)
+            gs.scatter(swapped, indices, updates.astype(">i2"), out=swapped, **options)
+            gs.scatter(wide, indices, updates, out=wide, accumulate_dtype="int64", **options)
+        for found in (view.copy(), swapped.astype("i2"), wide):
+            assert_same_bits(found, expected)
+        assert (memory[1::2] == 7).all()
+
+    def test_of_one_thread(self):
+        data = np.ones(5_000_000, "u1")
+        indices = np.arange(len(data))
+        with kernels.forced(1, scatter="direct"):
+            gs.scatter(data, indices, 2, out=data, reduction="add", accumulate_dtype="uint64")
+        assert (data == 3).all()
+
+
+def test_long_rows_whose_axes_merge_in_the_result_only():
+    """Threads take pieces of such rows."""
+    data = np.arange(4 * 5 * 9 * 100, dtype=np.float32).reshape(4, 5, 9, 100)
+    updates = np.empty((1, 5, 9, 120), np.float32)[..., :100]
+    updates[...] = -1
+    out = np.empty((4, 4503 * 10), np.float32)[:, : 5 * 9 * 100].reshape(4, 5, 9, 100)
+    expected = data.copy()
+    expected[1] += updates[0]
+    for n_threads in (1, 8):
+        for route in ROUTES:
+            with kernels.forced(n_threads, scatter=route):
+                assert np.array_equal(gs.scatter(data, [1], updates, reduction="add", out=out), expected)

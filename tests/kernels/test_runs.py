@@ -1,4 +1,4 @@
-"""Gathers and scatters at the edges of their blocks, runs and rounds.
+"""Gathers and scatters at the edges of their blocks and runs.
 
 Results are compared with NumPy, update by update, or as sums of integers, which are exact in any order.
 """
@@ -12,8 +12,6 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from gatherscatter.backends import kernels
-from routes import every_route
 
 # Around the 64 elements that are resolved ahead, and the 128 of a block.
 EDGES = [63, 64, 65, 127, 128, 129, 191, 192, 193, 1000]
@@ -164,52 +162,6 @@ class TestRows:
         with pytest.raises(IndexError, match=message):
             gs.scatter(np.zeros((64, 32)), indices, np.ones((7, 300, 32)), reduction="add")
 
-    @pytest.mark.parametrize("reduction", ["none", "add"])
-    def test_more_updates_than_a_round_takes(self, reduction):
-        """Some 4 M with "add", some 8 M with "none"; all updates are one row in memory."""
-        gs.set_num_threads(2)
-        n, n_rows = 8_200_000, 70_000
-        indices = np.random.default_rng(0).integers(0, n_rows - 1, n, np.int32)
-        indices[-1] = n_rows - 1  # only the last round names the last row
-        updates = np.broadcast_to(np.full(64, 3, np.uint8), (n, 64))
-        found = gs.scatter(np.zeros((n_rows, 64), np.uint8), indices, updates, reduction=reduction)
-        count = np.bincount(indices, minlength=n_rows)
-        expected = 3 * count % 256 if reduction == "add" else 3 * (count > 0)
-        assert_same_bits(found, np.repeat(expected[:, None], 64, 1).astype(np.uint8))
-
-
-class TestPrivateCopies:
-    """Many integers into few destinations: a copy of them for each thread."""
-
-    @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
-    @pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
-    def test_against_the_loop(self, forced_threads, dtype, reduction):
-        rng = np.random.default_rng(0)
-        info = np.iinfo(dtype)
-        data = rng.integers(info.min, info.max, 5, dtype, endpoint=True)
-        indices = rng.integers(-5, 5, 6000)
-        indices[indices % 5 == 3] = 2  # one that nobody names
-        updates = rng.integers(info.min, info.max, 6000, dtype, endpoint=True) | 1
-        expected = data.copy()
-        ufunc = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}[reduction]
-        ufunc.at(expected, indices, updates)
-        assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction), expected)
-        out = data.copy()
-        gs.scatter(out, indices, updates, reduction=reduction, out=out)
-        assert_same_bits(out, expected)
-        dropped = np.where(indices == 1, 7, indices)
-        expected = data.copy()
-        ufunc.at(expected, dropped[dropped < 7], updates[dropped < 7])
-        assert_same_bits(gs.scatter(data, dropped, updates, reduction=reduction, mode="drop"), expected)
-
-    def test_a_bad_index_leaves_out_as_it_was(self, forced_threads):
-        out = np.arange(4)
-        indices = np.zeros(5000, np.int64)
-        indices[4321] = 4
-        with pytest.raises(IndexError, match=r"indices\[4321\] = 4 "):
-            gs.scatter(out, indices, np.ones(5000, np.int64), reduction="add", out=out)
-        assert_same_bits(out, np.arange(4))
-
 
 STREAMS = """
     import numpy as np
@@ -281,43 +233,3 @@ STREAMS = """
 def test_results_that_go_past_the_caches(stream):
     environment = {**os.environ, "GATHERSCATTER_STREAM": stream}
     subprocess.run([sys.executable, "-c", textwrap.dedent(STREAMS)], env=environment, check=True, timeout=300)
-
-
-class TestRowsInPlace:
-    """Rows that have many updates: only rows with updates are written."""
-
-    @every_route
-    @pytest.mark.parametrize("n_threads", [1, 2, 3, 8, 192])
-    @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "mean"])
-    @pytest.mark.parametrize("include_self", [True, False])
-    def test_bits(self, n_threads, reduction, include_self, route):
-        rng = np.random.default_rng(1)
-        data, updates = rng.standard_normal((70, 40)), rng.standard_normal((900, 40))
-        indices = rng.integers(0, 60, 900)
-        indices[7] = -100
-        options = {"reduction": reduction, "include_self": include_self, "mode": "drop"}
-        with kernels.forced(1, scatter="direct"):
-            expected = gs.scatter(data, indices, updates, **options)
-        with kernels.forced(n_threads, scatter=route):
-            assert gs.scatter(data, indices, updates, out=data, **options) is data
-        assert_same_bits(data, expected)
-
-    @every_route
-    @pytest.mark.parametrize("reduction", ["none", "add", "mean"])
-    def test_more_updates_than_a_round_takes(self, reduction, route):
-        """Nothing is written if the last index is bad."""
-        n = (31 << 20) // 4 + 100
-        data, indices = np.ones((20, 8)), np.arange(n, dtype=np.int32) % 19
-        updates = np.broadcast_to(np.arange(8.0), (n, 8))
-        options = {"reduction": reduction, "out": data}
-        indices[-1] = 20
-        with kernels.forced(2, scatter=route):
-            with pytest.raises(IndexError):
-                gs.scatter(data, indices, updates, **options)
-            assert (data == 1).all()
-            indices[-1] = 0
-            gs.scatter(data, indices, updates, **options)
-        counts = np.bincount(indices, minlength=20)[:, None]
-        total = 1 + counts * np.arange(8.0)
-        expected = {"add": total, "mean": total / (counts + 1), "none": np.where(counts, np.arange(8.0), 1.0)}
-        assert_same_bits(data, expected[reduction])

@@ -53,7 +53,7 @@ cdef inline inline_void move_run(word_t* type, plain_index_t* index_type, int k,
         n_next = min(length, n - resolved)
         length = RUN_BLOCK
         if n_next == RUN_BLOCK:
-            resolve_plain(index_type, k, index_step, True, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
+            resolve_plain(index_type, k, index_step, True, False, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
                           out_of_bounds)
             if out_of_bounds[0] < 0:
                 return

@@ -15,8 +15,8 @@ from common.codes cimport (
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    STREAM_AHEAD, cloned_v3_void, const_restricted, flat_void, inline_void, prefetch_l1, prefetch_row,
-    prefetch_stream, prefetch_write, restricted, scalar,
+    CACHE_LINE, STREAM_AHEAD, cloned_v3_void, const_restricted, flat_void, inline_void, prefetch_l1, prefetch_l2,
+    prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
 )
 from scatter.steps cimport (
     Add, Assign, Max, Min, Mul, add, bfloat16, boolean, combined, complex64, complex128, float16, step_t, value_t,
@@ -61,7 +61,6 @@ cdef enum:
     PREFETCHED_ROW = 1024   # bytes of a row; the hardware prefetches the rest
     AHEAD = 16              # updates
     ROWS_AHEAD = 8
-    SHORT_ROW = 64          # bytes: what such rows need is prefetched for the whole block
 
 cdef struct Kernel:
     ReductionCode step
@@ -247,6 +246,19 @@ cdef inline inline_void add_four(value_t* type, restricted accumulator, const_re
         memcpy(accumulator + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
 
 
+cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updates, const char* update,
+                                       Py_ssize_t size, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    """What follows update i: by their offsets, or a stream."""
+    cdef Py_ssize_t line = CACHE_LINE
+    if offsets == NULL:
+        prefetch_l2(update + STREAM_AHEAD)
+        while line < size:
+            prefetch_l2(update + STREAM_AHEAD + line)
+            line += CACHE_LINE
+    elif i + AHEAD < n:
+        prefetch_row_l2(updates + offsets[i + AHEAD], min(size, <Py_ssize_t>PREFETCHED_ROW))
+
+
 cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type, Py_ssize_t n_items,
                                       Py_ssize_t row_bytes, const Rows* rows, char* accumulators,
                                       Py_ssize_t n) noexcept nogil:
@@ -256,15 +268,14 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
     cdef const char* updates = rows.updates
     cdef const char* update = updates
     cdef char* accumulator
-    cdef bint assigns, is_far = rows.is_far, prefetches = size > SHORT_ROW
+    cdef bint assigns, is_far = rows.is_far
     for i in range(n):
         accumulator = accumulators + ids[i] * row_bytes
         if offsets != NULL:
             update = updates + offsets[i]
-        if prefetches:
-            prefetch_later(offsets, updates, update, update_step, size, i, n)
-            if is_far and i + ROWS_AHEAD < n:
-                prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, min(size, <Py_ssize_t>PREFETCHED_ROW))
+        prefetch_later(offsets, updates, update, size, i, n)
+        if is_far and i + ROWS_AHEAD < n:
+            prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, min(size, <Py_ssize_t>PREFETCHED_ROW))
         assigns = step_t is Assign
         if mark_t is uint8_t:
             assigns = assigns or (assigns_first(step, type) and marks[ids[i]] == 0)
@@ -274,16 +285,6 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
         else:
             combine_row(step, type, accumulator, update, n_items)
         update += update_step
-
-
-cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updates, const char* update,
-                                       Py_ssize_t step, Py_ssize_t size, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
-    """An update that follows update i."""
-    cdef Py_ssize_t prefetched = min(size, <Py_ssize_t>PREFETCHED_ROW)
-    if offsets == NULL:
-        prefetch_row(update + max(ROWS_AHEAD * step, <Py_ssize_t>STREAM_AHEAD), prefetched)
-    elif i + AHEAD < n:
-        prefetch_row(updates + offsets[i + AHEAD], prefetched)
 
 
 cdef inline inline_void add_runs(mark_t* marks, value_t* type, const Kernel* kernel, const Rows* rows,
@@ -298,7 +299,7 @@ cdef inline inline_void add_runs(mark_t* marks, value_t* type, const Kernel* ker
         accumulator = accumulators + ids[i] * kernel.row_bytes
         for j in range(m):
             update[j] = rows.updates + (rows.offsets[i + j] if rows.offsets != NULL else (i + j) * rows.step)
-            prefetch_later(rows.offsets, rows.updates, update[j], rows.step, size, i + j, n)
+            prefetch_later(rows.offsets, rows.updates, update[j], size, i + j, n)
             mark_row(marks, ids[i])
         if m == 4:
             add_four(type, accumulator, update[0], update[1], update[2], update[3], kernel.n_items)
@@ -465,22 +466,6 @@ cdef inline void assign_rows(const Kernel* kernel, const Rows* rows, char* accum
             marks[rows.rows[i]] = 1
 
 
-cdef inline void prefetch_block(const Kernel* kernel, const Rows* rows, const char* accumulators,
-                                Py_ssize_t n) noexcept nogil:
-    """What short rows need, and the first updates of longer ones; apply_rows_of prefetches the others."""
-    cdef Py_ssize_t i, size = min(kernel.row_bytes, <Py_ssize_t>PREFETCHED_ROW)
-    if rows.offsets != NULL:
-        for i in range(n if size <= SHORT_ROW else min(n, <Py_ssize_t>AHEAD)):
-            prefetch_row(rows.updates + rows.offsets[i], size)
-    if size > SHORT_ROW:
-        return
-    if rows.offsets == NULL:
-        prefetch_stream(rows.updates, n * rows.step)
-    if rows.is_far:
-        for i in range(n):
-            prefetch_row(accumulators + rows.rows[i] * kernel.row_bytes, size)
-
-
 cdef inline bint moves_bytes(const Kernel* kernel) noexcept nogil:
     """Whether rows are bytes, which n_items counts then."""
     return kernel.step == TAKE or (kernel.step == ASSIGN and kernel.type_code == BOOL)
@@ -489,12 +474,15 @@ cdef inline bint moves_bytes(const Kernel* kernel) noexcept nogil:
 cdef inline void apply_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
                             Py_ssize_t n) noexcept nogil:
     """Apply n contiguous rows."""
+    cdef Py_ssize_t i
     if kernel.mark_bytes == 8:
         count_rows(kernel, rows.rows, marks, n)
     if moves_bytes(kernel):
         assign_rows(kernel, rows, accumulators, marks if kernel.mark_bytes else NULL, n)
     else:
-        prefetch_block(kernel, rows, accumulators, n)
+        if rows.offsets != NULL:
+            for i in range(min(n, <Py_ssize_t>AHEAD)):
+                prefetch_row_l2(rows.updates + rows.offsets[i], min(kernel.row_bytes, <Py_ssize_t>PREFETCHED_ROW))
         combine_rows(kernel, rows, accumulators, marks, n)
 
 

@@ -8,13 +8,11 @@
   #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
   #define GS_INLINE_VOID __attribute__((always_inline)) void
   #define GS_NOINLINE __attribute__((noinline))
-  #define GS_FLAT_VOID __attribute__((flatten)) void
   #define GS_UNLIKELY(condition) __builtin_expect((condition), 0)
 #else
   #define GS_ALWAYS_INLINE inline
   #define GS_INLINE_VOID void
   #define GS_NOINLINE
-  #define GS_FLAT_VOID void
   #define GS_UNLIKELY(condition) (condition)
 #endif
 

@@ -80,14 +80,6 @@ cdef inline bint are_native(const Tuples* tuples, const char* p, Py_ssize_t step
                  or (tuples.k == 2 and step == 2 * tuples.width and tuples.component_stride == tuples.width)))
 
 
-cdef inline bint are_plain(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
-    return tuples.plain and are_native(tuples, p, step)
-
-
-cdef inline bint are_trivial(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
-    return tuples.trivial and are_plain(tuples, p, step)
-
-
 cdef inline bint can_fail(const Tuples* tuples) noexcept nogil:
     """Whether an index may be out of bounds; not so in the modes other than RAISE, unless an axis is empty."""
     cdef int j
@@ -263,6 +255,17 @@ cdef inline inline_void resolve_any_plain(plain_index_t* type, bint shifts, bint
         resolve_plain(type, 2, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
 
 
+cdef inline inline_void resolve_native(plain_index_t* type, const Tuples* tuples, const char* p, Py_ssize_t step,
+                                       int64_t start, int64_t start_step, Py_ssize_t n, int64_t* offsets,
+                                       int64_t* out_of_bounds) noexcept nogil:
+    if tuples.mode == SKIP:
+        resolve_any_plain(type, False, True, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
+    elif tuples.trivial:
+        resolve_any_plain(type, True, False, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
+    else:
+        resolve_any_plain(type, False, False, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
+
+
 cdef inline inline_void prefetch_tuples(const Tuples* tuples, const char* p, Py_ssize_t step,
                                         Py_ssize_t n) noexcept nogil:
     """Prefetch what follows n tuples at p, step bytes apart. Two arrays are two streams."""
@@ -283,22 +286,12 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
         for i in range(n):
             offsets[i] = start + i * start_step
         return
-    if are_plain(tuples, p, step):
-        if tuples.width == 8 and tuples.trivial:
-            resolve_any_plain(<int64_t*>NULL, True, False, tuples, p, step, start, start_step, n, offsets, &outside)
-        elif tuples.width == 8:
-            resolve_any_plain(<int64_t*>NULL, False, False, tuples, p, step, start, start_step, n, offsets, &outside)
-        elif tuples.trivial:
-            resolve_any_plain(<int32_t*>NULL, True, False, tuples, p, step, start, start_step, n, offsets, &outside)
-        else:
-            resolve_any_plain(<int32_t*>NULL, False, False, tuples, p, step, start, start_step, n, offsets, &outside)
-        out_of_bounds[0] |= outside < 0
-        return
-    if tuples.mode == SKIP and are_native(tuples, p, step):
+    if (tuples.plain or tuples.mode == SKIP) and are_native(tuples, p, step):
         if tuples.width == 8:
-            resolve_any_plain(<int64_t*>NULL, False, True, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_native(<int64_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
         else:
-            resolve_any_plain(<int32_t*>NULL, False, True, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_native(<int32_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
+        out_of_bounds[0] |= outside < 0
         return
     # Indices are loaded into the offsets' memory: a private copy, which no other thread can change.
     load_any(tuples, p, step, n, tuples.size[0], offsets)

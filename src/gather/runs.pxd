@@ -11,7 +11,7 @@ from common.items cimport (
     word_t,
 )
 from common.resolve cimport (
-    Run, Tuples, are_native, are_trivial, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
+    Run, Tuples, are_native, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
 )
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for, team_size
@@ -146,7 +146,7 @@ cdef inline void move_simple_run(const Job* job, const Tuples* tuples, const cha
 
 
 cdef inline bint are_simple(const Tuples* tuples, const char* p, Py_ssize_t step, bint far) noexcept nogil:
-    return are_native(tuples, p, step) if far else are_trivial(tuples, p, step)
+    return are_native(tuples, p, step) and (far or tuples.trivial)
 
 
 cdef inline bint has_simple_runs(const Job* job, bint far) noexcept nogil:

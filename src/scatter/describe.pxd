@@ -13,7 +13,7 @@ from common.items cimport is_word
 from common.resolve cimport find_trivial
 from common.rows cimport describe_row, number_bytes
 from common.small_calls cimport PyArray_NewFromDescr, width_of
-from common.walk cimport DATA, INDICES, OTHER, add_axis, finish_walk, is_linear, start_walk
+from common.walk cimport DATA, INDICES, OTHER, add_axis, copy_walk, finish_walk, is_linear, start_walk
 from scatter.direct cimport LONG_ROW
 from scatter.fill cimport repeats_element
 from scatter.finish cimport half_cell
@@ -73,7 +73,9 @@ cdef inline void number_rows(Job* job, cnp.ndarray out, int row_axis) noexcept:
 cdef inline void describe_updates(Job* job) noexcept:
     cdef int d
     job.updates_are_linear = is_linear(&job.walk, OTHER)
-    if not job.updates_are_linear:
+    if job.tuples.arrays != NULL:  # whose strides are those of the walk's axes
+        copy_walk(&job.walk, &job.tuple_walk)
+    elif not job.updates_are_linear:
         start_walk(&job.tuple_walk)
         for d in range(job.walk.n_dims):
             add_axis(&job.tuple_walk, job.walk.shape[d], job.walk.stride[d][INDICES], job.walk.stride[d][DATA], 0)

@@ -17,6 +17,7 @@ cimport numpy as cnp
 from common.codes cimport ADD, COMPLEX128, FLOAT16, INTERRUPTED, MAX, MIN, OK, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, cloned_void, whole_lines
+from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
 from common.rows cimport cut_length, cut_row
 from common.scratch cimport allocate_scratch
@@ -439,14 +440,14 @@ cdef inline bint run_direct(Job* job, Py_ssize_t* bad) noexcept:
     cdef Tile tile
     cdef cnp.ndarray memory
     cdef char small[SMALL_MARKS]
-    cdef Py_ssize_t per_row, n_pieces = 1
-    cdef bint units, brief = is_brief(job)
-    cdef int n_tiles = job.n_threads
+    cdef Py_ssize_t per_row, n_pieces = 1, n_tiles = job.n_threads
+    cdef bint units, streams, brief = is_brief(job)
     if can_use_slots(job):
         return run_slots(job, bad)
     if job.by_updates:
         open_all_rows(job)
     units = by_units(job)
+    streams = units and job.streams and is_fresh(job) and job.unit_rows * job.row_bytes <= shared.machine.l2_bytes // 2
     if job.kernel.mark_bytes == 1 and job.n_threads == 1 and not brief:
         with nogil:
             if can_go_without_marks(job):
@@ -463,7 +464,7 @@ cdef inline bint run_direct(Job* job, Py_ssize_t* bad) noexcept:
             n_tiles = 1
     direct.tile_rows = job.unit_rows if units else job.n_rows
     per_row = job.kernel.mark_bytes
-    if not job.in_result:
+    if not job.in_result or streams:
         per_row += job.kernel.row_bytes // n_pieces + job.conversion.wide_bytes * (n_pieces > 1)
     if not units and (not job.in_result or n_pieces > 1) and per_row:
         direct.tile_rows = max(<Py_ssize_t>1, min(direct.tile_rows, WINDOW_BYTES // n_tiles // per_row))

@@ -8,14 +8,14 @@
 # Counts of 8 bytes, for 2**31 updates or more, have no loops: see count_rows.
 # A product of complex numbers has no identity: there, the first update of a row is assigned.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from common.codes cimport (
     ADD, ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX, MIN,
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    CACHE_LINE, STREAM_AHEAD, cloned_v3_void, const_restricted, flat_void, inline_void, prefetch_l1, prefetch_l2,
+    CACHE_LINE, STREAM_AHEAD, cloned_v3_void, const_restricted, inline_void, prefetch_l1, prefetch_l2,
     prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
 )
 from scatter.steps cimport (
@@ -57,10 +57,13 @@ ctypedef fused updates_t:
     Elements
     Rows
 
+cdef extern from "scatter/numbers.h":
+    void add_three "gs_add_three" (char* sums, const char* numbers) nogil
 cdef enum:
     PREFETCHED_ROW = 1024   # bytes of a row; the hardware prefetches the rest
     AHEAD = 16              # updates
     ROWS_AHEAD = 8
+    MOST_AHEAD = 64         # rows
 
 cdef struct Kernel:
     ReductionCode step
@@ -224,6 +227,9 @@ cdef inline inline_void combine_row(step_t* step, value_t* type, restricted accu
                                     Py_ssize_t n_items) noexcept nogil:
     cdef Py_ssize_t j
     cdef value_t a, b
+    if step_t is Add and value_t is float and n_items == 3:  # a constant, or rarely
+        add_three(accumulator, update)
+        return
     for j in range(n_items):
         memcpy(&a, accumulator + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
         memcpy(&b, update + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
@@ -246,23 +252,28 @@ cdef inline inline_void add_four(value_t* type, restricted accumulator, const_re
         memcpy(accumulator + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
 
 
+cdef inline Py_ssize_t rows_ahead(Py_ssize_t size) noexcept nogil:
+    """How many rows ahead one in random order is prefetched: 4 KiB of them."""
+    return max(min(STREAM_AHEAD // size, <Py_ssize_t>MOST_AHEAD), <Py_ssize_t>ROWS_AHEAD)
+
+
 cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updates, const char* update,
-                                       Py_ssize_t size, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
-    """What follows update i: by their offsets, or a stream."""
+                                       Py_ssize_t size, Py_ssize_t ahead, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    """What follows update i."""
     cdef Py_ssize_t line = CACHE_LINE
     if offsets == NULL:
         prefetch_l2(update + STREAM_AHEAD)
         while line < size:
             prefetch_l2(update + STREAM_AHEAD + line)
             line += CACHE_LINE
-    elif i + AHEAD < n:
-        prefetch_row_l2(updates + offsets[i + AHEAD], min(size, <Py_ssize_t>PREFETCHED_ROW))
+    elif i + ahead < n:
+        prefetch_row_l2(updates + offsets[i + ahead], min(size, <Py_ssize_t>PREFETCHED_ROW))
 
 
 cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type, Py_ssize_t n_items,
                                       Py_ssize_t row_bytes, const Rows* rows, char* accumulators,
                                       Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), update_step = rows.step
+    cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), update_step = rows.step, ahead = rows_ahead(size)
     cdef const int64_t* ids = rows.rows  # locals: for the compiler, stores of bytes might change `rows`
     cdef const int64_t* offsets = rows.offsets
     cdef const char* updates = rows.updates
@@ -273,7 +284,7 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
         accumulator = accumulators + ids[i] * row_bytes
         if offsets != NULL:
             update = updates + offsets[i]
-        prefetch_later(offsets, updates, update, size, i, n)
+        prefetch_later(offsets, updates, update, size, ahead, i, n)
         if is_far and i + ROWS_AHEAD < n:
             prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, min(size, <Py_ssize_t>PREFETCHED_ROW))
         assigns = step_t is Assign
@@ -290,7 +301,7 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
 cdef inline inline_void add_runs(mark_t* marks, value_t* type, const Kernel* kernel, const Rows* rows,
                                  char* accumulators, Py_ssize_t n) noexcept nogil:
     """As apply_rows_of, for sums of rows that often repeat: four updates of a row are added at once."""
-    cdef Py_ssize_t i = 0, j, m, size = kernel.n_items * <Py_ssize_t>sizeof(value_t)
+    cdef Py_ssize_t i = 0, j, m, size = kernel.n_items * <Py_ssize_t>sizeof(value_t), ahead = rows_ahead(size)
     cdef const int64_t* ids = rows.rows
     cdef const char* update[4]
     cdef char* accumulator
@@ -299,7 +310,7 @@ cdef inline inline_void add_runs(mark_t* marks, value_t* type, const Kernel* ker
         accumulator = accumulators + ids[i] * kernel.row_bytes
         for j in range(m):
             update[j] = rows.updates + (rows.offsets[i + j] if rows.offsets != NULL else (i + j) * rows.step)
-            prefetch_later(rows.offsets, rows.updates, update[j], size, i + j, n)
+            prefetch_later(rows.offsets, rows.updates, update[j], size, ahead, i + j, n)
             mark_row(marks, ids[i])
         if m == 4:
             add_four(type, accumulator, update[0], update[1], update[2], update[3], kernel.n_items)
@@ -310,22 +321,20 @@ cdef inline inline_void add_runs(mark_t* marks, value_t* type, const Kernel* ker
 
 cdef inline inline_void apply_rows_any(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
                                        const Rows* rows, char* accumulators, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t n_items = kernel.n_items
-    if value_t is float or value_t is double or step_t is Assign:  # points: a constant number of items
-        if n_items == 2 and kernel.row_bytes == 2 * sizeof(value_t):
-            apply_rows_of(step, marks, type, 2, 2 * sizeof(value_t), rows, accumulators, n)
-            return
-        if n_items == 3 and kernel.row_bytes == 3 * sizeof(value_t):
-            apply_rows_of(step, marks, type, 3, 3 * sizeof(value_t), rows, accumulators, n)
-            return
-        if n_items == 4 and kernel.row_bytes == 4 * sizeof(value_t):
-            apply_rows_of(step, marks, type, 4, 4 * sizeof(value_t), rows, accumulators, n)
-            return
-    if (value_t is float or value_t is double) and step_t is Add:
-        if rows.repeats and n_items > 4:
-            add_runs(marks, type, kernel, rows, accumulators, n)
-            return
-    apply_rows_of(step, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
+    cdef Py_ssize_t n_items = kernel.n_items, size = sizeof(value_t)
+    cdef bint is_point = kernel.row_bytes == n_items * size  # a constant number of items
+    if value_t is not float and value_t is not double and step_t is not Assign:
+        is_point = False
+    if is_point and n_items == 2:
+        apply_rows_of(step, marks, type, 2, 2 * size, rows, accumulators, n)
+    elif is_point and n_items == 3:
+        apply_rows_of(step, marks, type, 3, 3 * size, rows, accumulators, n)
+    elif is_point and n_items == 4:
+        apply_rows_of(step, marks, type, 4, 4 * size, rows, accumulators, n)
+    elif step_t is Add and (value_t is float or value_t is double) and rows.repeats:
+        add_runs(marks, type, kernel, rows, accumulators, n)
+    else:
+        apply_rows_of(step, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
 
 
 cdef inline inline_void apply_of(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
@@ -404,8 +413,8 @@ cdef inline inline_void apply_step(mark_t* marks, const Kernel* kernel, const up
 
 # Two functions, each with all loops of its kind. They dispatch on the mark.
 
-cdef inline flat_void apply_elements(const Kernel* kernel, const Elements* elements, char* accumulators,
-                                     char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
+cdef inline cloned_v3_void apply_elements(const Kernel* kernel, const Elements* elements, char* accumulators,
+                                          char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """Apply n updates of one element each. done: how many were, before an index that is out of bounds.
 
     Counts of 8 bytes stay as they are: see count_rows.
@@ -481,17 +490,6 @@ cdef inline void apply_rows(const Kernel* kernel, const Rows* rows, char* accumu
         assign_rows(kernel, rows, accumulators, marks if kernel.mark_bytes else NULL, n)
     else:
         if rows.offsets != NULL:
-            for i in range(min(n, <Py_ssize_t>AHEAD)):
+            for i in range(min(n, rows_ahead(kernel.row_bytes))):
                 prefetch_row_l2(rows.updates + rows.offsets[i], min(kernel.row_bytes, <Py_ssize_t>PREFETCHED_ROW))
         combine_rows(kernel, rows, accumulators, marks, n)
-
-
-# The derivatives of an assignment (`take`): a row becomes the update, and then 0.
-
-cdef inline void take_rows(const Kernel* kernel, char* accumulators, const int64_t* rows, char* updates,
-                           Py_ssize_t update_step, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        memcpy(updates + (offsets[i] if offsets != NULL else i * update_step),
-               accumulators + rows[i] * kernel.row_bytes, kernel.n_items)
-        memset(accumulators + rows[i] * kernel.row_bytes, 0, kernel.n_items)

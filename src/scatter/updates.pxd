@@ -1,7 +1,7 @@
 # cython: cdivision=True
 # Updates are read, converted if need be, and applied to accumulators, in order.
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
@@ -14,7 +14,7 @@ from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
 from scatter.convert cimport load_items, word_t
 from scatter.job cimport RUN, Job, update_step
 from scatter.kernels cimport (
-    AHEAD, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, count_rows, mark_of, take_rows,
+    AHEAD, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, count_rows, mark_of,
 )
 
 cdef enum:
@@ -284,6 +284,17 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
             break
         advance(&job.walk, n, &cursor)
     return start
+
+
+# The derivatives of an assignment (`take`): a row becomes the update, and then 0.
+
+cdef inline void take_rows(const Kernel* kernel, char* accumulators, const int64_t* rows, char* updates,
+                           Py_ssize_t step, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        memcpy(updates + (offsets[i] if offsets != NULL else i * step),
+               accumulators + rows[i] * kernel.row_bytes, kernel.n_items)
+        memset(accumulators + rows[i] * kernel.row_bytes, 0, kernel.n_items)
 
 
 cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, Py_ssize_t start, Py_ssize_t stop,

@@ -9,6 +9,7 @@ random order, neighbouring or sorted. PATTERN selects jobs by name. With --write
 """
 
 import argparse
+import functools
 import itertools
 import json
 import math
@@ -54,8 +55,8 @@ def jobs(pattern):
         data, updates = rng.random((rows, width), np.float32), rng.random((n, width), np.float32)
         for way, name in names.items():
             if re.search(pattern, name):
-                out = np.empty_like(data)
-                yield name, lambda o=out, w=way: gs.scatter(data, indices, updates, out=o, **WAYS[w])
+                options = {"out": np.empty_like(data), **WAYS[way]}
+                yield name, functools.partial(gs.scatter, data, indices, updates, **options)
 
 
 def times(call, n_threads, rounds):
@@ -106,7 +107,9 @@ def main():
         )
     ratios = [row["ratio"] for row in rows]
     mean = statistics.geometric_mean(ratios)
-    print(f"{len(rows)} jobs: the choice takes {mean:.3f} × of the fastest route in the mean, {max(ratios):.2f} × at most")
+    print(
+        f"{len(rows)} jobs: the choice takes {mean:.3f} × of the fastest route in the mean, {max(ratios):.2f} × at most"
+    )
     if args.write:
         args.write.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

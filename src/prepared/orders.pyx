@@ -120,8 +120,8 @@ def translate(cnp.ndarray end not None, cnp.ndarray updates not None, cnp.ndarra
     to = <uint32_t*>cnp.PyArray_DATA(translated)
     arm(&interrupts)
     for task in prange(team, num_threads=team, schedule="static", nogil=True):
-        most[task] = translate_chunk(<const uint32_t*>cnp.PyArray_DATA(updates), rows, to, chunk_start(n, team, task), chunk_start(n, team, task + 1),
-                                     &interrupts)
+        most[task] = translate_chunk(<const uint32_t*>cnp.PyArray_DATA(updates), rows, to, chunk_start(n, team, task),
+                                     chunk_start(n, team, task + 1), &interrupts)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
     for task in range(1, team):
         most[0] = max(most[0], most[task])

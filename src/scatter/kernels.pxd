@@ -1,5 +1,6 @@
 # cython: cdivision=True
-# The inner loops: updates are applied to accumulators, in order. Each is one loop for a step, a dtype and a mark.
+# The inner loops: updates are applied to accumulators, in order. Each is one loop for a step, a dtype and a mark, which
+# are constants where the loop is inlined: a fused type for each of them would make thousands of functions.
 #
 # Accumulators that do not include data start from the reduction's identity, so that every update is combined, without a
 # branch. Marks tell which rows have updates:
@@ -18,21 +19,13 @@ from common.items cimport (
     CACHE_LINE, STREAM_AHEAD, cloned_v3_void, const_restricted, inline_void, prefetch_l1, prefetch_l2,
     prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
 )
-from scatter.steps cimport (
-    Add, Assign, Max, Min, Mul, add, bfloat16, boolean, combined, complex64, complex128, float16, step_t, value_t,
-)
+from scatter.steps cimport add, bfloat16, boolean, combined, complex64, complex128, float16, value_t
 
-cdef struct Unmarked:
-    char _
-
-cdef struct Cell:               # an element and, in its second half, the number of its updates as uint32_t
-    char _
-
-ctypedef fused mark_t:
-    Unmarked
-    uint8_t
-    uint32_t
-    Cell
+cdef enum Mark:
+    UNMARKED
+    MARKED                  # uint8_t
+    COUNTED                 # uint32_t; for rows only
+    IN_CELLS                # for elements only: a cell is one and, in its second half, the number of its updates
 
 cdef struct Rows:
     const int64_t* rows     # row ids
@@ -74,14 +67,9 @@ cdef struct Kernel:
     Py_ssize_t row_bytes    # from an accumulator to the next
 
 
-ctypedef fused index_t:
-    int64_t
-    uint32_t                # records
-
-
-cdef inline bint assigns_first(step_t* step, value_t* type) noexcept nogil:
+cdef inline bint assigns_first(ReductionCode step, value_t* type) noexcept nogil:
     """Whether the step has no identity."""
-    return step_t is Mul and (value_t is complex64 or value_t is complex128)
+    return step == MUL and (value_t is complex64 or value_t is complex128)
 
 
 cdef inline const char* at(const char* accumulators, int64_t row, Py_ssize_t row_bytes) noexcept nogil:
@@ -89,38 +77,38 @@ cdef inline const char* at(const char* accumulators, int64_t row, Py_ssize_t row
     return <const char*>(<size_t>accumulators + <size_t>row * <size_t>row_bytes)
 
 
-cdef inline inline_void mark_row(mark_t* marks, Py_ssize_t row) noexcept nogil:
-    if mark_t is uint8_t:
+cdef inline inline_void mark_row(Mark mark, char* marks, Py_ssize_t row) noexcept nogil:
+    if mark == MARKED:
         marks[row] = 1
-    elif mark_t is uint32_t:
-        marks[row] += 1
+    elif mark == COUNTED:
+        (<uint32_t*>marks)[row] += 1
 
 
-cdef inline inline_void apply_element(step_t* step, mark_t* marks, value_t* type, char* accumulators, int64_t row,
-                                      const char* update) noexcept nogil:
+cdef inline inline_void apply_element(ReductionCode step, Mark mark, char* marks, value_t* type, char* accumulators,
+                                      int64_t row, const char* update) noexcept nogil:
     cdef Py_ssize_t half = 4 if sizeof(value_t) < 4 else sizeof(value_t)
-    cdef char* accumulator = accumulators + row * (2 * half if mark_t is Cell else <Py_ssize_t>sizeof(value_t))
+    cdef char* accumulator = accumulators + row * (2 * half if mark == IN_CELLS else <Py_ssize_t>sizeof(value_t))
     cdef uint32_t count
     cdef value_t a, b
     memcpy(&b, update, sizeof(value_t))
-    if step_t is Assign:
+    if step == ASSIGN:
         a = b
     else:
         memcpy(&a, accumulator, sizeof(value_t))
         a = combined(step, True, a, b)
-        if mark_t is uint8_t:
+        if mark == MARKED:
             if assigns_first(step, type) and marks[row] == 0:
                 a = b
-    if mark_t is Cell:
+    if mark == IN_CELLS:
         memcpy(&count, accumulator + half, sizeof(count))
         count += 1
         memcpy(accumulator + half, &count, sizeof(count))
     else:
-        mark_row(marks, row)
+        mark_row(mark, marks, row)
     memcpy(accumulator, &a, sizeof(value_t))
 
 
-cdef inline inline_void apply_run(step_t* step, mark_t* marks, value_t* type, int64_t row,
+cdef inline inline_void apply_run(ReductionCode step, Mark mark, char* marks, value_t* type, int64_t row,
                                   const int64_t* indices, Py_ssize_t n, char* accumulators, const char* update,
                                   Py_ssize_t step_bytes, Py_ssize_t* run) noexcept nogil:
     """Apply the first elements, all of the same row, in a register: of those in memory each waits for a store.
@@ -128,13 +116,13 @@ cdef inline inline_void apply_run(step_t* step, mark_t* marks, value_t* type, in
     row: the first index, read once.
     """
     cdef Py_ssize_t half = 4 if sizeof(value_t) < 4 else sizeof(value_t), i = 1
-    cdef char* accumulator = accumulators + row * (2 * half if mark_t is Cell else <Py_ssize_t>sizeof(value_t))
+    cdef char* accumulator = accumulators + row * (2 * half if mark == IN_CELLS else <Py_ssize_t>sizeof(value_t))
     cdef uint32_t count
     cdef value_t a, b
     memcpy(&a, accumulator, sizeof(value_t))
     memcpy(&b, update, sizeof(value_t))
     a = combined(step, True, a, b)
-    if mark_t is uint8_t:
+    if mark == MARKED:
         if assigns_first(step, type) and marks[row] == 0:
             a = b
         marks[row] = 1
@@ -142,7 +130,7 @@ cdef inline inline_void apply_run(step_t* step, mark_t* marks, value_t* type, in
         memcpy(&b, update + i * step_bytes, sizeof(value_t))
         a = combined(step, True, a, b)
         i += 1
-    if mark_t is Cell:
+    if mark == IN_CELLS:
         memcpy(&count, accumulator + half, sizeof(count))
         count += <uint32_t>i
         memcpy(accumulator + half, &count, sizeof(count))
@@ -150,30 +138,30 @@ cdef inline inline_void apply_run(step_t* step, mark_t* marks, value_t* type, in
     run[0] = i
 
 
-cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* type, index_t* indices,
+cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* marks, value_t* type, bint are_records,
                                           const Elements* elements, char* accumulators, Py_ssize_t n,
                                           Py_ssize_t* done) noexcept nogil:
     """Four at a time: their indices are checked together. From a negative index on, some are applied one by one."""
     cdef Py_ssize_t i = 0, stop, run, step_bytes = elements.step
     cdef uint64_t size = elements.size
     cdef int64_t row, a, b, c, d
+    cdef const int64_t* indices = <const int64_t*>elements.indices
     cdef const char* update = elements.updates
     cdef bint is_far = elements.is_far
-    if index_t is uint32_t:
+    if are_records:
         step_bytes = 4 + (4 if sizeof(value_t) < 4 else sizeof(value_t))
         update = elements.indices + 4
-    if index_t is not uint32_t and step_t is not Assign:
+    if not are_records and step != ASSIGN:
         while elements.repeats and i < n:
             row = scalar(indices[i])
             if <uint64_t>row >= size:
                 break
-            apply_run(step, marks, type, row, <const int64_t*>indices + i, n - i, accumulators, update, step_bytes,
-                      &run)
+            apply_run(step, mark, marks, type, row, indices + i, n - i, accumulators, update, step_bytes, &run)
             i += run
             update += run * step_bytes
     while True:
         while i + 4 <= n:
-            if index_t is uint32_t:
+            if are_records:
                 a = (<const uint32_t*>(update - 4))[0]
                 b = (<const uint32_t*>(update + step_bytes - 4))[0]
                 c = (<const uint32_t*>(update + 2 * step_bytes - 4))[0]
@@ -183,25 +171,25 @@ cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* 
                 c, d = scalar(indices[i + 2]), scalar(indices[i + 3])
                 if (<uint64_t>a >= size) | (<uint64_t>b >= size) | (<uint64_t>c >= size) | (<uint64_t>d >= size):
                     break
-            if index_t is not uint32_t:
+            if not are_records:
                 prefetch_l1(update + STREAM_AHEAD)
                 prefetch_l1(<const char*>(indices + i) + STREAM_AHEAD)
-                if step_t is Assign and is_far and i + AHEAD + 4 <= n:  # a store that misses delays all later ones
+                if step == ASSIGN and is_far and i + AHEAD + 4 <= n:  # a store that misses delays all later ones
                     prefetch_write(at(accumulators, indices[i + AHEAD], sizeof(value_t)))
                     prefetch_write(at(accumulators, indices[i + AHEAD + 1], sizeof(value_t)))
                     prefetch_write(at(accumulators, indices[i + AHEAD + 2], sizeof(value_t)))
                     prefetch_write(at(accumulators, indices[i + AHEAD + 3], sizeof(value_t)))
-            apply_element(step, marks, type, accumulators, a, update)
-            apply_element(step, marks, type, accumulators, b, update + step_bytes)
-            apply_element(step, marks, type, accumulators, c, update + 2 * step_bytes)
-            apply_element(step, marks, type, accumulators, d, update + 3 * step_bytes)
+            apply_element(step, mark, marks, type, accumulators, a, update)
+            apply_element(step, mark, marks, type, accumulators, b, update + step_bytes)
+            apply_element(step, mark, marks, type, accumulators, c, update + 2 * step_bytes)
+            apply_element(step, mark, marks, type, accumulators, d, update + 3 * step_bytes)
             update += 4 * step_bytes
             i += 4
         if i == n:
             break
         stop = min(n, i + 8)
         while i < stop:
-            if index_t is uint32_t:
+            if are_records:
                 row = (<const uint32_t*>(update - 4))[0]
             else:
                 row = indices[i]
@@ -209,25 +197,26 @@ cdef inline inline_void apply_elements_of(step_t* step, mark_t* marks, value_t* 
                 if <uint64_t>row >= size:
                     done[0] = i
                     return
-            apply_element(step, marks, type, accumulators, row, update)
+            apply_element(step, mark, marks, type, accumulators, row, update)
             update += step_bytes
             i += 1
     done[0] = n
 
 
-cdef inline inline_void apply_kind_of(step_t* step, mark_t* marks, value_t* type, const Elements* elements,
-                                      char* accumulators, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
+cdef inline inline_void apply_kind_of(ReductionCode step, Mark mark, char* marks, value_t* type,
+                                      const Elements* elements, char* accumulators, Py_ssize_t n,
+                                      Py_ssize_t* done) noexcept nogil:
     if elements.are_records:
-        apply_elements_of(step, marks, type, <uint32_t*>elements.indices, elements, accumulators, n, done)
+        apply_elements_of(step, mark, marks, type, True, elements, accumulators, n, done)
     else:
-        apply_elements_of(step, marks, type, <int64_t*>elements.indices, elements, accumulators, n, done)
+        apply_elements_of(step, mark, marks, type, False, elements, accumulators, n, done)
 
 
-cdef inline inline_void combine_row(step_t* step, value_t* type, restricted accumulator, const_restricted update,
+cdef inline inline_void combine_row(ReductionCode step, value_t* type, restricted accumulator, const_restricted update,
                                     Py_ssize_t n_items) noexcept nogil:
     cdef Py_ssize_t j
     cdef value_t a, b
-    if step_t is Add and value_t is float and n_items == 3:  # a constant, or rarely
+    if step == ADD and value_t is float and n_items == 3:  # a constant, or rarely
         add_three(accumulator, update)
         return
     for j in range(n_items):
@@ -270,7 +259,7 @@ cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updat
         prefetch_row_l2(updates + offsets[i + ahead], min(size, <Py_ssize_t>PREFETCHED_ROW))
 
 
-cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type, Py_ssize_t n_items,
+cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks, value_t* type, Py_ssize_t n_items,
                                       Py_ssize_t row_bytes, const Rows* rows, char* accumulators,
                                       Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), update_step = rows.step, ahead = rows_ahead(size)
@@ -287,10 +276,10 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
         prefetch_later(offsets, updates, update, size, ahead, i, n)
         if is_far and i + ROWS_AHEAD < n:
             prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, min(size, <Py_ssize_t>PREFETCHED_ROW))
-        assigns = step_t is Assign
-        if mark_t is uint8_t:
+        assigns = step == ASSIGN
+        if mark == MARKED:
             assigns = assigns or (assigns_first(step, type) and marks[ids[i]] == 0)
-        mark_row(marks, ids[i])
+        mark_row(mark, marks, ids[i])
         if assigns:
             memcpy(accumulator, update, size)
         else:
@@ -298,7 +287,7 @@ cdef inline inline_void apply_rows_of(step_t* step, mark_t* marks, value_t* type
         update += update_step
 
 
-cdef inline inline_void add_runs(mark_t* marks, value_t* type, const Kernel* kernel, const Rows* rows,
+cdef inline inline_void add_runs(Mark mark, char* marks, value_t* type, const Kernel* kernel, const Rows* rows,
                                  char* accumulators, Py_ssize_t n) noexcept nogil:
     """As apply_rows_of, for sums of rows that often repeat: four updates of a row are added at once."""
     cdef Py_ssize_t i = 0, j, m, size = kernel.n_items * <Py_ssize_t>sizeof(value_t), ahead = rows_ahead(size)
@@ -311,104 +300,105 @@ cdef inline inline_void add_runs(mark_t* marks, value_t* type, const Kernel* ker
         for j in range(m):
             update[j] = rows.updates + (rows.offsets[i + j] if rows.offsets != NULL else (i + j) * rows.step)
             prefetch_later(rows.offsets, rows.updates, update[j], size, ahead, i + j, n)
-            mark_row(marks, ids[i])
+            mark_row(mark, marks, ids[i])
         if m == 4:
             add_four(type, accumulator, update[0], update[1], update[2], update[3], kernel.n_items)
         else:
-            combine_row(<Add*>NULL, type, accumulator, update[0], kernel.n_items)
+            combine_row(ADD, type, accumulator, update[0], kernel.n_items)
         i += m
 
 
-cdef inline inline_void apply_rows_any(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
+cdef inline inline_void apply_rows_any(ReductionCode step, Mark mark, char* marks, value_t* type, const Kernel* kernel,
                                        const Rows* rows, char* accumulators, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t n_items = kernel.n_items, size = sizeof(value_t)
     cdef bint is_point = kernel.row_bytes == n_items * size  # a constant number of items
-    if value_t is not float and value_t is not double and step_t is not Assign:
+    if value_t is not float and value_t is not double and step != ASSIGN:
         is_point = False
     if is_point and n_items == 2:
-        apply_rows_of(step, marks, type, 2, 2 * size, rows, accumulators, n)
+        apply_rows_of(step, mark, marks, type, 2, 2 * size, rows, accumulators, n)
     elif is_point and n_items == 3:
-        apply_rows_of(step, marks, type, 3, 3 * size, rows, accumulators, n)
+        apply_rows_of(step, mark, marks, type, 3, 3 * size, rows, accumulators, n)
     elif is_point and n_items == 4:
-        apply_rows_of(step, marks, type, 4, 4 * size, rows, accumulators, n)
-    elif step_t is Add and (value_t is float or value_t is double) and rows.repeats:
-        add_runs(marks, type, kernel, rows, accumulators, n)
+        apply_rows_of(step, mark, marks, type, 4, 4 * size, rows, accumulators, n)
+    elif step == ADD and (value_t is float or value_t is double) and rows.repeats:
+        add_runs(mark, marks, type, kernel, rows, accumulators, n)
     else:
-        apply_rows_of(step, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
+        apply_rows_of(step, mark, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
 
 
-cdef inline inline_void apply_of(step_t* step, mark_t* marks, value_t* type, const Kernel* kernel,
+cdef inline inline_void apply_of(ReductionCode step, Mark mark, char* marks, value_t* type, const Kernel* kernel,
                                  const updates_t* updates, char* accumulators, Py_ssize_t n,
                                  Py_ssize_t* done) noexcept nogil:
     if updates_t is Elements:
-        if mark_t is not uint32_t:
-            apply_kind_of(step, marks, type, updates, accumulators, n, done)
-    elif mark_t is not Cell:
-        apply_rows_any(step, marks, type, kernel, updates, accumulators, n)
+        if mark != COUNTED:
+            apply_kind_of(step, mark, marks, type, updates, accumulators, n, done)
+    elif mark != IN_CELLS:
+        apply_rows_any(step, mark, marks, type, kernel, updates, accumulators, n)
 
 
-cdef inline inline_void apply_typed(step_t* step, mark_t* marks, const Kernel* kernel, const updates_t* updates,
-                                    char* accumulators, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
+cdef inline inline_void apply_typed(ReductionCode step, Mark mark, char* marks, const Kernel* kernel,
+                                    const updates_t* updates, char* accumulators, Py_ssize_t n,
+                                    Py_ssize_t* done) noexcept nogil:
     """Dispatch on the dtype; assignments on the width."""
     cdef int type_code = kernel.type_code
-    if step_t is Assign:
+    if step == ASSIGN:
         if type_code == UINT32:
-            apply_of(step, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
+            apply_of(step, mark, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == UINT64:
-            apply_of(step, marks, <uint64_t*>NULL, kernel, updates, accumulators, n, done)
+            apply_of(step, mark, marks, <uint64_t*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == UINT8:
-            apply_of(step, marks, <uint8_t*>NULL, kernel, updates, accumulators, n, done)
+            apply_of(step, mark, marks, <uint8_t*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == UINT16:
-            apply_of(step, marks, <uint16_t*>NULL, kernel, updates, accumulators, n, done)
+            apply_of(step, mark, marks, <uint16_t*>NULL, kernel, updates, accumulators, n, done)
         else:
-            apply_of(step, marks, <complex128*>NULL, kernel, updates, accumulators, n, done)
+            apply_of(step, mark, marks, <complex128*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == FLOAT32:
-        apply_of(step, marks, <float*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <float*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == FLOAT64:
-        apply_of(step, marks, <double*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <double*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == INT64:
-        apply_of(step, marks, <int64_t*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <int64_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == INT32:
-        apply_of(step, marks, <int32_t*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <int32_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == FLOAT16:
-        apply_of(step, marks, <float16*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <float16*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == BFLOAT16:
-        apply_of(step, marks, <bfloat16*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <bfloat16*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == BOOL:
-        apply_of(step, marks, <boolean*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <boolean*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == INT8:
-        apply_of(step, marks, <int8_t*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <int8_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == INT16:
-        apply_of(step, marks, <int16_t*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <int16_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT8:
-        apply_of(step, marks, <uint8_t*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <uint8_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT16:
-        apply_of(step, marks, <uint16_t*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <uint16_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT32:
-        apply_of(step, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
+        apply_of(step, mark, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT64:
-        apply_of(step, marks, <uint64_t*>NULL, kernel, updates, accumulators, n, done)
-    elif step_t is Add or step_t is Mul:  # complex numbers have no order
+        apply_of(step, mark, marks, <uint64_t*>NULL, kernel, updates, accumulators, n, done)
+    elif step == ADD or step == MUL:  # complex numbers have no order
         if type_code == COMPLEX64:
-            apply_of(step, marks, <complex64*>NULL, kernel, updates, accumulators, n, done)
+            apply_of(step, mark, marks, <complex64*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == COMPLEX128:
-            apply_of(step, marks, <complex128*>NULL, kernel, updates, accumulators, n, done)
+            apply_of(step, mark, marks, <complex128*>NULL, kernel, updates, accumulators, n, done)
 
 
-cdef inline inline_void apply_step(mark_t* marks, const Kernel* kernel, const updates_t* updates,
+cdef inline inline_void apply_step(Mark mark, char* marks, const Kernel* kernel, const updates_t* updates,
                                    char* accumulators, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """Dispatch on the step."""
     if kernel.step == ADD:
-        apply_typed(<Add*>NULL, marks, kernel, updates, accumulators, n, done)
-    elif mark_t is Unmarked or mark_t is uint8_t:  # counts are of means
+        apply_typed(ADD, mark, marks, kernel, updates, accumulators, n, done)
+    elif mark == UNMARKED or mark == MARKED:  # counts are of means
         if kernel.step == MAX:
-            apply_typed(<Max*>NULL, marks, kernel, updates, accumulators, n, done)
+            apply_typed(MAX, mark, marks, kernel, updates, accumulators, n, done)
         elif kernel.step == MIN:
-            apply_typed(<Min*>NULL, marks, kernel, updates, accumulators, n, done)
+            apply_typed(MIN, mark, marks, kernel, updates, accumulators, n, done)
         elif kernel.step == MUL:
-            apply_typed(<Mul*>NULL, marks, kernel, updates, accumulators, n, done)
+            apply_typed(MUL, mark, marks, kernel, updates, accumulators, n, done)
         elif kernel.step == ASSIGN:
-            apply_typed(<Assign*>NULL, marks, kernel, updates, accumulators, n, done)
+            apply_typed(ASSIGN, mark, marks, kernel, updates, accumulators, n, done)
 
 
 # Two functions, each with all loops of its kind. They dispatch on the mark.
@@ -420,22 +410,22 @@ cdef inline cloned_v3_void apply_elements(const Kernel* kernel, const Elements* 
     Counts of 8 bytes stay as they are: see count_rows.
     """
     if kernel.in_cells:
-        apply_step(<Cell*>NULL, kernel, elements, accumulators, n, done)
+        apply_step(IN_CELLS, marks, kernel, elements, accumulators, n, done)
     elif kernel.mark_bytes == 1:
-        apply_step(<uint8_t*>marks, kernel, elements, accumulators, n, done)
+        apply_step(MARKED, marks, kernel, elements, accumulators, n, done)
     else:
-        apply_step(<Unmarked*>NULL, kernel, elements, accumulators, n, done)
+        apply_step(UNMARKED, marks, kernel, elements, accumulators, n, done)
 
 
 cdef inline cloned_v3_void combine_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
                                         Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t done
     if kernel.mark_bytes == 1:
-        apply_step(<uint8_t*>marks, kernel, rows, accumulators, n, &done)
+        apply_step(MARKED, marks, kernel, rows, accumulators, n, &done)
     elif kernel.mark_bytes == 4:
-        apply_step(<uint32_t*>marks, kernel, rows, accumulators, n, &done)
+        apply_step(COUNTED, marks, kernel, rows, accumulators, n, &done)
     else:
-        apply_step(<Unmarked*>NULL, kernel, rows, accumulators, n, &done)
+        apply_step(UNMARKED, marks, kernel, rows, accumulators, n, &done)
 
 
 cdef inline uint64_t mark_of(const Kernel* kernel, const char* marks, Py_ssize_t row) noexcept nogil:

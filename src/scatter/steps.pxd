@@ -1,8 +1,8 @@
 # cython: cdivision=True
 # Steps: the arithmetic of each reduction on two elements of a dtype. Loops are in kernels.pxd.
 #
-# To add a reduction: its code in common/codes.pxd, here a struct, its line in step_t and its case in `combined`, its
-# line in kernels.pxd's `apply_step`, and its record in python/gatherscatter/reductions.py.
+# To add a reduction: its code in common/codes.pxd, here its case in `combined`, its line in kernels.pxd's `apply_step`,
+# and its record in python/gatherscatter/reductions.py.
 #
 # 16-bit floats compute in float32 and round after each step. For +, × and ÷ this gives the correctly rounded result,
 # since float32's 24 bits are at least 2 · 11 + 2. Integers wrap around (-fwrapv). Fused multiply-adds are disabled
@@ -10,6 +10,8 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.math cimport floor
 from libc.string cimport memcpy
+
+from common.codes cimport ADD, ASSIGN, MAX, MUL, ReductionCode
 
 cdef extern from "scatter/numbers.h":
     ctypedef struct float16 "gs_float16":
@@ -59,25 +61,6 @@ ctypedef fused value_t:
     double
     complex64
     complex128
-
-cdef struct Assign:
-    char _
-cdef struct Add:
-    char _
-cdef struct Mul:
-    char _
-cdef struct Max:
-    char _
-cdef struct Min:
-    char _
-
-# A parameter of such a type is never read: it selects the specialisation.
-ctypedef fused step_t:
-    Assign
-    Add
-    Mul
-    Max
-    Min
 
 ctypedef fused floating:
     float
@@ -172,14 +155,14 @@ cdef inline value_t extreme(bint greatest, bint one_by_one, value_t a, value_t b
         return a if (a >= b if greatest else a <= b) else b
 
 
-cdef inline value_t combined(step_t* step, bint one_by_one, value_t a, value_t b) noexcept nogil:
-    if step_t is Assign:
+cdef inline value_t combined(ReductionCode step, bint one_by_one, value_t a, value_t b) noexcept nogil:
+    if step == ASSIGN:
         return b
-    elif step_t is Add:
+    elif step == ADD:
         return add(a, b)
-    elif step_t is Mul:
+    elif step == MUL:
         return multiply(a, b)
-    elif step_t is Max:
+    elif step == MAX:
         return extreme(True, one_by_one, a, b)
     else:
         return extreme(False, one_by_one, a, b)

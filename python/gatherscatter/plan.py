@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gatherscatter import errors
 from gatherscatter.operators import ARRAYS, AXIS, ELEMENTS, MODES, ND, Operator
 from gatherscatter.reductions import REDUCTIONS, dtype_name, wider_dtypes
@@ -120,8 +122,12 @@ def accumulate_dtype(operator: Operator, value: object, dtype: str) -> str:
 
 
 def shape_of(indices: Any, kind: int) -> Shape:
-    """The shape of indices, in the form that a plan uses."""
-    return (*indices[0].shape, len(indices)) if kind == ARRAYS else indices.shape
+    """The shape of indices, in the form that a plan uses; for kind ARRAYS, of the broadcast arrays and their number."""
+    if kind != ARRAYS:
+        return indices.shape  # type: ignore[no-any-return]
+    first = indices[0].shape
+    common = first if all(one.shape == first for one in indices) else np.broadcast_shapes(*(i.shape for i in indices))
+    return (*common, len(indices))
 
 
 def _check_mode(operator: Operator, mode: str) -> None:

@@ -169,7 +169,8 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
     if size >= KEPT_BYTES:
         try:
             from gatherscatter._kernels.memory import empty
-            return empty(tuple([shape[d] for d in range(n_dims)]), dtype)
+            # Not a list comprehension: Cython 3.3.1 frees an item twice if there is no memory for the list.
+            return empty(cnp.PyArray_IntTupleFromIntp(n_dims, <cnp.npy_intp*>shape), dtype)
         except (MemoryError, RuntimeError):  # the latter: the import system has no memory for a lock
             return None
     Py_INCREF(dtype)  # PyArray_NewFromDescr steals a reference

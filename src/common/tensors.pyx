@@ -343,7 +343,7 @@ def fitting_shape(int kind, cnp.ndarray data not None, cnp.ndarray indices not N
     cdef SmallCall call
     if not fits(&call, kind, data, indices, axis, batch_dims):
         return None
-    return tuple([call.shape[d] for d in range(call.n_dims)])
+    return cnp.PyArray_IntTupleFromIntp(call.n_dims, <cnp.npy_intp*>call.shape)  # no list comprehension: see new_array
 
 
 cdef inline bint is_embedding(cnp.ndarray data, cnp.ndarray indices, axis, batch_dims, mode):

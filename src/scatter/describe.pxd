@@ -71,6 +71,7 @@ cdef inline void number_rows(Job* job, cnp.ndarray out, int row_axis) noexcept:
 
 
 cdef inline void describe_updates(Job* job) noexcept:
+    """How the updates lie along the walk, and the walk of the tuples without them."""
     cdef int d
     job.updates_are_linear = is_linear(&job.walk, OTHER)
     if job.tuples.arrays != NULL:  # whose strides are those of the walk's axes

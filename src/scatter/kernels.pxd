@@ -252,7 +252,7 @@ cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updat
     cdef Py_ssize_t line = CACHE_LINE
     if offsets == NULL:
         prefetch_l2(update + STREAM_AHEAD)
-        while line < size:
+        while line < min(size, <Py_ssize_t>PREFETCHED_ROW):
             prefetch_l2(update + STREAM_AHEAD + line)
             line += CACHE_LINE
     elif i + ahead < n:

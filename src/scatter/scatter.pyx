@@ -144,13 +144,10 @@ cdef Py_ssize_t run(Job* job) noexcept:
     if explains:
         explained_threads = job.max_threads
         estimate_all(job, job.max_threads, estimates)
+    choice = choose(job, job.max_threads, allowed_routes, job.max_threads if forced_threads else 1)
     if forced_route != AUTO and can_run(job, forced_route, job.max_threads):
         choice.route = forced_route
         choice.n_threads = job.max_threads
-    elif forced_threads:
-        choice = choose(job, job.max_threads, allowed_routes, job.max_threads)
-    else:
-        choice = choose(job, job.max_threads, allowed_routes, 1)
     job.n_threads = choice.n_threads
     if choice.n_threads > 1 and not forced_threads:
         job.n_threads = possible_threads(choice.n_threads)

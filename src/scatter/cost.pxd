@@ -251,7 +251,7 @@ cdef inline Choice choose(Job* job, int max_threads, unsigned int routes, int le
         best.ns = 0
         return best
     sample = take_sample(job)
-    job.repeats = sample.equal > REPEATS or (job.order != NULL and job.walk.n > 4 * job.n_rows)
+    job.repeats = sample.equal > REPEATS  # see apply_run
     best.ns = 1e30
     while True:
         for route in range(1, <int>N_ROUTES):

@@ -13,7 +13,7 @@ from common.items cimport is_word
 from common.resolve cimport find_trivial
 from common.rows cimport describe_row, number_bytes
 from common.small_calls cimport PyArray_NewFromDescr, width_of
-from common.walk cimport DATA, INDICES, OTHER, add_axis, copy_walk, finish_walk, is_linear, start_walk
+from common.walk cimport DATA, add_axis, finish_walk, start_walk
 from scatter.direct cimport LONG_ROW
 from scatter.fill cimport repeats_element
 from scatter.finish cimport half_cell
@@ -68,19 +68,6 @@ cdef inline void number_rows(Job* job, cnp.ndarray out, int row_axis) noexcept:
     for d in range(job.walk.n_dims):
         job.walk.stride[d][DATA] //= job.row_bytes
     find_trivial(&job.tuples)
-
-
-cdef inline void describe_updates(Job* job) noexcept:
-    """How the updates lie along the walk, and the walk of the tuples without them."""
-    cdef int d
-    job.updates_are_linear = is_linear(&job.walk, OTHER)
-    if job.tuples.arrays != NULL:  # whose strides are those of the walk's axes
-        copy_walk(&job.walk, &job.tuple_walk)
-    elif not job.updates_are_linear:
-        start_walk(&job.tuple_walk)
-        for d in range(job.walk.n_dims):
-            add_axis(&job.tuple_walk, job.walk.shape[d], job.walk.stride[d][INDICES], job.walk.stride[d][DATA], 0)
-        finish_walk(&job.tuple_walk)
 
 
 cdef inline void describe_strided(Job* job, cnp.ndarray out, int row_axis) noexcept:

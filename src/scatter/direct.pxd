@@ -168,7 +168,7 @@ cdef inline Py_ssize_t apply_to_slots(const Job* job, Slots* slots) noexcept nog
     cdef Py_ssize_t start = 0, step = update_step(job), first, i, n
     rows.rows = ids
     rows.offsets = offsets
-    rows.is_far = rows.repeats = False
+    rows.is_far = False
     seek(&job.walk, 0, &cursor)
     while start < job.walk.n:
         first = cursor.offset[OTHER]

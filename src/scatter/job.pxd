@@ -72,7 +72,6 @@ cdef struct Job:
     # The updates
     const char* updates
     bint updates_are_linear     # the offset in updates advances by one stride over the walk
-    Walk tuple_walk             # else: the walk of the tuples alone, whose axes coalesce more often
     const int32_t* update_rows  # update t is this row of `updates`; NULL: `updates` has one row for each tuple
     # Prepared indices
     const Order* order          # NULL: none

@@ -19,7 +19,7 @@ from common.items cimport (
     CACHE_LINE, STREAM_AHEAD, cloned_v3_void, const_restricted, inline_void, prefetch_l1, prefetch_l2,
     prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
 )
-from scatter.steps cimport add, bfloat16, boolean, combined, complex64, complex128, float16, value_t
+from scatter.steps cimport bfloat16, boolean, combined, complex64, complex128, float16, value_t
 
 cdef enum Mark:
     UNMARKED
@@ -33,7 +33,6 @@ cdef struct Rows:
     Py_ssize_t step         # bytes from an update to the next,
     const int64_t* offsets  # or where each is; NULL: they are `step` bytes apart
     bint is_far             # accumulators are prefetched
-    bint repeats            # most go to the same row as the one before
 
 cdef struct Elements:
     # Updates of one element each, and where they go.
@@ -192,7 +191,7 @@ cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* m
             if are_records:
                 row = (<const uint32_t*>(update - 4))[0]
             else:
-                row = indices[i]
+                row = scalar(indices[i])
                 row += (row >> 63) & elements.wrap
                 if <uint64_t>row >= size:
                     done[0] = i
@@ -223,21 +222,6 @@ cdef inline inline_void combine_row(ReductionCode step, value_t* type, restricte
         memcpy(&a, accumulator + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
         memcpy(&b, update + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
         a = combined(step, False, a, b)
-        memcpy(accumulator + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
-
-
-cdef inline inline_void add_four(value_t* type, restricted accumulator, const_restricted p, const_restricted q,
-                                 const_restricted r, const_restricted s, Py_ssize_t n_items) noexcept nogil:
-    """Add four updates of a row, in order: the row is read and written once."""
-    cdef Py_ssize_t j
-    cdef value_t a, b, c, d, e
-    for j in range(n_items):
-        memcpy(&a, accumulator + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        memcpy(&b, p + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        memcpy(&c, q + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        memcpy(&d, r + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        memcpy(&e, s + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        a = add(add(add(add(a, b), c), d), e)
         memcpy(accumulator + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
 
 
@@ -287,27 +271,6 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
         update += update_step
 
 
-cdef inline inline_void add_runs(Mark mark, char* marks, value_t* type, const Kernel* kernel, const Rows* rows,
-                                 char* accumulators, Py_ssize_t n) noexcept nogil:
-    """As apply_rows_of, for sums of rows that often repeat: four updates of a row are added at once."""
-    cdef Py_ssize_t i = 0, j, m, size = kernel.n_items * <Py_ssize_t>sizeof(value_t), ahead = rows_ahead(size)
-    cdef const int64_t* ids = rows.rows
-    cdef const char* update[4]
-    cdef char* accumulator
-    while i < n:
-        m = 4 if i + 4 <= n and not ((ids[i + 1] ^ ids[i]) | (ids[i + 2] ^ ids[i]) | (ids[i + 3] ^ ids[i])) else 1
-        accumulator = accumulators + ids[i] * kernel.row_bytes
-        for j in range(m):
-            update[j] = rows.updates + (rows.offsets[i + j] if rows.offsets != NULL else (i + j) * rows.step)
-            prefetch_later(rows.offsets, rows.updates, update[j], size, ahead, i + j, n)
-            mark_row(mark, marks, ids[i])
-        if m == 4:
-            add_four(type, accumulator, update[0], update[1], update[2], update[3], kernel.n_items)
-        else:
-            combine_row(ADD, type, accumulator, update[0], kernel.n_items)
-        i += m
-
-
 cdef inline inline_void apply_rows_any(ReductionCode step, Mark mark, char* marks, value_t* type, const Kernel* kernel,
                                        const Rows* rows, char* accumulators, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t n_items = kernel.n_items, size = sizeof(value_t)
@@ -320,8 +283,6 @@ cdef inline inline_void apply_rows_any(ReductionCode step, Mark mark, char* mark
         apply_rows_of(step, mark, marks, type, 3, 3 * size, rows, accumulators, n)
     elif is_point and n_items == 4:
         apply_rows_of(step, mark, marks, type, 4, 4 * size, rows, accumulators, n)
-    elif step == ADD and (value_t is float or value_t is double) and rows.repeats:
-        add_runs(mark, marks, type, kernel, rows, accumulators, n)
     else:
         apply_rows_of(step, mark, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
 

@@ -37,7 +37,6 @@ from scatter.updates cimport apply_block
 
 cdef enum:
     SMALL_TILE = 1 << 12        # bytes
-    ORDERED = 1 << 9            # rows at a time: at their begin, the first ones are awaited
 
 cdef enum Use:
     PREFETCH                    # the first ones
@@ -128,7 +127,6 @@ cdef inline void use_some(const Partition* partition, const Tile* tile, Use use,
             some.updates = partition.pools
         some.offsets = offsets
         some.is_far = False
-        some.repeats = partition.job.repeats
         apply_block(partition.job, &some, tile.accumulators, tile.marks, n)
 
 
@@ -161,17 +159,15 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     """Apply the updates of an Order."""
     cdef const Job* job = partition.job
     cdef const Order* order = job.order
-    cdef int64_t rows[ORDERED]
-    cdef int64_t offsets[ORDERED]
-    cdef Py_ssize_t row = tile.first, n = 0, most = BLOCK if job.by_value else ORDERED
-    cdef Py_ssize_t step = job.row_bytes if job.update_rows != NULL else update_step(job)
+    cdef int64_t rows[BLOCK]
+    cdef int64_t offsets[BLOCK]
+    cdef Py_ssize_t row = tile.first, n = 0, step = job.row_bytes if job.update_rows != NULL else update_step(job)
     cdef uint32_t at = order.end[row - 1] if row else 0
     cdef Rows some
     some.rows = rows
     some.updates = job.updates
     some.offsets = offsets
     some.is_far = False
-    some.repeats = job.repeats
     while row < tile.first + tile.n:
         while at < order.end[row]:
             rows[n] = row - tile.first
@@ -181,7 +177,7 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
                 offsets[n] = offset_of(job, order.updates[at])
             n += 1
             at += 1
-            if n == most:
+            if n == BLOCK:
                 if is_interrupted(job.interrupts, n * job.tuple_work):
                     return
                 apply_block(job, &some, tile.accumulators, tile.marks, n)

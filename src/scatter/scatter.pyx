@@ -38,13 +38,14 @@ from common.small_calls cimport (
 from common.stream cimport STREAM_BYTES, can_stream
 from common.machine cimport import_shared, shared
 from common.threads cimport begin_call, end_call, may_have_team, most_threads, note_team, possible_threads
+from common.walk cimport OTHER, is_linear
 from prepared.order cimport Order, describe_order
 from scatter.blocks cimport run_blocks
 from scatter.convert cimport is_wider
 from scatter.cost cimport NEVER, Choice, can_run, choose, estimate_all
 from scatter.describe cimport (
     choose_accumulators, contiguous_twin, describe_accumulators, describe_arrays, describe_strided, describe_units,
-    describe_updates, number_rows,
+    number_rows,
 )
 from scatter.direct cimport run_direct
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing
@@ -224,7 +225,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     if prepared is not None and kind == AXIS and axis == 0 and describe_order(
             prepared, job.n_rows, job.walk.n, update_rows is not None, &order):
         job.order = &order
-    describe_updates(&job)
+    job.updates_are_linear = is_linear(&job.walk, OTHER)
     choose_accumulators(&job)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
     job.is_far = job.n_rows * (job.kernel.row_bytes + job.kernel.mark_bytes) >= (

@@ -10,7 +10,7 @@ from common.items cimport (
 )
 from common.resolve cimport BLOCK, are_native, resolve_block
 from common.rows cimport Row
-from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, advance, seek
+from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items, word_t
 from scatter.job cimport RUN, Job, update_step
 from scatter.kernels cimport (
@@ -51,7 +51,7 @@ cdef inline void apply_long_row(const Job* job, char* accumulator, const char* u
     cdef Py_ssize_t width = job.conversion.wide_bytes, first = 0, n
     one.rows = one.offsets = &zero
     one.updates = buffer
-    one.is_far = one.repeats = False
+    one.is_far = False
     kernel.mark_bytes = 0
     while first < job.row_items:
         n = min(job.row_items - first, max(BUFFER_BYTES // width, <Py_ssize_t>1))
@@ -91,7 +91,6 @@ cdef inline void apply_converted(const Job* job, const Rows* rows, char* accumul
     some.step = pitch
     some.offsets = NULL
     some.is_far = False
-    some.repeats = job.repeats
     if offsets != NULL:
         for j in range(min(n, <Py_ssize_t>AHEAD)):
             prefetch_row(updates + offsets[j], job.row_bytes)
@@ -310,10 +309,9 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
     cdef int64_t* offsets = update_offsets[0]
     cdef int64_t* next_offsets = update_offsets[1]
     cdef int64_t* swap
-    cdef Cursor cursor, update
+    cdef Cursor cursor, before
     cdef Py_ssize_t step = update_step(job), n = 0, n_next, resolved, first = 0, next_first, i
     cdef bint walks = has_short_runs(job), passes = walks or job.update_rows != NULL
-    cdef const Walk* walk = &job.tuple_walk if walks else &job.walk
     cdef bint filters = job.tuples.mode == SKIP or size < job.n_rows
     cdef bint by_offset = False, next_by_offset = False
     cdef bint is_same = step == 0 and not passes and job.updates_are_linear  # one update for all tuples
@@ -323,14 +321,15 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
         start = apply_directly(job, accumulators, marks, start, stop)
         if start == stop:
             return
-    seek(walk, start, &cursor)
-    seek(&job.walk, start, &update)
+    seek(&job.walk, start, &cursor)
     # Software pipeline: a block is resolved, and its rows are prefetched, before the previous one is applied.
     while True:
         next_first = 0 if passes else cursor.offset[OTHER]
         n_next = resolved = 0
         if start < stop:
-            resolve_block(&job.tuples, walk, &cursor, min(job.block, stop - start),
+            if walks:
+                before = cursor
+            resolve_block(&job.tuples, &job.walk, &cursor, min(job.block, stop - start),
                           not job.updates_are_linear and not walks, next_rows, &resolved)
             if resolved < 0:
                 status[0] = start * job.tuples.k - 1 - resolved
@@ -340,7 +339,7 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
                 return
             n_next = resolved
             if walks and job.update_rows == NULL:
-                walk_offsets(job, &update, resolved, next_offsets)
+                walk_offsets(job, &before, resolved, next_offsets)
             elif passes:
                 read_update_rows(job, start, resolved, next_offsets)
             elif filters and not is_same:
@@ -365,7 +364,6 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
             some.step = step
             some.offsets = offsets if by_offset else NULL
             some.is_far = job.is_far
-            some.repeats = job.repeats
             apply_block(job, &some, accumulators, marks, n)
         if resolved == 0:
             return

@@ -125,8 +125,8 @@ def shape_of(indices: Any, kind: int) -> Shape:
     """The shape of indices, in the form that a plan uses; for kind ARRAYS, of the broadcast arrays and their number."""
     if kind != ARRAYS:
         return indices.shape  # type: ignore[no-any-return]
-    first = indices[0].shape
-    common = first if all(one.shape == first for one in indices) else np.broadcast_shapes(*(i.shape for i in indices))
+    shapes = [one.shape for one in indices]
+    common = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
     return (*common, len(indices))
 
 

@@ -31,6 +31,7 @@ from scatter.buckets cimport (
 )
 from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, update_step
 from scatter.kernels cimport PREFETCHED_ROW, Elements, Rows, apply_elements
+from scatter.row_runs cimport RowRuns, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
 from scatter.updates cimport apply_block
 
@@ -162,8 +163,19 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     cdef int64_t rows[BLOCK]
     cdef int64_t offsets[BLOCK]
     cdef Py_ssize_t row = tile.first, n = 0, step = job.row_bytes if job.update_rows != NULL else update_step(job)
-    cdef uint32_t at = order.end[row - 1] if row else 0
+    cdef Py_ssize_t at = order.end[row - 1] if row else 0
+    cdef Py_ssize_t stop = order.end[row + tile.n - 1]
     cdef Rows some
+    cdef RowRuns runs
+    if not job.loads and not job.by_last and can_reduce_runs(&job.kernel) and (
+            job.update_rows != NULL or job.updates_are_linear):
+        runs = RowRuns(order.end, order.updates, job.walk.n, job.updates, step)
+        while at < stop and not is_interrupted(job.interrupts, BLOCK * job.tuple_work):
+            reduce_runs(&job.kernel, &runs, at, min(at + BLOCK, stop),
+                        <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes)),
+                        <char*>(<size_t>tile.marks - <size_t>(tile.first * job.kernel.mark_bytes)), &row)
+            at += BLOCK
+        return
     some.rows = rows
     some.updates = job.updates
     some.offsets = offsets

@@ -229,11 +229,14 @@ cdef inline void walk_offsets(const Job* job, Cursor* cursor, Py_ssize_t n, int6
             i += 1
 
 
-cdef inline void prefetch_elements(const Job* job, const char* accumulators, const int64_t* rows,
-                                   Py_ssize_t n) noexcept nogil:
+cdef inline void prefetch_short(const Job* job, const char* accumulators, const int64_t* rows,
+                                Py_ssize_t n) noexcept nogil:
+    """Of at most a cache line. One that is not aligned touches two; few points do."""
     cdef Py_ssize_t i
     for i in range(n):
         prefetch_write(accumulators + rows[i] * job.kernel.row_bytes)
+        if job.kernel.row_bytes > 16:
+            prefetch_write(accumulators + (rows[i] + 1) * job.kernel.row_bytes - 1)
 
 
 cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
@@ -313,7 +316,7 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
     cdef Py_ssize_t step = update_step(job), n = 0, n_next, resolved, first = 0, next_first, i
     cdef bint walks = has_short_runs(job), passes = walks or job.update_rows != NULL
     cdef bint filters = job.tuples.mode == SKIP or size < job.n_rows
-    cdef bint by_offset = False, next_by_offset = False
+    cdef bint by_offset = False, next_by_offset = False, is_short = job.kernel.row_bytes <= CACHE_LINE
     cdef bint is_same = step == 0 and not passes and job.updates_are_linear  # one update for all tuples
     cdef Rows some
     status[0] = OK
@@ -353,8 +356,8 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
             start += resolved
             if job.tuples.prefetches and 0 < step <= CACHE_LINE and job.by_value:  # apply_rows prefetches rows
                 prefetch_stream(job.updates + next_first, resolved * step)
-            if job.is_far and (job.by_value or job.by_last):
-                prefetch_elements(job, accumulators, next_rows, n_next)
+            if job.is_far and is_short:
+                prefetch_short(job, accumulators, next_rows, n_next)
         if n and job.kernel.step == TAKE:
             take_rows(&job.kernel, accumulators, rows, <char*>job.updates + first, step, offsets if by_offset else NULL,
                       n)
@@ -363,7 +366,7 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
             some.updates = job.updates + first
             some.step = step
             some.offsets = offsets if by_offset else NULL
-            some.is_far = job.is_far
+            some.is_far = job.is_far and not is_short
             apply_block(job, &some, accumulators, marks, n)
         if resolved == 0:
             return

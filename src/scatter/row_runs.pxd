@@ -1,0 +1,126 @@
+# Rows of prepared indices: the updates of one row follow each other, so that they are reduced in registers.
+from libc.stdint cimport uint32_t
+from libc.string cimport memcpy
+
+from common.codes cimport ADD, ASSIGN, FLOAT32, FLOAT64, MAX, MIN, MUL, TAKE, ReductionCode
+from common.items cimport cloned_v3_void, inline_void, prefetch_row_l2
+from scatter.kernels cimport PREFETCHED_ROW, Kernel, add_to_mark, rows_ahead
+from scatter.steps cimport floating
+
+cdef extern from "scatter/vectors.h":
+    void add_floats "gs_floats_add" (char* to, const char* update) nogil
+    void multiply_floats "gs_floats_multiply" (char* to, const char* update) nogil
+    void max_floats "gs_floats_max" (char* to, const char* update) nogil
+    void min_floats "gs_floats_min" (char* to, const char* update) nogil
+    void add_doubles "gs_doubles_add" (char* to, const char* update) nogil
+    void multiply_doubles "gs_doubles_multiply" (char* to, const char* update) nogil
+    void max_doubles "gs_doubles_max" (char* to, const char* update) nogil
+    void min_doubles "gs_doubles_min" (char* to, const char* update) nogil
+
+cdef enum:
+    VECTOR = 32                 # bytes
+    VECTORS = 4                 # in registers at once
+
+cdef struct RowRuns:
+    const uint32_t* end         # of the updates of each row, in `order`
+    const uint32_t* order       # the numbers of the updates, by row
+    Py_ssize_t n                # of them
+    const char* updates
+    Py_ssize_t step             # bytes from an update to the next
+
+
+cdef inline bint can_reduce_runs(const Kernel* kernel) noexcept nogil:
+    return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.step != ASSIGN
+            and kernel.step != TAKE and kernel.row_bytes % VECTOR == 0)
+
+
+cdef inline inline_void combine_vector(ReductionCode step, floating* type, char* sums,
+                                       const char* update) noexcept nogil:
+    if step == ADD:
+        if floating is float:
+            add_floats(sums, update)
+        else:
+            add_doubles(sums, update)
+    elif step == MUL:
+        if floating is float:
+            multiply_floats(sums, update)
+        else:
+            multiply_doubles(sums, update)
+    elif step == MAX:
+        if floating is float:
+            max_floats(sums, update)
+        else:
+            max_doubles(sums, update)
+    elif floating is float:
+        min_floats(sums, update)
+    else:
+        min_doubles(sums, update)
+
+
+cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n_vectors, const RowRuns* runs,
+                                       Py_ssize_t column, Py_ssize_t prefetched, Py_ssize_t start, Py_ssize_t stop,
+                                       char* accumulator) noexcept nogil:
+    """Apply the updates start to stop, of one row, to some vectors of it. prefetched: bytes of later updates, or 0."""
+    cdef char sums[VECTORS * VECTOR]
+    cdef Py_ssize_t i, ahead = rows_ahead(prefetched) if prefetched else 0
+    cdef const char* update
+    memcpy(sums, accumulator + column, n_vectors * VECTOR)
+    for i in range(start, stop):
+        if prefetched and i + ahead < runs.n:
+            prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step, prefetched)
+        update = runs.updates + runs.order[i] * runs.step + column
+        combine_vector(step, type, sums, update)
+        if n_vectors == VECTORS:
+            combine_vector(step, type, sums + VECTOR, update + VECTOR)
+            combine_vector(step, type, sums + 2 * VECTOR, update + 2 * VECTOR)
+            combine_vector(step, type, sums + 3 * VECTOR, update + 3 * VECTOR)
+    memcpy(accumulator + column, sums, n_vectors * VECTOR)
+
+
+cdef inline inline_void reduce_typed(ReductionCode step, floating* type, const Kernel* kernel, const RowRuns* runs,
+                                     Py_ssize_t start, Py_ssize_t stop, char* accumulators, char* marks,
+                                     Py_ssize_t* row) noexcept nogil:
+    cdef Py_ssize_t last, column, prefetched, r = row[0]
+    while start < stop:
+        last = min(<Py_ssize_t>runs.end[r], stop)
+        if last > start:
+            column, prefetched = 0, min(kernel.row_bytes, <Py_ssize_t>PREFETCHED_ROW)
+            while column + VECTORS * VECTOR <= kernel.row_bytes:
+                reduce_columns(step, type, VECTORS, runs, column, prefetched, start, last,
+                               accumulators + r * kernel.row_bytes)
+                column += VECTORS * VECTOR
+                prefetched = 0
+            while column < kernel.row_bytes:
+                reduce_columns(step, type, 1, runs, column, prefetched, start, last,
+                               accumulators + r * kernel.row_bytes)
+                column += VECTOR
+                prefetched = 0
+            if kernel.mark_bytes:
+                add_to_mark(kernel, marks, r, last - start)
+        start = last
+        r += last == <Py_ssize_t>runs.end[r]
+    row[0] = r
+
+
+cdef inline inline_void reduce_step(floating* type, const Kernel* kernel, const RowRuns* runs, Py_ssize_t start,
+                                    Py_ssize_t stop, char* accumulators, char* marks, Py_ssize_t* row) noexcept nogil:
+    if kernel.step == ADD:
+        reduce_typed(ADD, type, kernel, runs, start, stop, accumulators, marks, row)
+    elif kernel.step == MAX:
+        reduce_typed(MAX, type, kernel, runs, start, stop, accumulators, marks, row)
+    elif kernel.step == MIN:
+        reduce_typed(MIN, type, kernel, runs, start, stop, accumulators, marks, row)
+    else:
+        reduce_typed(MUL, type, kernel, runs, start, stop, accumulators, marks, row)
+
+
+cdef inline cloned_v3_void reduce_runs(const Kernel* kernel, const RowRuns* runs, Py_ssize_t start, Py_ssize_t stop,
+                                       char* accumulators, char* marks, Py_ssize_t* row) noexcept nogil:
+    """Apply the updates start to stop of the order. row: that of the first one; becomes that of the next one.
+
+    accumulators, marks: of row 0.
+    """
+    if kernel.type_code == FLOAT32:
+        reduce_step(<float*>NULL, kernel, runs, start, stop, accumulators, marks, row)
+    else:
+        reduce_step(<double*>NULL, kernel, runs, start, stop, accumulators, marks, row)

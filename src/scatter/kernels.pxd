@@ -83,12 +83,30 @@ cdef inline inline_void mark_row(Mark mark, char* marks, Py_ssize_t row) noexcep
         (<uint32_t*>marks)[row] += 1
 
 
-cdef inline inline_void apply_element(ReductionCode step, Mark mark, char* marks, value_t* type, char* accumulators,
-                                      int64_t row, const char* update) noexcept nogil:
+cdef inline inline_void combine_row(ReductionCode step, value_t* type, restricted accumulator, const_restricted update,
+                                    Py_ssize_t n_items) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef value_t a, b
+    if step == ADD and value_t is float and n_items == 3:  # a constant, or rarely
+        add_three(accumulator, update)
+        return
+    for j in range(n_items):
+        memcpy(&a, accumulator + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+        memcpy(&b, update + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
+        a = combined(step, False, a, b)
+        memcpy(accumulator + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
+
+
+cdef inline inline_void apply_element(ReductionCode step, Mark mark, char* marks, value_t* type, int n_items,
+                                      char* accumulators, int64_t row, const char* update) noexcept nogil:
+    """n_items: of a point, which has no marks; else 1."""
     cdef Py_ssize_t half = 4 if sizeof(value_t) < 4 else sizeof(value_t)
     cdef char* accumulator = accumulators + row * (2 * half if mark == IN_CELLS else <Py_ssize_t>sizeof(value_t))
     cdef uint32_t count
     cdef value_t a, b
+    if n_items > 1:
+        combine_row(step, type, accumulators + row * n_items * <Py_ssize_t>sizeof(value_t), update, n_items)
+        return
     memcpy(&b, update, sizeof(value_t))
     if step == ASSIGN:
         a = b
@@ -137,11 +155,12 @@ cdef inline inline_void apply_run(ReductionCode step, Mark mark, char* marks, va
     run[0] = i
 
 
-cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* marks, value_t* type, bint are_records,
-                                          const Elements* elements, char* accumulators, Py_ssize_t n,
+cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* marks, value_t* type, int n_items,
+                                          bint are_records, const Elements* elements, char* accumulators, Py_ssize_t n,
                                           Py_ssize_t* done) noexcept nogil:
     """Four at a time: their indices are checked together. From a negative index on, some are applied one by one."""
     cdef Py_ssize_t i = 0, stop, run, step_bytes = elements.step
+    cdef Py_ssize_t row_bytes = n_items * <Py_ssize_t>sizeof(value_t)
     cdef uint64_t size = elements.size
     cdef int64_t row, a, b, c, d
     cdef const int64_t* indices = <const int64_t*>elements.indices
@@ -150,7 +169,7 @@ cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* m
     if are_records:
         step_bytes = 4 + (4 if sizeof(value_t) < 4 else sizeof(value_t))
         update = elements.indices + 4
-    if not are_records and step != ASSIGN:
+    if not are_records and step != ASSIGN and n_items == 1:
         while elements.repeats and i < n:
             row = scalar(indices[i])
             if <uint64_t>row >= size:
@@ -173,15 +192,16 @@ cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* m
             if not are_records:
                 prefetch_l1(update + STREAM_AHEAD)
                 prefetch_l1(<const char*>(indices + i) + STREAM_AHEAD)
-                if step == ASSIGN and is_far and i + AHEAD + 4 <= n:  # a store that misses delays all later ones
-                    prefetch_write(at(accumulators, indices[i + AHEAD], sizeof(value_t)))
-                    prefetch_write(at(accumulators, indices[i + AHEAD + 1], sizeof(value_t)))
-                    prefetch_write(at(accumulators, indices[i + AHEAD + 2], sizeof(value_t)))
-                    prefetch_write(at(accumulators, indices[i + AHEAD + 3], sizeof(value_t)))
-            apply_element(step, mark, marks, type, accumulators, a, update)
-            apply_element(step, mark, marks, type, accumulators, b, update + step_bytes)
-            apply_element(step, mark, marks, type, accumulators, c, update + 2 * step_bytes)
-            apply_element(step, mark, marks, type, accumulators, d, update + 3 * step_bytes)
+                # A store that misses delays all later ones.
+                if (step == ASSIGN or n_items > 1) and is_far and i + AHEAD + 4 <= n:
+                    prefetch_write(at(accumulators, indices[i + AHEAD], row_bytes))
+                    prefetch_write(at(accumulators, indices[i + AHEAD + 1], row_bytes))
+                    prefetch_write(at(accumulators, indices[i + AHEAD + 2], row_bytes))
+                    prefetch_write(at(accumulators, indices[i + AHEAD + 3], row_bytes))
+            apply_element(step, mark, marks, type, n_items, accumulators, a, update)
+            apply_element(step, mark, marks, type, n_items, accumulators, b, update + step_bytes)
+            apply_element(step, mark, marks, type, n_items, accumulators, c, update + 2 * step_bytes)
+            apply_element(step, mark, marks, type, n_items, accumulators, d, update + 3 * step_bytes)
             update += 4 * step_bytes
             i += 4
         if i == n:
@@ -196,33 +216,32 @@ cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* m
                 if <uint64_t>row >= size:
                     done[0] = i
                     return
-            apply_element(step, mark, marks, type, accumulators, row, update)
+            apply_element(step, mark, marks, type, n_items, accumulators, row, update)
             update += step_bytes
             i += 1
     done[0] = n
 
 
-cdef inline inline_void apply_kind_of(ReductionCode step, Mark mark, char* marks, value_t* type,
+cdef inline inline_void apply_kind_of(ReductionCode step, Mark mark, char* marks, value_t* type, Py_ssize_t n_items,
                                       const Elements* elements, char* accumulators, Py_ssize_t n,
                                       Py_ssize_t* done) noexcept nogil:
-    if elements.are_records:
-        apply_elements_of(step, mark, marks, type, True, elements, accumulators, n, done)
+    if (value_t is float or value_t is double) and step == ADD and mark == UNMARKED and n_items > 1:
+        if n_items == 3:
+            apply_elements_of(step, mark, marks, type, 3, False, elements, accumulators, n, done)
+        elif n_items == 2:
+            apply_elements_of(step, mark, marks, type, 2, False, elements, accumulators, n, done)
+        else:
+            apply_elements_of(step, mark, marks, type, 4, False, elements, accumulators, n, done)
+    elif elements.are_records:
+        apply_elements_of(step, mark, marks, type, 1, True, elements, accumulators, n, done)
     else:
-        apply_elements_of(step, mark, marks, type, False, elements, accumulators, n, done)
+        apply_elements_of(step, mark, marks, type, 1, False, elements, accumulators, n, done)
 
 
-cdef inline inline_void combine_row(ReductionCode step, value_t* type, restricted accumulator, const_restricted update,
-                                    Py_ssize_t n_items) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef value_t a, b
-    if step == ADD and value_t is float and n_items == 3:  # a constant, or rarely
-        add_three(accumulator, update)
-        return
-    for j in range(n_items):
-        memcpy(&a, accumulator + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        memcpy(&b, update + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
-        a = combined(step, False, a, b)
-        memcpy(accumulator + j * <Py_ssize_t>sizeof(value_t), &a, sizeof(value_t))
+cdef inline bint are_points(const Kernel* kernel) noexcept nogil:
+    """Whether rows are so short that they are applied as elements are."""
+    return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.step == ADD
+            and kernel.mark_bytes == 0 and 2 <= kernel.n_items <= 4)
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t size) noexcept nogil:
@@ -292,7 +311,7 @@ cdef inline inline_void apply_of(ReductionCode step, Mark mark, char* marks, val
                                  Py_ssize_t* done) noexcept nogil:
     if updates_t is Elements:
         if mark != COUNTED:
-            apply_kind_of(step, mark, marks, type, updates, accumulators, n, done)
+            apply_kind_of(step, mark, marks, type, kernel.n_items, updates, accumulators, n, done)
     elif mark != IN_CELLS:
         apply_rows_any(step, mark, marks, type, kernel, updates, accumulators, n)
 

@@ -14,7 +14,7 @@ from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items, word_t
 from scatter.job cimport RUN, Job, update_step
 from scatter.kernels cimport (
-    AHEAD, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, count_rows, mark_of,
+    AHEAD, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points, count_rows, mark_of,
 )
 
 cdef enum:
@@ -240,10 +240,10 @@ cdef inline void prefetch_short(const Job* job, const char* accumulators, const 
 
 
 cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
-    """Whether one loop resolves single indices and applies their elements."""
-    return (job.by_value and not job.loads and job.tuples.plain and job.tuples.k == 1 and job.tuples.arrays == NULL
-            and job.tuples.stride[0] == 1 and job.update_rows == NULL and job.kernel.mark_bytes != 8
-            and not has_short_runs(job)
+    """Whether one loop resolves single indices and applies their elements or points."""
+    return ((job.by_value or (are_points(&job.kernel) and not job.by_last)) and not job.loads and job.tuples.plain
+            and job.tuples.k == 1 and job.tuples.arrays == NULL and job.tuples.stride[0] == 1
+            and job.update_rows == NULL and job.kernel.mark_bytes != 8 and not has_short_runs(job)
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
 
 

@@ -14,7 +14,7 @@ from common.threads cimport region_ns
 from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks, has_scratch_tiles
 from scatter.buckets cimport can_partition, record_size
-from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows
+from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows, slots_bytes
 from scatter.job cimport Job, is_fresh
 from scatter.private cimport can_be_private, private_bytes
 
@@ -25,7 +25,7 @@ cdef enum:
     MIN_SAMPLED = 1 << 12       # updates
     MIN_WORTH = 1 << 16         # updates, for which a sample takes little time besides
     UNPACKED = 2                # nanoseconds, to unpack a record
-    WORTH_BLOCKS = 1 << 7       # bytes of a row, for one thread to take blocks: shorter ones fit in few cache lines
+    WORTH_BLOCKS = 1 << 5       # bytes of a row, for one thread to take blocks, of a result that L3 does not hold
 
 cdef extern from *:
     """
@@ -109,12 +109,14 @@ cdef inline double apply_ns(const Job* job, double reach) noexcept nogil:
     """ns to apply an update: a step, and for rows the time to read and write their items in L2."""
     cdef double marks = job.kernel.mark_bytes
     cdef double ns = step_ns(reach * (1 + marks / job.kernel.row_bytes))
+    if job.by_last:
+        return ns + (1 if reach > shared.machine.l2_bytes else 0)
     if marks:
         ns *= 1.3
     if job.loads:
         ns += 1 if job.by_value else 8
     if not job.by_value:
-        ns += job.kernel.row_bytes / (8 * shared.machine.bandwidth) + 1
+        ns += job.kernel.row_bytes / (8 * shared.machine.bandwidth) + 2
         if reach > shared.machine.l3_bytes // 2:  # the other lines of the row
             ns += job.kernel.row_bytes / shared.machine.bandwidth
         elif reach > shared.machine.l2_bytes:
@@ -150,11 +152,12 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     each = (job.tuples.k * shared.machine.resolve + sample.near * apply_ns(job, 0)
             + (1 - sample.near) * apply_ns(job, reach))
     if can_use_slots(job):
-        ns = n * (each + 4 * shared.machine.step_memory)
+        ns = n * (each + (4 + slots_bytes(job) / shared.machine.l2_bytes) * shared.machine.step_memory)
         return ns + (moved(2.0 * job.out_bytes, n_threads) if is_fresh(job) else 0) + region_ns(n_threads)
     if n_shares == 1 and n_threads > 1 and cuts_rows(job):
         each = job.tuples.k * shared.machine.resolve + (each - job.tuples.k * shared.machine.resolve) / n_threads
-    if is_fresh(job) and sample.near > 0.75 and job.out_bytes > shared.machine.l2_bytes:  # data are read twice
+    if is_fresh(job) and not job.by_last and sample.near > 0.75 and job.out_bytes > shared.machine.l3_bytes // 2:
+        # data are read twice
         ns_near = moved(2 * min(<double>job.out_bytes, n * job.row_bytes), 1)
     ns = ns_near + max(n * each / n_shares, moved(n * update_bytes(job), n_shares)) + result_ns(job, n_threads)
     if n_shares == 1 and job.checks_first:
@@ -171,22 +174,23 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
     if job.loads or not (job.by_value or job.by_last):  # records are unpacked
         apply += UNPACKED
     apply *= n * max(1.0 / n_threads, sample.share)
-    if n < job.n_rows // 8 and not is_fresh(job):
-        result = n * 20 / n_threads
+    if n < job.n_rows // 8:
+        result = n * 20 / n_threads + (result if is_fresh(job) else 0)
     if job.order != NULL:
         return max(apply, moved(n * update_bytes(job), n_threads)) + result + region_ns(n_threads)
     if job.by_value:
         place_bytes += job.row_bytes
     elif not job.by_last:
-        apply_bytes += job.row_bytes
+        apply_bytes += 1.5 * job.row_bytes  # not read in order
     return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
                 moved(n * place_bytes, n_threads))
             + max(apply, moved(n * apply_bytes, n_threads)) + result + 2 * region_ns(n_threads))
 
 
 cdef inline double blocks_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
-    cdef double n = <double>job.walk.n, filter_ns = 1 if has_scratch_tiles(job) or job.kernel.mark_bytes else 0
-    if sample.near < 0.75 or (n_threads == 1 and job.row_bytes < WORTH_BLOCKS):
+    cdef double n = <double>job.walk.n, filter_ns = 2 if has_scratch_tiles(job) or job.kernel.mark_bytes else 1
+    if sample.near < 0.75 or (
+            n_threads == 1 and (job.row_bytes < WORTH_BLOCKS or job.out_bytes < shared.machine.l3_bytes)):
         return NEVER
     return (max(n * (2 * job.tuples.k * shared.machine.resolve + apply_ns(job, 0) + filter_ns)
                 * max(1.0 / n_threads, sample.share),
@@ -237,7 +241,7 @@ cdef inline void estimate_all(const Job* job, int max_threads, double* ns) noexc
 cdef inline bint is_plain(const Job* job) noexcept nogil:
     """Whether one thread need not take a sample: no route is faster than direct."""
     return job.in_result and not job.kernel.mark_bytes and (job.walk.n < MIN_SAMPLED or (
-        job.walk.n < MIN_WORTH and job.row_bytes < WORTH_BLOCKS and job.out_bytes <= shared.machine.l2_bytes))
+        job.walk.n < MIN_WORTH and job.out_bytes <= shared.machine.l2_bytes))
 
 
 cdef inline Choice choose(Job* job, int max_threads, unsigned int routes, int least_threads) noexcept nogil:

@@ -171,17 +171,17 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
     cdef double n = <double>job.walk.n, record = record_size(job), apply, result = result_ns(job, n_threads)
     cdef double place_bytes = job.tuples.k * job.tuples.width + 2 * record, apply_bytes = record
     apply = apply_ns(job, 0)
-    if job.loads or not (job.by_value or job.by_last):  # records are unpacked
+    if job.order == NULL and (job.loads or not (job.by_value or job.by_last)):  # records are unpacked
         apply += UNPACKED
     apply *= n * max(1.0 / n_threads, sample.share)
     if n < job.n_rows // 8:
         result = n * 20 / n_threads + (result if is_fresh(job) else 0)
-    if job.order != NULL:
-        return max(apply, moved(n * update_bytes(job), n_threads)) + result + region_ns(n_threads)
+    if job.order != NULL:  # accumulators stay in registers, or in L1
+        return max(0.8 * apply, moved(n * (4 + 0.8 * job.row_bytes), n_threads)) + result + region_ns(n_threads)
     if job.by_value:
         place_bytes += job.row_bytes
     elif not job.by_last:
-        apply_bytes += 1.5 * job.row_bytes  # not read in order
+        apply_bytes += job.row_bytes * (1.5 if job.update_rows == NULL else 1)  # rows that are not read in order
     return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
                 moved(n * place_bytes, n_threads))
             + max(apply, moved(n * apply_bytes, n_threads)) + result + 2 * region_ns(n_threads))

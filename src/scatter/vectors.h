@@ -18,9 +18,7 @@ typedef int64_t gs_double_masks __attribute__((vector_size(32)));
         a = result; \
         memcpy(to, &a, sizeof a); \
     }
-/* NaN propagates from either side, the first one stays; of equals `to` stays (extreme in steps.pxd). */
-#define GS_EXTREMES(vector, masks, operation) \
-    (vector)(((masks)b & ((b operation a) | ((b != b) & (a == a)))) | ((masks)a & ~((b operation a) | ((b != b) & (a == a)))))
+#define GS_EITHER(vector, masks, takes_update) (vector)(((masks)b & (takes_update)) | ((masks)a & ~(takes_update)))
 #else
 #define GS_STEP(name, vector, number, result) \
     static GS_ALWAYS_INLINE void name(char *to, const char *update) { \
@@ -33,14 +31,16 @@ typedef int64_t gs_double_masks __attribute__((vector_size(32)));
             memcpy(to + i, &a, sizeof a); \
         } \
     }
-#define GS_EXTREMES(vector, masks, operation) (b operation a || (b != b && a == a) ? b : a)
+#define GS_EITHER(vector, masks, takes_update) ((takes_update) ? b : a)
 #endif
+/* NaN propagates from either side, the first one stays; of equals `to` stays (`extreme` in steps.pxd). */
+#define GS_TAKES_UPDATE(operation) ((b operation a) | ((b != b) & (a == a)))
 
 #define GS_STEPS(vector, masks, number) \
     GS_STEP(vector##_add, vector, number, a + b) \
     GS_STEP(vector##_multiply, vector, number, a * b) \
-    GS_STEP(vector##_max, vector, number, GS_EXTREMES(vector, masks, >)) \
-    GS_STEP(vector##_min, vector, number, GS_EXTREMES(vector, masks, <))
+    GS_STEP(vector##_max, vector, number, GS_EITHER(vector, masks, GS_TAKES_UPDATE(>))) \
+    GS_STEP(vector##_min, vector, number, GS_EITHER(vector, masks, GS_TAKES_UPDATE(<)))
 GS_STEPS(gs_floats, gs_float_masks, float)
 GS_STEPS(gs_doubles, gs_double_masks, double)
 

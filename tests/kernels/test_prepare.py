@@ -115,6 +115,29 @@ def test_ordered_updates_give_the_same_bits(n_threads, reduction, include_self):
             assert_same_bits(prepared.scatter(data, 2.0, **words), gs.scatter(data, rows, 2.0, mode="drop", **words))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+@pytest.mark.parametrize("include_self", [True, False])
+def test_rows_with_many_and_with_no_updates(dtype, reduction, include_self):
+    """Rows of 128 bytes, more and less, with up to 700 updates, of which some are NaN or a zero of either sign."""
+    rng = np.random.default_rng(4)
+    counts = np.array([0, 1, 700, 0, 0, 127, 128, 129, 300, 2, 0])
+    rows = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    prepared = gs.prepare("scatter", counts.shape, rows)
+    for width in (8, 16, 32, 36, 40, 72):
+        data, updates = (rng.standard_normal((n, width)).astype(dtype) for n in (len(counts), len(rows)))
+        for each in (data, updates):
+            each[rng.random(each.shape) < 0.01] = np.nan
+            each[rng.random(each.shape) < 0.2] = 0.0
+            each[rng.random(each.shape) < 0.2] = -0.0
+        words = {"reduction": reduction, "include_self": include_self}
+        with kernels.forced(1, scatter="direct"):
+            expected = gs.scatter(data, rows, updates, **words)
+        for n_threads in (1, 2, 8):
+            with kernels.forced(n_threads, scatter="partition"):
+                assert_same_bits(prepared.scatter(data, updates, **words), expected)
+
+
 def test_an_order_serves_rows_of_every_width_and_dtype():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 50, 400)

@@ -172,10 +172,9 @@ columns with "vs" are speedups of `gs.at`: above 1, `gs.at` is faster.
 ## `accumulate_dtype`
 
 The time of sums with `accumulate_dtype`, of plain sums without it, and of a scatter on wide copies of data and updates.
-The columns with "vs" are speedups of `accumulate_dtype`: above 1, it is faster. Sums of rows are computed row by row: a
-row of the result is widened in the L1 cache, combined with all its updates, and rounded once. The most expensive case
-is 1 M float32 elements into 1 M: a plain sum moves about 24 MB, and the sums in float64 have 8 MB more, which are
-written and read.
+The columns with "vs" are speedups of `accumulate_dtype`: above 1, it is faster. An
+accumulator is rounded once, when all its updates are added. The most expensive case is 1 M float32 elements into 1 M:
+a plain sum moves about 24 MB, and the sums in float64 have 8 MB more, which are written and read.
 
 {pages[1]}
 """

@@ -1,6 +1,6 @@
 """One record per reduction, used by the plan, the reference, the messages and the backends.
 
-The compiled steps on elements are in ``src/scatter/reductions.pxd``.
+The compiled steps on elements are in ``src/scatter/steps.pxd``.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ cpdef enum Status:
     NO_MEMORY = -4     # nothing was written
     INTERRUPTED = -5   # a signal's handler raised an exception, which is set
     INCONSISTENT = -6  # the arrays are not those of a valid plan; nothing was read or written
-    UNSUITED = -7      # no strategy can run it, or has memory for it; nothing was written
+    UNSUITED = -7      # the kernel does not take these arrays; nothing was written
 
 cpdef enum ReductionCode:
     ASSIGN = 0

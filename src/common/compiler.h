@@ -65,10 +65,6 @@ static GS_ALWAYS_INLINE int64_t gs_scalar(int64_t x) {
   #define GS_PREFETCH_WRITE(p) ((void)0)
 #endif
 
-/* Rows in random order are read with the second of two cache lines first. In ascending or descending order, the
-   hardware would take each row for the start of a stream and read lines beyond it: on a Zen 4, sums of rows of 256 bytes
-   took 1.15 times as long, and up to twice as long while other programs used the memory. */
-
 /* Inlined always: GCC drops the calls of functions without effects. A row that is not aligned touches one cache line
    more, which the last prefetch is for; points are so short that few do. */
 static GS_ALWAYS_INLINE void gs_prefetch_row(const char *row, ptrdiff_t size) {

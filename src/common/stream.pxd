@@ -47,7 +47,8 @@ cdef extern from *:
       static inline void gs_stream_lines(char *out, const char *in, size_t n) {
           for (size_t i = 0; i < n; i += 64) gs_stream_line(out + i, in + i);
       }
-      /* The lines of a row; of a short one, the second of two lines first: see compiler.h. */
+      /* The lines of a row; of a short one, the second of two lines first: in ascending or descending order, the hardware
+         would take each row for the start of a stream and read lines beyond it. */
       __attribute__((target("avx"), always_inline))
       static inline void gs_stream_row(char *out, const char *in, size_t n) {
           size_t i = 0;

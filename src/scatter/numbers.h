@@ -1,4 +1,4 @@
-/* The number types that C lacks, and how 16-bit floats are widened and rounded. In C and C++.
+/* The number types that C lacks, and how 16-bit floats are widened and rounded.
  *
  * Types of 16 bits and bool are structures, because a fused type cannot have two members of the same C type.
  */

@@ -1,5 +1,5 @@
 /* Means of the types that C does not divide as means are: a sum divided by the number of its terms, which is not 0.
- * Integers are floored, 16-bit floats round once. In C and C++.
+ * Integers are floored, 16-bit floats round once.
  */
 #ifndef GS_QUOTIENTS_H
 #define GS_QUOTIENTS_H

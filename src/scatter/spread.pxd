@@ -1,8 +1,7 @@
 # Updates that are spread out are copied to contiguous memory before a scatter: those in short runs, and scalars.
 #
-# A piece is contiguous memory, a run the pieces along the innermost axis, one stride apart. Strategies step through
-# updates run by run. If the normal of a triangle is added to three corners, a run has three pieces, and a scatter took
-# 20 times as long as with the copy.
+# A piece is contiguous memory, a run the pieces along the innermost axis, one stride apart. Kernels step through
+# updates run by run. If the normal of a triangle is added to three corners, a run has three pieces.
 from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy

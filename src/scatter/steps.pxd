@@ -1,8 +1,7 @@
 # cython: cdivision=True
 # Steps: the arithmetic of each reduction on two elements of a dtype. Loops are in kernels.pxd.
 #
-# To add a reduction: its code in common/codes.pxd, here its case in `combined`, its line in kernels.pxd's `apply_step`,
-# and its record in python/gatherscatter/reductions.py.
+# To add a reduction: "Adding a reduction" in CONTRIBUTING.md has the list of files.
 #
 # 16-bit floats compute in float32 and round after each step. For +, × and ÷ this gives the correctly rounded result,
 # since float32's 24 bits are at least 2 · 11 + 2. Integers wrap around (-fwrapv). Fused multiply-adds are disabled

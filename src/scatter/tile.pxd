@@ -2,7 +2,7 @@
 # Accumulators: what the rows of a tile are while updates are applied to them.
 #
 #     open     rows of data become accumulators
-#     apply    apply_block, apply_tuples (job.pxd)
+#     apply    apply_block, apply_tuples (updates.pxd)
 #     close    accumulators become rows of the result
 #
 # The accumulator of a row is

@@ -130,7 +130,7 @@ class FewInPlace:
 
 @timed
 class PreparedElements:
-    """Elements in a random order of data that are larger than the caches, whose indices were sorted before."""
+    """Elements at prepared indices, in a random order of data that are larger than the caches."""
 
     params = (["float32", "float64"], THREADS)
     param_names = ("dtype", "threads")

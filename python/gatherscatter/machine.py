@@ -110,7 +110,7 @@ def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict
     The routes are "direct" (one thread applies all updates, or a thread those of some batches), "blocks" (sorted or
     neighbouring indices), "partition" (updates are first partitioned by parts of the result) and "private" (few
     destinations). All give the same bits. The environment variable GATHERSCATTER_ROUTES, such as "direct,partition",
-    names those that may be taken.
+    names those that may be taken besides "direct", which always may.
 
     Examples
     --------

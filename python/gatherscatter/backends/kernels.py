@@ -60,7 +60,7 @@ for _record in REDUCTIONS.values():
 
 
 def _allow_routes(names: str) -> None:
-    """Let scatters take these routes, separated by commas, and "direct" where none of them can run."""
+    """Let scatters take these routes, separated by commas, and "direct", which can run every call."""
     mask = 0
     for name in names.lower().replace(" ", "").split(","):
         if name.upper() not in ScatterRoute.__members__:

@@ -97,8 +97,8 @@ def prepare(
     ``*_nd`` together, have 2**31 elements or more). So ``gather_nd`` with pairs of int64 reads a quarter of the bytes.
 
     The first scatter along axis 0 with slices of 64 bytes or more also groups the updates by slice, which takes 4 bytes
-    for each index and for each slice. Later scatters start from there. The first gather of elements or points of up to 8
-    bytes from large data sorts the indices by parts of the data that fit a cache, which takes 6 bytes for each. NumPy
+    for each index and for each slice. Later scatters start from there. The first gather of elements or points of up to
+    8 bytes from large data sorts the indices by parts of the data that fit a cache, which takes 6 bytes for each. NumPy
     arrays and CPU tensors of PyTorch use these orders, and so do their gradients; the other libraries use the numbers
     only.
 

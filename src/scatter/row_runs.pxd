@@ -2,7 +2,7 @@
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
-from common.codes cimport ADD, ASSIGN, FLOAT32, FLOAT64, MAX, MIN, MUL, TAKE, ReductionCode
+from common.codes cimport ADD, FLOAT32, FLOAT64, MAX, MIN, MUL, ReductionCode
 from common.items cimport cloned_v3_void, inline_void, prefetch_row_l2
 from scatter.kernels cimport PREFETCHED_ROW, Kernel, add_to_mark, rows_ahead
 from scatter.steps cimport floating
@@ -30,8 +30,8 @@ cdef struct RowRuns:
 
 
 cdef inline bint can_reduce_runs(const Kernel* kernel) noexcept nogil:
-    return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.step != ASSIGN
-            and kernel.step != TAKE and kernel.row_bytes % VECTOR == 0)
+    return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.row_bytes % VECTOR == 0
+            and (kernel.step == ADD or kernel.step == MUL or kernel.step == MAX or kernel.step == MIN))
 
 
 cdef inline inline_void combine_vector(ReductionCode step, floating* type, char* sums,

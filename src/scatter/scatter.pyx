@@ -159,9 +159,6 @@ cdef Py_ssize_t run(Job* job) noexcept:
         done = run_partition(job, &status)
     elif choice.route == BLOCKS:
         done = run_blocks(job, &status)
-        if not done and can_run(job, PARTITION, job.n_threads):
-            choice.route = PARTITION
-            done = run_partition(job, &status)
     elif choice.route == PRIVATE:
         done = run_private(job, &status)
     if not done:

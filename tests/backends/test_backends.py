@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from functools import cache
 
 import gatherscatter as gs
 import libraries
@@ -28,9 +29,13 @@ GEOMETRIES = {
 }
 
 
-def geometries(library, function):
-    found = GEOMETRIES.get(function.partition("_")[2], GEOMETRIES["axis"])
-    return found[:1] if library.name.startswith("JAX, ") else found  # which compiles a program for each
+def geometries(function):
+    return GEOMETRIES.get(function.partition("_")[2], GEOMETRIES["axis"])
+
+
+def numbered(library, function):
+    """The numbers of its geometries."""
+    return range(1 if library.name.startswith("JAX, ") else len(geometries(function)))  # compiles a program for each
 
 
 # Which compile programs, make graphs, go through a dispatcher or sort in Python: by default they get a selection.
@@ -75,9 +80,9 @@ def some_indices(shape, sizes, mode, seed):
     return rng.integers(-sizes - beyond, sizes + beyond, shape)
 
 
-def some_numbers(library, shape, dtype, reduction, seed):
+def some_numbers(is_small, shape, dtype, seed):
     """Numbers that show in which order they met, where the library promises one; else small ones, without rounding."""
-    if not libraries.rounds_otherwise(library, reduction, dtype.name):
+    if not is_small:
         return numbers(shape, dtype, seed)
     rng = np.random.default_rng(seed)
     low = -2 if dtype.kind in "ifcV" else 0
@@ -99,28 +104,40 @@ def assert_agrees(library, function, arrays, options, expected):
         assert_same_numbers(result, expected)
 
 
+@cache  # by the first library that asks: the loop takes longer than most libraries
+def gather_case(function, dtype, i, mode):
+    """The arrays, the options, and the result of the loop."""
+    shape, places, options, sizes = geometries(function)[i]
+    data, indices = numbers(shape, numpy_dtype(dtype), i), some_indices(places, sizes, mode, seed=i)
+    options = {"mode": mode, **options}
+    return (data, indices), options, getattr(reference, function)(data, indices, **options)
+
+
+@cache
+def scatter_case(function, reduction, dtype, i, mode, include_self, is_small):
+    shape, places, options, sizes = geometries(function)[i]
+    data = some_numbers(is_small, shape, numpy_dtype(dtype), i + 1)
+    indices = some_indices(places, sizes, mode, seed=i)
+    read = "gather" + function.removeprefix("scatter")
+    named = getattr(reference, read)(data, indices, mode="fill" if mode == "drop" else mode, **options)
+    arrays = data, indices, some_numbers(is_small, named.shape, data.dtype, i + 2)
+    options = {"mode": mode, "reduction": reduction, "include_self": include_self, **options}
+    return arrays, options, getattr(reference, function)(*arrays, **options)
+
+
 @pytest.mark.parametrize(("library", "function", "reduction", "dtype", "choices"), GATHER_CELLS)
 def test_gathers(library, function, reduction, dtype, choices):
-    for i, (shape, places, options, sizes) in enumerate(geometries(library, function)):
-        data = numbers(shape, numpy_dtype(dtype), i)
-        for (mode,) in choices:
-            indices = some_indices(places, sizes, mode, seed=i)
-            expected = getattr(reference, function)(data, indices, mode=mode, **options)
-            assert_agrees(library, function, (data, indices), {"mode": mode, **options}, expected)
+    for i, (mode,) in itertools.product(numbered(library, function), choices):
+        arrays, options, expected = gather_case(function, dtype, i, mode)
+        assert_agrees(library, function, map(np.copy, arrays), options, expected)
 
 
 @pytest.mark.parametrize(("library", "function", "reduction", "dtype", "choices"), SCATTER_CELLS)
 def test_scatters(library, function, reduction, dtype, choices):
-    for i, (shape, places, options, sizes) in enumerate(geometries(library, function)):
-        data = some_numbers(library, shape, numpy_dtype(dtype), reduction, i + 1)
-        for mode, include_self in choices:
-            indices = some_indices(places, sizes, mode, seed=i)
-            read = "gather" + function.removeprefix("scatter")
-            named = getattr(reference, read)(data, indices, mode="fill" if mode == "drop" else mode, **options)
-            updates = some_numbers(library, named.shape, data.dtype, reduction, i + 2)
-            scatter = {"mode": mode, "reduction": reduction, "include_self": include_self, **options}
-            expected = getattr(reference, function)(data, indices, updates, **scatter)
-            assert_agrees(library, function, (data, indices, updates), scatter, expected)
+    is_small = libraries.rounds_otherwise(library, reduction, dtype)
+    for i, (mode, include_self) in itertools.product(numbered(library, function), choices):
+        arrays, options, expected = scatter_case(function, reduction, dtype, i, mode, include_self, is_small)
+        assert_agrees(library, function, map(np.copy, arrays), options, expected)
 
 
 @pytest.mark.parametrize("name", ["JAX, XLA", "PyTorch, dispatcher", "Dask", "array-api-strict"])
@@ -173,7 +190,7 @@ def test_drawn_calls(library, function):
             arrays = list(map(native, arrays))
             if libraries.rounds_otherwise(library, options["reduction"], arrays[0].dtype.name):
                 for i in (0, 2):
-                    arrays[i] = some_numbers(library, arrays[i].shape, arrays[i].dtype, options["reduction"], i)
+                    arrays[i] = some_numbers(True, arrays[i].shape, arrays[i].dtype, i)
         if libraries.cannot(library, function, options.get("reduction"), arrays[0].dtype.name):
             return
         expected = getattr(reference, function)(*arrays, **options)

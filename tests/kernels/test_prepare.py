@@ -121,10 +121,12 @@ def test_ordered_updates_give_the_same_bits(n_threads, reduction, include_self):
 def test_rows_with_many_and_with_no_updates(dtype, reduction, include_self):
     """Rows of 128 bytes, more and less, with up to 700 updates, of which some are NaN or a zero of either sign."""
     rng = np.random.default_rng(4)
-    counts = np.array([0, 1, 700, 0, 0, 127, 128, 129, 300, 2, 0])
+    counts = np.zeros(1100, int)  # 64 KiB at least, which are ordered
+    counts[:11] = 0, 1, 700, 0, 0, 127, 128, 129, 300, 2, 0
+    counts[1090:] = 5
     rows = rng.permutation(np.repeat(np.arange(len(counts)), counts))
     prepared = gs.prepare("scatter", counts.shape, rows)
-    for width in (8, 16, 32, 36, 40, 72):
+    for width in (16, 32, 36, 40, 72):
         data, updates = (rng.standard_normal((n, width)).astype(dtype) for n in (len(counts), len(rows)))
         for each in (data, updates):
             each[rng.random(each.shape) < 0.01] = np.nan
@@ -136,6 +138,7 @@ def test_rows_with_many_and_with_no_updates(dtype, reduction, include_self):
         for n_threads in (1, 2, 8):
             with kernels.forced(n_threads, scatter="partition"):
                 assert_same_bits(prepared.scatter(data, updates, **words), expected)
+        assert prepared._orders.by_row is not None
 
 
 def test_an_order_serves_rows_of_every_width_and_dtype():

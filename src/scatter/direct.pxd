@@ -134,7 +134,7 @@ cdef inline void start_slots(Slots* slots, const Job* job, char* memory) noexcep
     memset(slots.table, 0, slots.mask * sizeof(uint32_t))
     slots.rows = <int64_t*>at_line(memory + slots.mask * sizeof(uint32_t))
     slots.accumulators = <char*>(slots.rows + job.walk.n)
-    slots.marks = slots.accumulators + job.walk.n * job.kernel.row_bytes
+    slots.marks = at_line(slots.accumulators + job.walk.n * job.kernel.row_bytes)
     memset(slots.marks, 0, job.walk.n * job.kernel.mark_bytes)
     slots.mask -= 1
 

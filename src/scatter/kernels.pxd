@@ -265,7 +265,8 @@ cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updat
 cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks, value_t* type, Py_ssize_t n_items,
                                       Py_ssize_t row_bytes, const Rows* rows, char* accumulators,
                                       Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), update_step = rows.step, ahead = rows_ahead(size)
+    cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), ahead = rows_ahead(size)
+    cdef Py_ssize_t update_step = rows.step if rows.offsets == NULL else 0
     cdef const int64_t* ids = rows.rows  # locals: for the compiler, stores of bytes might change `rows`
     cdef const int64_t* offsets = rows.offsets
     cdef const char* updates = rows.updates

@@ -152,7 +152,7 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     each = (job.tuples.k * shared.machine.resolve + sample.near * apply_ns(job, 0)
             + (1 - sample.near) * apply_ns(job, reach))
     if can_use_slots(job):
-        ns = n * (each + (4 + slots_bytes(job) / shared.machine.l2_bytes) * shared.machine.step_memory)
+        ns = n * (each + (4 + <double>slots_bytes(job) / shared.machine.l2_bytes) * shared.machine.step_memory)
         return ns + (moved(2.0 * job.out_bytes, n_threads) if is_fresh(job) else 0) + region_ns(n_threads)
     if n_shares == 1 and n_threads > 1 and cuts_rows(job):
         each = job.tuples.k * shared.machine.resolve + (each - job.tuples.k * shared.machine.resolve) / n_threads

@@ -239,9 +239,10 @@ cdef inline inline_void apply_kind_of(ReductionCode step, Mark mark, char* marks
 
 
 cdef inline bint are_points(const Kernel* kernel) noexcept nogil:
-    """Whether rows are so short that they are applied as elements are."""
+    """Whether rows are so short that they are applied as elements are. Pieces of long rows are not adjacent."""
     return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.step == ADD
-            and kernel.mark_bytes == 0 and 2 <= kernel.n_items <= 4)
+            and kernel.mark_bytes == 0 and 2 <= kernel.n_items <= 4
+            and kernel.row_bytes == kernel.n_items * (4 if kernel.type_code == FLOAT32 else 8))
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t size) noexcept nogil:

@@ -167,9 +167,9 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     cdef Py_ssize_t stop = order.end[row + tile.n - 1]
     cdef Rows some
     cdef RowRuns runs
-    if not job.loads and not job.by_last and can_reduce_runs(&job.kernel) and (
+    if not job.loads and can_reduce_runs(&job.kernel) and (
             job.update_rows != NULL or job.updates_are_linear):
-        runs = RowRuns(order.end, order.updates, job.walk.n, job.updates, step)
+        runs = RowRuns(order.end, order.updates, order.end[job.n_rows - 1], job.updates, step)
         while at < stop and not is_interrupted(job.interrupts, BLOCK * job.tuple_work):
             reduce_runs(&job.kernel, &runs, at, min(at + BLOCK, stop),
                         <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes)),

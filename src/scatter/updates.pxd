@@ -241,9 +241,9 @@ cdef inline void prefetch_short(const Job* job, const char* accumulators, const 
 
 cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
     """Whether one loop resolves single indices and applies their elements or points."""
-    return ((job.by_value or (are_points(&job.kernel) and not job.by_last)) and not job.loads and job.tuples.plain
-            and job.tuples.k == 1 and job.tuples.arrays == NULL and job.tuples.stride[0] == 1
-            and job.update_rows == NULL and job.kernel.mark_bytes != 8 and not has_short_runs(job)
+    return ((job.by_value or are_points(&job.kernel)) and not job.loads and job.tuples.plain and job.tuples.k == 1
+            and job.tuples.arrays == NULL and job.tuples.stride[0] == 1 and job.update_rows == NULL
+            and job.kernel.mark_bytes != 8 and not has_short_runs(job)
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
 
 

@@ -194,3 +194,20 @@ def test_long_rows_whose_axes_merge_in_the_result_only():
         for route in ROUTES:
             with kernels.forced(n_threads, scatter=route):
                 assert np.array_equal(gs.scatter(data, [1], updates, reduction="add", out=out), expected)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+@pytest.mark.parametrize("n_threads", [2, 85, 128, 256, 400])
+def test_pieces_of_long_rows_of_any_length(n_threads, dtype):
+    """On many threads they have a few items, as points have."""
+    rng = np.random.default_rng(0)
+    for width in (513, 1024, 3000):
+        data, indices = rng.integers(0, 9, (8, width)).astype(dtype), rng.integers(0, 8, 150)
+        updates = rng.integers(0, 9, (150, width)).astype(dtype)
+        expected = data.copy()
+        np.add.at(expected, indices, updates)
+        with kernels.forced(n_threads, scatter="direct"):
+            assert_same_bits(gs.scatter(data, indices, updates, reduction="add"), expected)
+            out = data.copy()
+            gs.scatter(out, indices, updates, reduction="add", out=out)
+        assert_same_bits(out, expected)

@@ -5,7 +5,6 @@ forever where all of its own fail), the function, the strategy, and the number o
 """
 
 import gc
-import itertools
 import json
 import sys
 from ctypes import CDLL, Structure, c_size_t
@@ -17,7 +16,7 @@ from gatherscatter import memory
 
 LEAKED = 8192  # bytes, of one round of all failures: less than one scratch block, more than what Python's caches take
 MAX_FAILURES = 5000
-ROUNDS = (2, 3)  # at least, and at most: the first ones fill caches
+ROUNDS = 3  # the first ones fill caches
 PASSES = 4  # in turn, of a call that can do without some of its allocations: then it has no more
 OMP = "libgomp"  # ends the process where it gets no memory
 
@@ -150,21 +149,9 @@ class Trial:
         yield n, "never passes"
 
 
-def some_large(function, strategy, first):
-    """Of scatters every second pair of reduction and out: where one allocation fails, those that `on` leaves."""
-    pairs = itertools.product(enumerate(fault_calls.SOME_REDUCED), enumerate(fault_calls.OUTS))
-    return [
-        call
-        for (i, reduced), (j, out) in pairs
-        for call in fault_calls.calls(function, strategy, sizes=(270_000,), outs=(out,), reduced=(reduced,))
-        if call.is_gather or (i + j) % 2 == first
-    ]
-
-
 def main(whose, lasts, function, strategy, first):
     allocations = CAllocations() if whose == "c" else PythonAllocations()
-    chosen = fault_calls.calls(function, strategy, sizes=(1500,), reduced=fault_calls.SOME_REDUCED)
-    chosen += some_large(function, strategy, int(lasts == "on"))
+    chosen = fault_calls.calls(function, strategy, sizes=(1500, 270_000), reduced=fault_calls.SOME_REDUCED)
     if whose == "c":  # objects; NumPy's own functions for these, and for strings, crash without Python's memory
         chosen += fault_calls.calls(function, strategy, sizes=(300,), dtypes=("O",), threads=(1,))
     for number, call in enumerate(chosen):
@@ -173,7 +160,7 @@ def main(whose, lasts, function, strategy, first):
         trial = Trial(call)
         trial.call.run(trial.arrays)  # starts OpenMP's threads
         grown, n_faults = [], 0
-        while not n_faults and (len(grown) < ROUNDS[0] or (len(grown) < ROUNDS[1] and grown[-1] > LEAKED)):
+        while len(grown) < ROUNDS and not n_faults:
             before = in_use()
             for n, found in trial.sweep(allocations, lasts):
                 fault = f"{call}, allocation {n} of {whose}, {lasts}: {found}" if found else None

@@ -225,7 +225,7 @@ cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* m
 cdef inline inline_void apply_kind_of(ReductionCode step, Mark mark, char* marks, value_t* type, Py_ssize_t n_items,
                                       const Elements* elements, char* accumulators, Py_ssize_t n,
                                       Py_ssize_t* done) noexcept nogil:
-    if (value_t is float or value_t is double) and step == ADD and mark == UNMARKED and n_items > 1:
+    if value_t is float and step == ADD and mark == UNMARKED and n_items > 1:
         if n_items == 3:
             apply_elements_of(step, mark, marks, type, 3, False, elements, accumulators, n, done)
         elif n_items == 2:
@@ -240,9 +240,8 @@ cdef inline inline_void apply_kind_of(ReductionCode step, Mark mark, char* marks
 
 cdef inline bint are_points(const Kernel* kernel) noexcept nogil:
     """Whether rows are so short that they are applied as elements are. Pieces of long rows are not adjacent."""
-    return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.step == ADD
-            and kernel.mark_bytes == 0 and 2 <= kernel.n_items <= 4
-            and kernel.row_bytes == kernel.n_items * (4 if kernel.type_code == FLOAT32 else 8))
+    return (kernel.type_code == FLOAT32 and kernel.step == ADD and kernel.mark_bytes == 0
+            and 2 <= kernel.n_items <= 4 and kernel.row_bytes == kernel.n_items * 4)
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t size) noexcept nogil:

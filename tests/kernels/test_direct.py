@@ -196,6 +196,13 @@ def test_long_rows_whose_axes_merge_in_the_result_only():
                 assert np.array_equal(gs.scatter(data, [1], updates, reduction="add", out=out), expected)
 
 
+def added(data, indices, updates):
+    result = data.copy()
+    with np.errstate(all="ignore"):
+        np.add.at(result, indices, updates)
+    return result
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
 @pytest.mark.parametrize("n_threads", [2, 85, 128, 256, 400])
 def test_pieces_of_long_rows_of_any_length(n_threads, dtype):
@@ -204,10 +211,31 @@ def test_pieces_of_long_rows_of_any_length(n_threads, dtype):
     for width in (513, 1024, 3000):
         data, indices = rng.integers(0, 9, (8, width)).astype(dtype), rng.integers(0, 8, 150)
         updates = rng.integers(0, 9, (150, width)).astype(dtype)
-        expected = data.copy()
-        np.add.at(expected, indices, updates)
+        expected, out = added(data, indices, updates), data.copy()
         with kernels.forced(n_threads, scatter="direct"):
             assert_same_bits(gs.scatter(data, indices, updates, reduction="add"), expected)
-            out = data.copy()
             gs.scatter(out, indices, updates, reduction="add", out=out)
         assert_same_bits(out, expected)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("width", [2, 3, 4, 5])
+@pytest.mark.parametrize("index_dtype", ["i8", "i4"])
+def test_points(index_dtype, width, dtype):
+    """Into few rows and into more than L2 holds; negative indices, and one out of bounds."""
+    for n_rows, n in ((70, 130), (70, 3001), (200_000, 70_000)):
+        data, updates = numbers((n_rows, width), np.dtype(dtype), 0), numbers((n, width), np.dtype(dtype), 1)
+        indices = np.random.default_rng(2).integers(0, n_rows, n).astype(index_dtype)
+        indices[5:40] -= n_rows
+        indices[n // 2 :: 7] -= n_rows
+        for n_threads in (1, 2):
+            with kernels.forced(n_threads, scatter="direct"):
+                for some in (updates, updates[0]):
+                    found = gs.scatter(data, indices, some, reduction="add")
+                    assert_same_numbers(found, added(data, indices, some))
+                bad = indices.copy()
+                bad[-2] = n_rows
+                out = data.copy()
+                with pytest.raises(IndexError, match=rf"indices\[{n - 2}\]"):
+                    gs.scatter(out, bad, updates, reduction="add", out=out)
+                assert_same_bits(out, data)

@@ -62,6 +62,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"show_config: mode={mode!r} is not one of 'stdout', 'dicts'")
     import platform  # as in the functions below: these modules take longer to import than this package
+    import textwrap
 
     libraries = _installed()
     config: dict[str, Any] = {
@@ -79,11 +80,11 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     }
     if mode == "dicts":
         return config
-    config["machine"] = ", ".join(f"{name}={number:g}" for name, number in config["machine"].items())
+    config["machine"] = ", ".join(f"{name}={number:.12g}" for name, number in config["machine"].items())
     config["environment"] = ", ".join(f"{name}={value}" for name, value in config["environment"].items()) or "none set"
     config["array libraries"] = ", ".join(f"{name} {version}" for name, version in libraries.items()) or "none"
     for name, value in config.items():
-        print(f"{name:16} {value}")
+        print(textwrap.fill(f"{name:16} {value}", 100, subsequent_indent=" " * 17, break_on_hyphens=False))
     return None
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from gatherscatter import machine, memory, threads
 from gatherscatter._kernels import threads as _kernel
+from gatherscatter._kernels import uses_avx2
 from gatherscatter._version import __version__
 
 __all__ = ["show_config"]
@@ -16,6 +17,7 @@ _ARRAY_LIBRARIES = ("torch", "jax", "cupy", "cupy-cuda12x", "cupy-cuda13x", "das
 
 # Environment variables that change how the kernels run.
 _VARIABLES = (
+    "GATHERSCATTER_AVX2",
     "GATHERSCATTER_KEEP_MIB",
     "GATHERSCATTER_ROUTES",
     "GATHERSCATTER_STREAM",
@@ -45,8 +47,8 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        With ``mode="dicts"``: keys "gatherscatter", "python", "cpu", "numpy", "compiler", "openmp",
-        "threads", "machine", "kept memory", "environment" and "array libraries".
+        With ``mode="dicts"``: keys "gatherscatter", "python", "cpu", "numpy", "compiler", "kernels",
+        "openmp", "threads", "machine", "kept memory", "environment" and "array libraries".
 
     Raises
     ------
@@ -71,6 +73,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
         "cpu": _cpu(),
         "numpy": np.__version__,
         "compiler": _kernel.compiler,
+        "kernels": "AVX2" if uses_avx2 else "baseline",
         "openmp": _kernel.openmp_version or "none (serial build)",
         "threads": threads.get_num_threads(),
         "machine": machine.get_machine(),

@@ -7,11 +7,14 @@
 #if defined(__GNUC__) || defined(__clang__)
   #define GS_ALWAYS_INLINE __attribute__((always_inline)) inline
   #define GS_INLINE_VOID __attribute__((always_inline)) void
+  /* All that it calls is inlined: a loop for each of its cases. */
+  #define GS_FLAT_VOID __attribute__((flatten, noinline)) void
   #define GS_NOINLINE __attribute__((noinline))
   #define GS_UNLIKELY(condition) __builtin_expect((condition), 0)
 #else
   #define GS_ALWAYS_INLINE inline
   #define GS_INLINE_VOID void
+  #define GS_FLAT_VOID void
   #define GS_NOINLINE
   #define GS_UNLIKELY(condition) (condition)
 #endif
@@ -40,17 +43,6 @@ static GS_ALWAYS_INLINE int64_t gs_scalar(int64_t x) {
   #define GS_UNROLL(times) GS_PRAGMA(GCC unroll times)
 #else
   #define GS_UNROLL(times)
-#endif
-
-/* Function multiversioning: the loader selects the version for the CPU. GCC before 12 lacks the x86-64 levels.
-   AVX-512 (v4) makes resolving faster by up to 40 %, but combining short rows slower, which thus uses AVX2 (v3). */
-#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) \
-    && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  #define GS_CLONED_VOID __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"))) void
-  #define GS_CLONED_V3_VOID __attribute__((target_clones("default", "arch=x86-64-v3"), flatten)) void
-#else
-  #define GS_CLONED_VOID void
-  #define GS_CLONED_V3_VOID void
 #endif
 
 /* Prefetches into L2 allow more outstanding misses than those into L1, so that rows can be prefetched early; into L1 go

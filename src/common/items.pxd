@@ -7,8 +7,7 @@ from libc.string cimport memcpy
 
 cdef extern from "common/compiler.h":
     ctypedef void inline_void "GS_INLINE_VOID"
-    ctypedef void cloned_void "GS_CLONED_VOID"
-    ctypedef void cloned_v3_void "GS_CLONED_V3_VOID"
+    ctypedef void flat_void "GS_FLAT_VOID"
     ctypedef char* restricted "gs_restricted"
     ctypedef const char* const_restricted "gs_const_restricted"
     int64_t scalar "gs_scalar" (int64_t x) nogil

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from common.arrays cimport Arrays, Component, array_at, array_stride, distance
 from common.codes cimport CLIP, RAISE, SKIP, WRAP, Mode
-from common.items cimport CACHE_LINE, cloned_void, inline_void, prefetch_stream
+from common.items cimport CACHE_LINE, inline_void, prefetch_stream
 from common.walk cimport DATA, INDICES, MAX_DIMS, Cursor, Walk, advance
 
 cdef extern from "<stdint.h>":
@@ -274,9 +274,9 @@ cdef inline inline_void prefetch_tuples(const Tuples* tuples, const char* p, Py_
         prefetch_stream(<const char*>(<uintptr_t>p + <uintptr_t>tuples.component_stride), n * step)
 
 
-cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
-                                        int64_t start_step, Py_ssize_t n, int64_t* offsets,
-                                        uint64_t* out_of_bounds) noexcept nogil:
+cdef inline void resolve_strided(const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
+                                 int64_t start_step, Py_ssize_t n, int64_t* offsets,
+                                 uint64_t* out_of_bounds) noexcept nogil:
     """Offsets of n tuples, step bytes apart at p; if k > 1, at most BLOCK. Tuple i adds start + i × start_step."""
     cdef int64_t values[BLOCK]
     cdef int64_t outside = 0
@@ -303,8 +303,8 @@ cdef inline cloned_void resolve_strided(const Tuples* tuples, const char* p, Py_
                      out_of_bounds)
 
 
-cdef inline cloned_void add_component(const Tuples* component, const char* p, Py_ssize_t step, Py_ssize_t n,
-                                      int64_t* offsets, uint64_t* out_of_bounds) noexcept nogil:
+cdef inline void add_component(const Tuples* component, const char* p, Py_ssize_t step, Py_ssize_t n,
+                               int64_t* offsets, uint64_t* out_of_bounds) noexcept nogil:
     """Add the offsets of n ≤ BLOCK indices of one component, step bytes apart at p."""
     cdef int64_t values[BLOCK]
     load_any(component, p, step, n, component.size[0], values)

@@ -25,32 +25,28 @@ cdef extern from *:
                                                    ptrdiff_t n_known, size_t size) {
         if (i + GS_AHEAD < n_known) gs_prefetch_begin(data + offsets[i + GS_AHEAD], size);
     }
-    #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+    #ifdef __AVX__
       #include <immintrin.h>
       static int gs_can_stream(void) {
           static int known = -1;
           if (known < 0) {
               const char *asked = getenv("GATHERSCATTER_STREAM");
-              __builtin_cpu_init();
-              known = __builtin_cpu_supports("avx") && !(asked && *asked == '0');
+              known = !(asked && *asked == '0');
           }
           return known;
       }
-      __attribute__((target("avx"), always_inline))
-      static inline void gs_stream_line(char *out, const char *in) {
+      static GS_ALWAYS_INLINE void gs_stream_line(char *out, const char *in) {
           __m256i a = _mm256_loadu_si256((const __m256i *)in);
           __m256i b = _mm256_loadu_si256((const __m256i *)(in + 32));
           _mm256_stream_si256((__m256i *)out, a);
           _mm256_stream_si256((__m256i *)(out + 32), b);
       }
-      __attribute__((target("avx"), always_inline))
-      static inline void gs_stream_lines(char *out, const char *in, size_t n) {
+      static GS_ALWAYS_INLINE void gs_stream_lines(char *out, const char *in, size_t n) {
           for (size_t i = 0; i < n; i += 64) gs_stream_line(out + i, in + i);
       }
       /* The lines of a row; of a short one, the second of two lines first: in ascending or descending order, the hardware
          would take each row for the start of a stream and read lines beyond it. */
-      __attribute__((target("avx"), always_inline))
-      static inline void gs_stream_row(char *out, const char *in, size_t n) {
+      static GS_ALWAYS_INLINE void gs_stream_row(char *out, const char *in, size_t n) {
           size_t i = 0;
           for (; n < GS_LONG_ROW && i + 128 <= n; i += 128) {
               gs_stream_line(out + i + 64, in + i + 64);
@@ -59,13 +55,11 @@ cdef extern from *:
           gs_stream_lines(out + i, in + i, n - i);
       }
       /* A part of a line; adjacent rows write its other parts. */
-      __attribute__((target("avx"), always_inline))
-      static inline void gs_stream_part(char *out, const char *in, size_t n) {
+      static GS_ALWAYS_INLINE void gs_stream_part(char *out, const char *in, size_t n) {
           for (size_t i = 0; i < n; i += 16) {
               _mm_stream_si128((__m128i *)(out + i), _mm_loadu_si128((const __m128i *)(in + i)));
           }
       }
-      __attribute__((target("avx")))
       static void gs_stream_rows(char *out, ptrdiff_t step, const char *data, const int64_t *offsets, ptrdiff_t n,
                                  ptrdiff_t n_known, size_t size) {
           int adjacent = (size_t)step == size && ((uintptr_t)out | size) % 16 == 0;
@@ -94,7 +88,6 @@ cdef extern from *:
               }
           }
       }
-      __attribute__((target("avx")))
       static void gs_stream_contiguous(char *out, const char *in, size_t n) { gs_stream_lines(out, in, n); }
       static void gs_stream_fence(void) { _mm_sfence(); }
     #else

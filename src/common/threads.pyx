@@ -21,8 +21,21 @@ cdef extern from *:
     #else
       #define GS_COMPILER "unknown"
     #endif
+    #ifdef GS_BUILT_FOR_AVX2
+    enum { GS_AVX2 = 1 };
+    static int gs_has_avx2(void) {
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
+               && __builtin_cpu_supports("fma");
+    }
+    #else
+    enum { GS_AVX2 = 0 };
+    static int gs_has_avx2(void) { return 0; }
+    #endif
     """
     const char* COMPILER "GS_COMPILER"
+    bint BUILT_FOR_AVX2 "GS_AVX2"
+    bint _has_avx2 "gs_has_avx2" ()
 
 cdef enum:
     L3_OF_A_CORE = 16 << 20     # bytes, at most: the largest of today's CPUs
@@ -31,6 +44,8 @@ cdef enum:
 
 openmp_version = OPENMP_VERSION
 compiler = COMPILER.decode("ascii", "replace").strip()
+built_for_avx2 = BUILT_FOR_AVX2  # the modules beside this one; those in the folder baseline are for any CPU
+has_avx2 = _has_avx2()
 shared = export_shared()  # for the other modules
 _shared.machine.l2_bytes = max(l2_bytes(), <Py_ssize_t>1 << 18)
 # A virtual machine shows the whole L3 of a socket, whatever share of the socket's cores it has.

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport STEP_BYTES, is_interrupted
 from common.items cimport (
-    CACHE_LINE, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, cloned_void, inline_void,
+    CACHE_LINE, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, inline_void,
     is_little_endian, item_t, prefetch_l2, word_t,
 )
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
@@ -153,8 +153,8 @@ cdef inline void move_contiguous(const char* data, const int64_t* offsets, Py_ss
         memcpy(out + i * out_step, data + offsets[i], item_bytes)
 
 
-cdef inline cloned_void move_rows(const Job* job, const Row* row, const char* data, const int64_t* offsets,
-                                  Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
+cdef inline void move_rows(const Job* job, const Row* row, const char* data, const int64_t* offsets,
+                           Py_ssize_t n, const char* fill, char* out, Py_ssize_t out_step) noexcept nogil:
     if row.item_bytes == 4:
         move_width(<uint32_t*>NULL, row, data, offsets, n, fill, out, out_step)
     elif row.item_bytes == 8:
@@ -187,8 +187,8 @@ cdef inline cloned_void move_rows(const Job* job, const Row* row, const char* da
         move_other_widths(row, data, offsets, n, fill, job.itemsize, out, out_step)
 
 
-cdef inline cloned_void select_fill(const int64_t* offsets, Py_ssize_t n, int64_t fill,
-                                    int64_t* selected) noexcept nogil:
+cdef inline void select_fill(const int64_t* offsets, Py_ssize_t n, int64_t fill,
+                             int64_t* selected) noexcept nogil:
     """Let skipped tuples select the row at offset fill, so that moving rows needs no branch."""
     cdef Py_ssize_t i
     for i in range(n):

@@ -11,7 +11,7 @@ from common.columns cimport (
     COLUMN_BYTES, MOST_STOPS, ROWS_AHEAD, ROWS_PER_STEP, ColumnTiles, describe_column_tiles, prefetch_columns,
 )
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, bytes16, cloned_void, inline_void, word_t
+from common.items cimport CACHE_LINE, at_line, bytes16, inline_void, word_t
 from common.resolve cimport resolve_strided
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport team_size
@@ -78,8 +78,8 @@ cdef inline inline_void move_tile(word_t* type, const Columns* columns, const ch
         stream_fence()
 
 
-cdef inline cloned_void run_tile(const Columns* columns, Py_ssize_t task, char* tile,
-                                 int64_t* out_of_bounds) noexcept nogil:
+cdef inline void run_tile(const Columns* columns, Py_ssize_t task, char* tile,
+                          int64_t* out_of_bounds) noexcept nogil:
     """One tile of columns at one position of the outer axes.
 
     out_of_bounds becomes negative if an index is, or if the kernel was interrupted.

@@ -7,7 +7,7 @@ cimport numpy as cnp
 
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, cloned_void, inline_void, prefetch_row, prefetch_row_l2,
+    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, inline_void, prefetch_row, prefetch_row_l2,
     prefetch_write,
 )
 from common.scratch cimport allocate_scratch
@@ -62,8 +62,8 @@ cdef inline inline_void pick_values(value_t* type, const TileOrder* order, Py_ss
             memcpy(to + i * <Py_ssize_t>sizeof(value_t), &value, sizeof(value_t))
 
 
-cdef inline cloned_void pick(const TileOrder* order, Py_ssize_t tile, const char* data, bint has_next, char* values,
-                             Py_ssize_t value_bytes) noexcept nogil:
+cdef inline void pick(const TileOrder* order, Py_ssize_t tile, const char* data, bint has_next, char* values,
+                      Py_ssize_t value_bytes) noexcept nogil:
     if value_bytes == 4:
         pick_values(<uint32_t*>NULL, order, tile, data, has_next, values)
     elif value_bytes == 8:

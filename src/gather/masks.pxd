@@ -5,7 +5,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from common.items cimport cloned_void, inline_void
+from common.items cimport inline_void
 from common.threads cimport MAX_TASKS, chunk_start
 
 cdef enum:
@@ -19,8 +19,8 @@ ctypedef fused number_t:
     int64_t
 
 
-cdef inline cloned_void count_chunk(const uint8_t* mask, Py_ssize_t start, Py_ssize_t stop,
-                                    Py_ssize_t* count) noexcept nogil:
+cdef inline void count_chunk(const uint8_t* mask, Py_ssize_t start, Py_ssize_t stop,
+                             Py_ssize_t* count) noexcept nogil:
     cdef Py_ssize_t i = start, j
     cdef Py_ssize_t n = 0
     cdef uint8_t few
@@ -75,8 +75,8 @@ cdef inline inline_void write_chunk(number_t* type, const uint8_t* mask, Py_ssiz
         n += 1
 
 
-cdef inline cloned_void write_any(bint is_wide, const uint8_t* mask, Py_ssize_t start, Py_ssize_t stop, char* numbers,
-                                  Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+cdef inline void write_any(bint is_wide, const uint8_t* mask, Py_ssize_t start, Py_ssize_t stop, char* numbers,
+                           Py_ssize_t first, Py_ssize_t count) noexcept nogil:
     if is_wide:
         write_chunk(<int64_t*>NULL, mask, start, stop, <int64_t*>numbers + first, count)
     else:

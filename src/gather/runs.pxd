@@ -7,7 +7,7 @@ from common.arrays cimport Arrays, array_stride
 from common.codes cimport RAISE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, cloned_void, inline_void, is_word, prefetch_row_l2, prefetch_stream,
+    CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, inline_void, is_word, prefetch_row_l2, prefetch_stream,
     word_t,
 )
 from common.resolve cimport (
@@ -109,9 +109,9 @@ cdef inline inline_void move_run_width(word_t* type, const Job* job, const Tuple
         move_run_pairs(type, <int32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
 
 
-cdef inline cloned_void move_any_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,
-                                     int64_t start, int64_t start_step, Py_ssize_t n, char* out,
-                                     int64_t* out_of_bounds) noexcept nogil:
+cdef inline void move_any_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,
+                              int64_t start, int64_t start_step, Py_ssize_t n, char* out,
+                              int64_t* out_of_bounds) noexcept nogil:
     if job.row.item_bytes == 4:
         move_run_width(<uint32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
     elif job.row.item_bytes == 8:

@@ -15,7 +15,7 @@ cimport numpy as cnp
 from common.caches cimport cached_bytes
 from common.interrupts cimport Interrupts, is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_row_l2,
+    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, inline_void, prefetch_l1, prefetch_row_l2,
 )
 from common.stream cimport STREAM_BYTES, can_stream, stream_contiguous, stream_fence
 
@@ -168,8 +168,8 @@ cdef inline inline_void take_steps(value_t* type, const uint16_t* numbers, Py_ss
         take_values(type, numbers, n, source, step, to, streams, following)
 
 
-cdef inline cloned_void take_any(Py_ssize_t value_bytes, const uint16_t* numbers, Py_ssize_t n, const char* source,
-                                 Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
+cdef inline void take_any(Py_ssize_t value_bytes, const uint16_t* numbers, Py_ssize_t n, const char* source,
+                          Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
     if value_bytes == 4:
         take_steps(<uint32_t*>NULL, numbers, n, source, step, to, streams, following)
     elif value_bytes == 8:

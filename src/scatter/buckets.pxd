@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_l1, prefetch_write, whole_lines, word_t,
+    CACHE_LINE, bytes16, inline_void, prefetch_l1, prefetch_write, whole_lines, word_t,
 )
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
@@ -175,9 +175,9 @@ cdef inline void place_kept(const Partition* partition, Py_ssize_t width, const 
             places[tile] = after(partition, places[tile], used, links)
 
 
-cdef inline cloned_void place(const Partition* partition, bint all, Py_ssize_t width, const int64_t* rows,
-                              const char* updates, Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places,
-                              uint32_t* used, uint32_t* links) noexcept nogil:
+cdef inline void place(const Partition* partition, bint all, Py_ssize_t width, const int64_t* rows,
+                       const char* updates, Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places,
+                       uint32_t* used, uint32_t* links) noexcept nogil:
     if not all:
         place_kept(partition, width, rows, updates, step, n, pool, places, used, links)
     elif width == 4:

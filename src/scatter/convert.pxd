@@ -10,7 +10,7 @@ from common.codes cimport (
     BFLOAT16, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
     UINT64,
 )
-from common.items cimport bytes16, cloned_v3_void, inline_void
+from common.items cimport bytes16, flat_void, inline_void
 from scatter.steps cimport (
     bfloat16, complex64, complex128, float16, round_bfloat16, round_float16, round_to_odd, widen_bfloat16,
     widen_float16,
@@ -184,8 +184,8 @@ cdef inline inline_void convert_of(narrow_t* narrow, wide_t* wide, bint widens, 
         narrow_of(narrow, wide, False, data, source, n, to)
 
 
-cdef inline cloned_v3_void convert(int narrow, int wide, bint widens, bint exactly, const char* source,
-                                   Py_ssize_t step, const char* data, Py_ssize_t n, char* to) noexcept nogil:
+cdef inline flat_void convert(int narrow, int wide, bint widens, bint exactly, const char* source,
+                              Py_ssize_t step, const char* data, Py_ssize_t n, char* to) noexcept nogil:
     """Widen n items that are `step` bytes apart, or narrow n adjacent ones; see is_wider."""
     if narrow == FLOAT32:
         convert_of(<float*>NULL, <double*>NULL, widens, exactly, source, step, data, n, to)
@@ -233,7 +233,7 @@ cdef inline inline_void has_nan_of(real_t* items, Py_ssize_t n, uint64_t* found)
     found[0] = any
 
 
-cdef inline cloned_v3_void find_nan(int wide, const char* accumulators, Py_ssize_t n, uint64_t* found) noexcept nogil:
+cdef inline flat_void find_nan(int wide, const char* accumulators, Py_ssize_t n, uint64_t* found) noexcept nogil:
     """Whether an accumulator is NaN, which alone keeps no bits of data in a conversion to a wider dtype and back."""
     if wide == FLOAT32:
         has_nan_of(<float*>accumulators, n, found)

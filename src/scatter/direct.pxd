@@ -16,7 +16,7 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, COMPLEX128, FLOAT16, INTERRUPTED, MAX, MIN, OK, TAKE
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, cloned_void, whole_lines
+from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
 from common.rows cimport cut_length, cut_row
@@ -393,8 +393,8 @@ cdef inline bint has_equal(bits_t* type, const char* items, const char* item, Py
     return any != 0
 
 
-cdef inline cloned_void find_element(Py_ssize_t width, const char* elements, const char* element, Py_ssize_t n,
-                                     bint* found) noexcept nogil:
+cdef inline void find_element(Py_ssize_t width, const char* elements, const char* element, Py_ssize_t n,
+                              bint* found) noexcept nogil:
     """Whether one of the elements has the bits of this one. Of other widths: it may be."""
     if width == 4:
         found[0] = has_equal(<uint32_t*>NULL, elements, element, n)

@@ -8,7 +8,7 @@ from common.codes cimport (
     BFLOAT16, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
     UINT64,
 )
-from common.items cimport bytes16, cloned_v3_void, inline_void, word_t
+from common.items cimport bytes16, flat_void, inline_void, word_t
 from scatter.kernels cimport Kernel, mark_of
 from scatter.steps cimport bfloat16, complex64, complex128, float16, quotient, terms_t, value_t
 
@@ -99,8 +99,8 @@ cdef inline inline_void divide_counted(count_t* counts, const Kernel* kernel, in
         divide_of(<uint64_t*>NULL, counts, more, items, row_bytes, accumulators, n)
 
 
-cdef inline cloned_v3_void divide(const Kernel* kernel, bint more, char* accumulators, char* counts,
-                                  Py_ssize_t n) noexcept nogil:
+cdef inline flat_void divide(const Kernel* kernel, bint more, char* accumulators, char* counts,
+                             Py_ssize_t n) noexcept nogil:
     """Divide n adjacent accumulators, each by its count plus `more`, except where the count is 0."""
     if kernel.mark_bytes == 4:
         divide_counted(<uint32_t*>counts, kernel, more, accumulators, n)
@@ -138,8 +138,8 @@ cdef inline inline_void convert_cells(word_t* type, bint fills, char* cells, cha
         empty_cells_of(type, cells, elements, counts, n)
 
 
-cdef inline cloned_v3_void move_cells(Py_ssize_t width, bint fills, char* cells, char* elements, uint32_t* counts,
-                                      Py_ssize_t n) noexcept nogil:
+cdef inline flat_void move_cells(Py_ssize_t width, bint fills, char* cells, char* elements, uint32_t* counts,
+                                 Py_ssize_t n) noexcept nogil:
     """Make cells of elements without updates, or elements and counts of cells."""
     if width == 4:
         convert_cells(<uint32_t*>NULL, fills, cells, elements, counts, n)
@@ -187,8 +187,8 @@ cdef inline inline_void replace_of(replaced_t* type, any_mark_t* marks, const ch
         memcpy(accumulators + i * <Py_ssize_t>sizeof(replaced_t), &a, sizeof(replaced_t))
 
 
-cdef inline cloned_v3_void replace_short_rows(const Kernel* kernel, const char* marks, const char* data,
-                                              char* accumulators, Py_ssize_t n) noexcept nogil:
+cdef inline flat_void replace_short_rows(const Kernel* kernel, const char* marks, const char* data,
+                                         char* accumulators, Py_ssize_t n) noexcept nogil:
     """Let rows of whole words without updates become those of data. Without a branch, which would be mispredicted."""
     cdef Py_ssize_t i, j, n_words = kernel.row_bytes // <Py_ssize_t>sizeof(uint32_t)
     cdef uint32_t a, b, kept
@@ -213,8 +213,8 @@ cdef inline inline_void replace_typed(replaced_t* type, int mark_bytes, const ch
         replace_of(type, <uint64_t*>marks, identity, data, accumulators, n)
 
 
-cdef inline cloned_v3_void replace_unmarked(Py_ssize_t width, int mark_bytes, const char* marks, const char* identity,
-                                            const char* data, char* accumulators, Py_ssize_t n) noexcept nogil:
+cdef inline flat_void replace_unmarked(Py_ssize_t width, int mark_bytes, const char* marks, const char* identity,
+                                       const char* data, char* accumulators, Py_ssize_t n) noexcept nogil:
     """Let accumulators of one element without updates become those of data.
 
     mark_bytes: 0: those that are still the identity have none.

@@ -11,7 +11,6 @@ cimport numpy as cnp
 
 from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
-from common.items cimport cloned_void
 from common.resolve cimport BLOCK, Tuples, are_native, can_fail, resolve_block
 from common.rows cimport Row
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, chunk_start, first_error
@@ -118,8 +117,8 @@ cdef inline bint is_brief(const Job* job) noexcept nogil:
     return work_ns < BRIEF_NS and job.walk.n <= BRIEF_TUPLES
 
 
-cdef inline cloned_void check_native(index_t* indices, int64_t size, int64_t wrap, Py_ssize_t n,
-                                     uint64_t* outside) noexcept nogil:
+cdef inline void check_native(index_t* indices, int64_t size, int64_t wrap, Py_ssize_t n,
+                              uint64_t* outside) noexcept nogil:
     cdef Py_ssize_t i
     cdef int64_t index
     cdef uint64_t any = 0

@@ -16,7 +16,7 @@ from common.codes cimport (
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    CACHE_LINE, STREAM_AHEAD, cloned_v3_void, const_restricted, inline_void, prefetch_l1, prefetch_l2,
+    CACHE_LINE, STREAM_AHEAD, flat_void, const_restricted, inline_void, prefetch_l1, prefetch_l2,
     prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
 )
 from scatter.steps cimport bfloat16, boolean, combined, complex64, complex128, float16, value_t
@@ -384,8 +384,8 @@ cdef inline inline_void apply_step(Mark mark, char* marks, const Kernel* kernel,
 
 # Two functions, each with all loops of its kind. They dispatch on the mark.
 
-cdef inline cloned_v3_void apply_elements(const Kernel* kernel, const Elements* elements, char* accumulators,
-                                          char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
+cdef inline flat_void apply_elements(const Kernel* kernel, const Elements* elements, char* accumulators,
+                                     char* marks, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """Apply n updates of one element each. done: how many were, before an index that is out of bounds.
 
     Counts of 8 bytes stay as they are: see count_rows.
@@ -398,8 +398,8 @@ cdef inline cloned_v3_void apply_elements(const Kernel* kernel, const Elements* 
         apply_step(UNMARKED, marks, kernel, elements, accumulators, n, done)
 
 
-cdef inline cloned_v3_void combine_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
-                                        Py_ssize_t n) noexcept nogil:
+cdef inline flat_void combine_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
+                                   Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t done
     if kernel.mark_bytes == 1:
         apply_step(MARKED, marks, kernel, rows, accumulators, n, &done)

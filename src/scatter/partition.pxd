@@ -18,7 +18,7 @@ cimport numpy as cnp
 
 from common.codes cimport OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, cloned_void, prefetch_row_l2, whole_lines
+from common.items cimport CACHE_LINE, at_line, prefetch_row_l2, whole_lines
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
@@ -61,8 +61,8 @@ cdef inline Py_ssize_t offset_of(const Job* job, Py_ssize_t number) noexcept nog
     return cursor.offset[OTHER]
 
 
-cdef inline cloned_void read_rows(const char* records, Py_ssize_t record_bytes, Py_ssize_t n,
-                                  int64_t* rows) noexcept nogil:
+cdef inline void read_rows(const char* records, Py_ssize_t record_bytes, Py_ssize_t n,
+                           int64_t* rows) noexcept nogil:
     cdef Py_ssize_t i
     cdef uint32_t row
     if record_bytes == 8:  # a constant

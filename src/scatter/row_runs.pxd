@@ -3,7 +3,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from common.codes cimport ADD, FLOAT32, FLOAT64, MAX, MIN, MUL, ReductionCode
-from common.items cimport cloned_v3_void, inline_void, prefetch_row_l2
+from common.items cimport flat_void, inline_void, prefetch_row_l2
 from scatter.kernels cimport PREFETCHED_ROW, Kernel, add_to_mark, rows_ahead
 from scatter.steps cimport floating
 
@@ -114,8 +114,8 @@ cdef inline inline_void reduce_step(floating* type, const Kernel* kernel, const 
         reduce_typed(MUL, type, kernel, runs, start, stop, accumulators, marks, row)
 
 
-cdef inline cloned_v3_void reduce_runs(const Kernel* kernel, const RowRuns* runs, Py_ssize_t start, Py_ssize_t stop,
-                                       char* accumulators, char* marks, Py_ssize_t* row) noexcept nogil:
+cdef inline flat_void reduce_runs(const Kernel* kernel, const RowRuns* runs, Py_ssize_t start, Py_ssize_t stop,
+                                  char* accumulators, char* marks, Py_ssize_t* row) noexcept nogil:
     """Apply the updates start to stop of the order. row: that of the first one; becomes that of the next one.
 
     accumulators, marks: of row 0.

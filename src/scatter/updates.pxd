@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes16, cloned_void, inline_void, prefetch_row, prefetch_stream, prefetch_write,
+    CACHE_LINE, bytes16, inline_void, prefetch_row, prefetch_stream, prefetch_write,
 )
 from common.resolve cimport BLOCK, are_native, resolve_block
 from common.rows cimport Row
@@ -247,7 +247,7 @@ cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
 
 
-cdef inline cloned_void widen_indices(const int32_t* indices, Py_ssize_t n, int64_t* to) noexcept nogil:
+cdef inline void widen_indices(const int32_t* indices, Py_ssize_t n, int64_t* to) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
         to[i] = indices[i]

@@ -3,6 +3,7 @@
 import doctest
 import importlib.util
 import inspect
+import os
 import pkgutil
 import re
 import subprocess
@@ -67,6 +68,15 @@ def test_config_of_a_serial_build(monkeypatch):
     gs.set_num_threads(4)
     config = gs.show_config("dicts")
     assert (config["openmp"], config["threads"]) == ("none (serial build)", 1)
+
+
+def test_modules_without_avx2():
+    """GATHERSCATTER_AVX2=0 takes the modules for any CPU, where there are others."""
+    code = "import gatherscatter as gs; from gatherscatter._kernels import gather, orders, scatter; "
+    code += "print(gs.show_config('dicts')['kernels'], *['baseline' in m.__file__ for m in (gather, orders, scatter)])"
+    environment = os.environ | {"GATHERSCATTER_AVX2": "0"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert run.stdout.split() == ["baseline", *3 * [str(kernel.built_for_avx2)]]
 
 
 def test_config_is_printed(capsys):

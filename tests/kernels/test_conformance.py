@@ -5,6 +5,9 @@ each route does. The loop takes the first update of every row at once, then ever
 """
 
 import itertools
+import os
+import subprocess
+import sys
 
 import gatherscatter as gs
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 from assertions import assert_same_numbers
 from constants import REDUCTIONS, reduces
 from gatherscatter import reference
+from gatherscatter._kernels import uses_avx2
 from gatherscatter.backends import kernels
 from gatherscatter.reductions import REDUCTIONS as RECORDS
 from gatherscatter.reductions import wider_dtypes
@@ -242,3 +246,11 @@ def test_the_loop_is_the_reference(name):
             options = axis | {"reduction": reduction, "include_self": include_self, "mode": "drop"}
             expected = getattr(reference, function)(*arrays, **options)
             assert_same_numbers(loop(*plain, reduction, include_self).reshape(expected.shape), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not uses_avx2, reason="the kernels in use are the baseline")
+def test_the_kernels_for_cpus_without_avx2():
+    environment = os.environ | {"GATHERSCATTER_AVX2": "0"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    subprocess.run(command, env=environment, check=True, timeout=1200)

@@ -1,5 +1,7 @@
 openmp_version: int
 compiler: str
+built_for_avx2: bool
+has_avx2: bool
 shared: object
 
 def max_threads() -> int: ...

@@ -25,8 +25,7 @@ cdef extern from *:
     enum { GS_AVX2 = 1 };
     static int gs_has_avx2(void) {
         __builtin_cpu_init();
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
-               && __builtin_cpu_supports("fma");
+        return __builtin_cpu_supports("x86-64-v3") != 0;
     }
     #else
     enum { GS_AVX2 = 0 };

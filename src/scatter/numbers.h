@@ -13,7 +13,7 @@ typedef struct { uint8_t bits; } gs_bool;
 typedef struct { float real, imag; } gs_complex64;
 typedef struct { double real, imag; } gs_complex128;
 
-#if defined(__FLT16_MAX__)  /* one instruction, if the CPU has it */
+#if defined(__FLT16_MAX__) && (defined(__F16C__) || !defined(__x86_64__))  /* an instruction, not a call */
 static inline float gs_widen_float16(gs_float16 x) {
     _Float16 half;
     memcpy(&half, &x, 2);

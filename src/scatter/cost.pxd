@@ -206,7 +206,7 @@ cdef inline double private_ns(const Job* job, const Sample* sample, int n_thread
 
 
 cdef inline double route_ns(const Job* job, const Sample* sample, int route, int n_threads) noexcept nogil:
-    """The estimated time of a route; NEVER: it can't run the job."""
+    """The estimated time of a route; NEVER: it can't run the job, or is never the best one."""
     if route == DIRECT:
         return direct_ns(job, sample, n_threads)
     if route == PARTITION and can_partition(job):

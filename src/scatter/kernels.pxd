@@ -359,7 +359,7 @@ cdef inline inline_void apply_typed(ReductionCode step, Mark mark, char* marks, 
         apply_of(step, mark, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT64:
         apply_of(step, mark, marks, <uint64_t*>NULL, kernel, updates, accumulators, n, done)
-    elif step == ADD or step == MUL:  # complex numbers have no order
+    elif step != MAX and step != MIN:  # complex numbers have no order
         if type_code == COMPLEX64:
             apply_of(step, mark, marks, <complex64*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == COMPLEX128:

@@ -4,7 +4,7 @@
 A scatter is three independent decisions:
 
     a route        who applies which updates, and in what order they are read. The cost model chooses it (cost.pxd):
-        direct     (direct.pxd) one thread applies all updates, or those of a unit, in their order
+        direct     (direct.pxd) one thread applies all updates, or those of a unit, or of a piece of long rows
         blocks     (blocks.pxd) sorted and neighbouring indices: a thread owns a range of rows
         partition  (partition.pxd) updates are partitioned by tiles of rows; a thread owns a tile
         private    (private.pxd) few destinations: a thread has a copy of them; for reductions that may be regrouped

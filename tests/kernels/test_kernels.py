@@ -1,5 +1,9 @@
 """The compiled modules' own interface: strategies and routes, the rule for negative indices, registered reductions."""
 
+import os
+import subprocess
+import sys
+
 import gatherscatter as gs
 import numpy as np
 import pytest
@@ -306,3 +310,11 @@ def test_rows_are_combined_in_batches(n, columns, ufunc, route):
             data, indices, updates, reduction={"add": "add", "multiply": "mul"}.get(ufunc.__name__, "max")
         )
     assert_same_bits(result, expected)
+
+
+@pytest.mark.parametrize("name", ["auto", "fastest", ""])
+def test_an_unknown_route_in_the_environment(name):
+    environment = os.environ | {"GATHERSCATTER_ROUTES": f"direct,{name}"}
+    run = subprocess.run([sys.executable, "-c", "import gatherscatter"], env=environment, capture_output=True, text=True)
+    assert run.returncode != 0
+    assert f"{name!r} is not a route; name some of direct, blocks, partition, private" in run.stderr

@@ -62,10 +62,10 @@ for _record in REDUCTIONS.values():
 def _allow_routes(names: str) -> None:
     """Let scatters take these routes, separated by commas, and "direct", which can run every call."""
     mask = 0
+    known = [route.name.lower() for route in ScatterRoute if route != ScatterRoute.AUTO]
     for name in names.lower().replace(" ", "").split(","):
-        if name.upper() not in ScatterRoute.__members__:
-            known = ", ".join(route.name.lower() for route in ScatterRoute if route)
-            raise ValueError(f"GATHERSCATTER_ROUTES={names!r}: {name!r} is not a route; pass some of {known}")
+        if name not in known:
+            raise ValueError(f"GATHERSCATTER_ROUTES={names!r}: {name!r} is not a route; name some of {', '.join(known)}")
         mask |= 1 << ScatterRoute[name.upper()]
     _scatter.allow_routes(mask)
 

@@ -315,6 +315,7 @@ def test_rows_are_combined_in_batches(n, columns, ufunc, route):
 @pytest.mark.parametrize("name", ["auto", "fastest", ""])
 def test_an_unknown_route_in_the_environment(name):
     environment = os.environ | {"GATHERSCATTER_ROUTES": f"direct,{name}"}
-    run = subprocess.run([sys.executable, "-c", "import gatherscatter"], env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-c", "import gatherscatter"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert run.returncode != 0
     assert f"{name!r} is not a route; name some of direct, blocks, partition, private" in run.stderr

@@ -65,7 +65,8 @@ def _allow_routes(names: str) -> None:
     known = [route.name.lower() for route in ScatterRoute if route != ScatterRoute.AUTO]
     for name in names.lower().replace(" ", "").split(","):
         if name not in known:
-            raise ValueError(f"GATHERSCATTER_ROUTES={names!r}: {name!r} is not a route; name some of {', '.join(known)}")
+            some = ", ".join(known)
+            raise ValueError(f"GATHERSCATTER_ROUTES={names!r}: {name!r} is not a route; name some of {some}")
         mask |= 1 << ScatterRoute[name.upper()]
     _scatter.allow_routes(mask)
 

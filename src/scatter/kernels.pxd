@@ -61,7 +61,7 @@ cdef struct Kernel:
     ReductionCode step
     TypeCode type_code      # of accumulators; for ASSIGN one of their width, or BOOL: rows of bytes
     int mark_bytes          # 0: no marks
-    bint in_cells           # each accumulator is the begin of a Cell
+    bint in_cells           # an accumulator is a cell: an element and, as wide, a count
     Py_ssize_t n_items      # of a row
     Py_ssize_t row_bytes    # from an accumulator to the next
 

@@ -29,6 +29,7 @@ from gatherscatter.machine import explain, get_machine, set_machine
 from gatherscatter.memory import empty_cache, get_cache_limit, set_cache_limit
 from gatherscatter.prepared import Prepared, prepare
 from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
+from gatherscatter.segments import segment_log_softmax, segment_reduce, segment_softmax
 from gatherscatter.threads import get_num_threads, set_num_threads
 
 __all__ = [
@@ -51,6 +52,9 @@ __all__ = [
     "scatter",
     "scatter_elements",
     "scatter_nd",
+    "segment_log_softmax",
+    "segment_reduce",
+    "segment_softmax",
     "set_cache_limit",
     "set_machine",
     "set_num_threads",

@@ -193,6 +193,10 @@ class Backend:
         """The negated elements; unsigned integers wrap around."""
         return self.namespace(array).negative(array)
 
+    def without_gradient(self, array: Any) -> Any:
+        """The array as a constant of derivatives."""
+        return array
+
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
         """Zeros of like's dtype, on like's device, that nobody writes to."""
         return self.namespace(like).zeros(shape, dtype=like.dtype, device=self.device(like))

@@ -40,6 +40,7 @@ from gatherscatter.errors.options import (
     not_string,
     reduction_dtype,
     since_version,
+    unknown_reduction,
     unknown_word,
 )
 from gatherscatter.errors.shapes import (
@@ -126,6 +127,7 @@ __all__ = [
     "type_name",
     "unknown_chunks",
     "unknown_indices",
+    "unknown_reduction",
     "unknown_size",
     "unknown_word",
     "unlike_indices",

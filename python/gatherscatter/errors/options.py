@@ -75,3 +75,10 @@ def no_sum(op: Operator, reduction: str, dtype: str, summing: Sequence[str]) -> 
         f"{op.name}: accumulate_dtype={dtype!r} is for reduction= one of {listed(summing)}, and {reduction!r} never "
         "rounds; omit it"
     )
+
+
+def unknown_reduction(op: Operator, word: object, accepted: Sequence[str], meant: str | None) -> ValueError:
+    """meant: the accepted word that is the same, if that is known."""
+    meant = meant or nearest(str(word), accepted)
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    return ValueError(f"{op.name}: reduction={shown(word)} is not one of {listed(accepted)}{hint}")

@@ -154,6 +154,9 @@ class JAXBackend(JAXTable):
 
     # For `at`
 
+    def without_gradient(self, array: Any) -> Any:
+        return jax.lax.stop_gradient(array)
+
     def is_unknown(self, array: Any) -> bool:
         return _is_traced(array)
 

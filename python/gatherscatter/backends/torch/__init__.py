@@ -244,6 +244,10 @@ class TorchBackend(Backend):
         result: Tensor = array.expand(shape)
         return result
 
+    def without_gradient(self, array: Any) -> Tensor:
+        result: Tensor = array.detach()
+        return result
+
     def dtype_of(self, name: str, like: Any) -> Any:
         return getattr(torch, name)
 

@@ -1,0 +1,121 @@
+"""Messages about segments."""
+
+from collections.abc import Sequence
+
+from gatherscatter.errors.text import listed, shown
+from gatherscatter.operators import Operator
+
+_UNIQUE = "ids of labels are numpy.unique(labels, return_inverse=True)[1]; pass these"
+
+
+def one_of_ids(name: str, both: bool) -> TypeError:
+    found = "both segment_ids and indptr are given" if both else "segment_ids and indptr are missing"
+    return TypeError(f"{name}: {found}; pass one of them")
+
+
+def not_ids(op: Operator, dtype: object) -> TypeError:
+    return TypeError(
+        f"{op.name}: {op.indices} has dtype {dtype}, but ids are integers of 8 to 64 bits from 0 on; {_UNIQUE}"
+    )
+
+
+def ids_shape(op: Operator, ids: Sequence[int], data: Sequence[int], axis: int, batch_dims: int) -> ValueError:
+    ids, data = tuple(ids), tuple(data)
+    depth = max(len(ids) - batch_dims, 1)
+    expected = data[:batch_dims] + data[axis : axis + depth]
+    return ValueError(
+        f"{op.name}: segment_ids has shape {ids}; with axis={axis} and batch_dims={batch_dims} it has one id for each "
+        f"position of data of shape {data}: pass shape {expected}"
+    )
+
+
+def no_ids(op: Operator, batch_dims: int) -> ValueError:
+    more = f"more than batch_dims={batch_dims} axes" if batch_dims else "at least one axis"
+    return ValueError(f"{op.name}: {op.indices} needs {more}; pass an id for each position along the axis")
+
+
+def id_out_of_bounds(op: Operator, position: Sequence[int], found: int, n: int) -> IndexError:
+    where = ", ".join(map(str, position))
+    return IndexError(
+        f"{op.name}: segment_ids[{where}] = {found} is not below num_segments={n}; pass num_segments={found + 1} or "
+        "more, or mode='drop' to leave such elements out"
+    )
+
+
+def mode(op: Operator, given: str, accepted: Sequence[str]) -> ValueError:
+    return ValueError(
+        f"{op.name}: mode={given!r} is not for segment ids, of which a negative one means no segment; "
+        f"pass one of {listed(accepted)}"
+    )
+
+
+def unknown_number(op: Operator) -> ValueError:
+    return ValueError(
+        f"{op.name}: num_segments is missing, and the ids are only known later (traced or lazy); pass num_segments="
+    )
+
+
+def many_segments(op: Operator, n: int, n_ids: int) -> ValueError:
+    return ValueError(
+        f"{op.name}: the greatest of {n_ids} ids is {n - 1}, so that there would be {n} segments; pass num_segments= "
+        f"if that is meant; {_UNIQUE}"
+    )
+
+
+def negative_number(op: Operator, n: int) -> ValueError:
+    return ValueError(f"{op.name}: num_segments={n} is negative; pass 0 or more")
+
+
+def indptr_number(op: Operator, n: int, expected: int) -> ValueError:
+    return ValueError(f"{op.name}: num_segments={n}, but indptr has {expected} segments; pass no num_segments")
+
+
+def indptr_shape(op: Operator, found: Sequence[int], data: Sequence[int], batch_dims: int) -> ValueError:
+    return ValueError(
+        f"{op.name}: indptr has shape {tuple(found)}; pass shape {tuple(data[:batch_dims])} and one more axis, of the "
+        "number of segments + 1"
+    )
+
+
+def indptr_decreases(op: Operator, position: Sequence[int], before: int, found: int) -> ValueError:
+    where = ", ".join(map(str, position))
+    return ValueError(f"{op.name}: indptr[{where}] = {found} is below the {before} before it; pass sorted pointers")
+
+
+def indptr_range(op: Operator, position: Sequence[int], found: int, size: int) -> IndexError:
+    where = ", ".join(map(str, position))
+    return IndexError(f"{op.name}: indptr[{where}] = {found} is not within [0, {size}], data's size along the axis")
+
+
+def no_segments_of(op: Operator, reduction: str, dtype: object, supported: str) -> TypeError:
+    return TypeError(
+        f"{op.name}: reduction={reduction!r} does not support dtype {dtype}; it takes {supported}: convert data"
+    )
+
+
+def no_dtype(op: Operator, reduction: str, value: object, accepted: Sequence[str]) -> ValueError:
+    return ValueError(
+        f"{op.name}: dtype={shown(value)} is for reduction= one of {listed(accepted)}, not {reduction!r}; pass no dtype"
+    )
+
+
+def narrow_dtype(op: Operator, name: str, dtype: object) -> TypeError:
+    return TypeError(f"{op.name}: dtype={name!r} cannot hold a result of data's {dtype}; pass a dtype of its kind")
+
+
+def empty_segment(op: Operator, reduction: str, position: Sequence[int] | None, dtype: object) -> ValueError:
+    where = f"segment {', '.join(map(str, position))} has" if position else "some segment may have"
+    return ValueError(
+        f"{op.name}: {where} too few elements for reduction={reduction!r}, and {dtype} has no NaN to say so; "
+        "pass fill_value="
+    )
+
+
+def outs(op: Operator, found: object, n: int) -> TypeError:
+    return TypeError(f"{op.name}: out={shown(found)} is not a tuple; pass {n} arrays, one for each reduction")
+
+
+def fills(op: Operator, found: object, n: int) -> ValueError:
+    return ValueError(
+        f"{op.name}: fill_value={shown(found)} is not {n} values, one for each reduction; pass None for the default"
+    )

@@ -1,0 +1,295 @@
+"""The public functions of segments: signatures and docstrings."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from gatherscatter import plan as plans
+from gatherscatter._typing import IntLike
+from gatherscatter.errors import segments as messages
+from gatherscatter.segments import ids as _ids
+from gatherscatter.segments import rules
+from gatherscatter.segments.reduce import Segments
+
+__all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
+
+
+def segment_reduce(
+    data: Any,
+    segment_ids: Any = None,
+    num_segments: IntLike | None = None,
+    *,
+    reduction: str | tuple[str, ...] = "add",
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    indptr: Any = None,
+    mode: str = "raise",
+    skipna: bool = False,
+    min_count: IntLike = 0,
+    fill_value: Any = None,
+    correction: float = 0,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    """Reduce the elements of each segment (group) along an axis.
+
+    ``segment_ids[i]`` is the number of the segment that position ``i`` along `axis` belongs to; a negative id means
+    none. The result has one position for each segment, in the order of their numbers.
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        The elements.
+    segment_ids : array of integers, shape ``data.shape[:b] + data.shape[axis:axis + k]``
+        The segment of each position, with ``b = batch_dims`` and any rank ``k ≥ 1``: one id for each position along
+        `axis`, or labels of several axes, such as a label image. They are not sorted. Exactly one of `segment_ids` and
+        `indptr` is given.
+    num_segments : int, optional
+        The number of segments. By default the greatest id + 1. It must be given where the ids are known only later, as
+        in ``jax.jit`` and with Dask.
+    reduction : str or tuple of str, default "add"
+        ``"add"``, ``"mul"``, ``"max"``, ``"min"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``,
+        ``"count"`` (of elements), ``"first"``, ``"last"``, ``"argmax"``, ``"argmin"`` (positions along the axis;
+        row-major ones for ids of several axes) or ``"logsumexp"``. A tuple of them gives a tuple of results.
+    axis : int, default 0
+        The first axis of `data` that the ids number. A negative axis counts from the end.
+    batch_dims : int, default 0
+        Number of leading axes that `data` and the ids share, so that each row of a batch has ids of its own.
+    indptr : array of integers, shape ``data.shape[:b] + (n + 1,)``, optional
+        For sorted segments: segment ``i`` has the positions from ``indptr[i]`` to ``indptr[i + 1] - 1`` along `axis`,
+        as the rows of a CSR matrix.
+    mode : {"raise", "drop", "promise_in_bounds"}, default "raise"
+        How to treat an id of `num_segments` or more. ``"raise"``: an IndexError; ``"drop"``: such elements belong to
+        no segment; ``"promise_in_bounds"``: there are none.
+    skipna : bool, default False
+        Whether NaN and NaT do not count.
+    min_count : int, default 0
+        Segments with fewer elements than this have `fill_value`, or NaN.
+    fill_value : scalar, optional
+        The result of segments that are empty or have fewer than `min_count` elements, except for ``"count"``. For
+        several reductions it may be a tuple, with None for the default.
+    correction : float, default 0
+        For ``"var"`` and ``"std"``: squares are divided by the number of elements less `correction`; 1 for samples.
+    dtype : dtype, optional
+        The result's dtype, for ``"add"``, ``"mul"``, ``"mean"``, ``"var"``, ``"std"`` and ``"logsumexp"``.
+    out : array or tuple of arrays, optional
+        Where to write the result or the results.
+
+    Returns
+    -------
+    array or tuple of arrays, shape ``data.shape[:axis] + (num_segments,) + data.shape[axis + k:]``
+        Of data's library and device.
+
+    Raises
+    ------
+    IndexError
+        With ``mode="raise"``, if an id is not below `num_segments`, or a pointer not within data's size.
+    ValueError
+        If a shape, an option or `indptr` breaks a rule; if a segment has too few elements, no `fill_value` is given,
+        and the dtype has no NaN.
+    TypeError
+        If ids are no integers, or the reduction does not support data's dtype.
+
+    See Also
+    --------
+    segment_softmax : Softmax of each segment.
+    scatter : Combines updates with initial values.
+
+    Notes
+    -----
+    An empty segment has 0 for ``"add"`` and ``"count"``, 1 for ``"mul"``, False for ``"any"``, True for ``"all"``, −inf
+    for ``"logsumexp"`` and −1 for ``"argmax"`` and ``"argmin"``; for the others NaN, or an error.
+
+    Sums and products of integers have at least the default integer's width. Means, variances and logsumexp of integers
+    are floats. On the CPU, sums of 16-bit floats are made in float32 and those of float32 in float64, and rounded once.
+    NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless `skipna`; of equal elements, the first is the
+    greatest. Gradients of ``"max"`` and ``"min"`` are shared equally among equals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> values, labels = np.array([3.0, 1.0, 5.0, 7.0]), np.array([0, 2, 0, -1])
+    >>> gs.segment_reduce(values, labels, reduction="mean")
+    array([ 4., nan,  1.])
+    >>> gs.segment_reduce(values, labels, reduction=("argmax", "count"))
+    (array([ 2, -1,  1]), array([2, 0, 1]))
+    >>> gs.segment_reduce(values, indptr=[0, 3, 3, 4], reduction="max", fill_value=0)
+    array([5., 0., 7.])
+    """
+    op = rules.REDUCE
+    names = rules.names(op, reduction)
+    skipna = plans.boolean(op, "skipna", skipna)
+    few = plans.integer(op, "min_count", min_count)
+    array, ids = _ids.read(op, data, segment_ids, num_segments, indptr, axis, batch_dims, mode)
+    is_tuple = isinstance(reduction, tuple)
+    fills = fill_value if is_tuple and isinstance(fill_value, tuple) else (fill_value,) * len(names)
+    if len(fills) != len(names):
+        raise messages.fills(op, fill_value, len(names))
+    segments = Segments(array, ids, skipna)
+    segments.correction = correction
+    dtypes = []
+    for name in names:
+        rules.check_dtype(op, name, segments.name, array.dtype)
+        dtypes.append(rules.result_dtype(op, name, segments.name, dtype, segments.defaults, len(names) == 1))
+    outs = _outs(op, segments, out, dtypes, is_tuple)
+    with _silent(segments):
+        results = [
+            segments.reduce(name, kind, fill, few) for name, kind, fill in zip(names, dtypes, fills, strict=True)
+        ]
+    results = [_deliver(segments, result, to) for result, to in zip(results, outs, strict=True)]
+    return tuple(results) if is_tuple else results[0]
+
+
+def _outs(op: Any, segments: Segments, out: Any, dtypes: list[str], is_tuple: bool) -> tuple[Any, ...]:
+    """The arrays to write to, checked; Nones if there is none."""
+    if out is None:
+        return (None,) * len(dtypes)
+    outs = out if is_tuple else (out,)
+    if not isinstance(outs, tuple) or len(outs) != len(dtypes):
+        raise messages.outs(op, out, len(dtypes))
+    backend, layout = segments.backend, segments.layout
+    for one, dtype in zip(outs, dtypes, strict=True):
+        name = segments.name if dtype == segments.name else dtype
+        like = segments.data if name == segments.name else _empty(segments, dtype)
+        backend.check_out(segments.plan, one, like, layout.shape)
+    return outs
+
+
+def _empty(segments: Segments, dtype: str) -> Any:
+    backend, data = segments.backend, segments.data
+    return segments.xp.zeros((), dtype=backend.dtype_of(dtype, data), device=backend.device(data))
+
+
+def _deliver(segments: Segments, result: Any, out: Any) -> Any:
+    if out is None:
+        return result
+    segments.backend.plain(out)[...] = result
+    return out
+
+
+def segment_softmax(
+    data: Any,
+    segment_ids: Any = None,
+    num_segments: IntLike | None = None,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    indptr: Any = None,
+    mode: str = "raise",
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    """Softmax of each segment: the exponentials of its elements, divided by their sum.
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        The elements: real numbers.
+    segment_ids, num_segments, axis, batch_dims, indptr, mode
+        As for `segment_reduce`.
+    dtype : dtype, optional
+        The result's dtype: a real floating one. By default data's, or the default float for integers.
+    out : array, optional
+        Where to write the result.
+
+    Returns
+    -------
+    array, shape ``data.shape``
+        Elements of no segment have 0.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
+        As `segment_reduce`.
+
+    See Also
+    --------
+    segment_log_softmax : Its logarithm.
+    segment_reduce : Reductions of each segment.
+
+    Notes
+    -----
+    The greatest element is subtracted first, so that no exponential overflows. A segment whose elements are all −inf
+    has 0; one with a NaN or inf has NaN in all its elements.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> gs.segment_softmax(np.array([1.0, 1.0, 5.0, 2.0]), [0, 0, 1, -1])
+    array([0.5, 0.5, 1. , 0. ])
+    """
+    return _softmax(rules.SOFTMAX, data, segment_ids, num_segments, axis, batch_dims, indptr, mode, dtype, out)
+
+
+def segment_log_softmax(
+    data: Any,
+    segment_ids: Any = None,
+    num_segments: IntLike | None = None,
+    *,
+    axis: IntLike = 0,
+    batch_dims: IntLike = 0,
+    indptr: Any = None,
+    mode: str = "raise",
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    """Logarithm of the softmax of each segment.
+
+    Parameters
+    ----------
+    data : array, shape (d_0, …, d_{r−1})
+        The elements: real numbers.
+    segment_ids, num_segments, axis, batch_dims, indptr, mode
+        As for `segment_reduce`.
+    dtype : dtype, optional
+        The result's dtype: a real floating one. By default data's, or the default float for integers.
+    out : array, optional
+        Where to write the result.
+
+    Returns
+    -------
+    array, shape ``data.shape``
+        Elements of no segment have −inf.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
+        As `segment_reduce`.
+
+    See Also
+    --------
+    segment_softmax : The softmax itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gatherscatter as gs
+    >>> gs.segment_log_softmax(np.array([0.0, 0.0, 5.0]), [0, 0, 1]).round(3)
+    array([-0.693, -0.693,  0.   ])
+    """
+    return _softmax(rules.LOG_SOFTMAX, data, segment_ids, num_segments, axis, batch_dims, indptr, mode, dtype, out)
+
+
+def _softmax(
+    op: Any, data: Any, segment_ids: Any, num_segments: Any, axis: Any, batch_dims: Any, indptr: Any, mode: Any,
+    dtype: Any, out: Any,
+) -> Any:  # fmt: skip
+    array, ids = _ids.read(op, data, segment_ids, num_segments, indptr, axis, batch_dims, mode)
+    segments = Segments(array, ids, False)
+    rules.check_dtype(op, "logsumexp", segments.name, array.dtype)
+    name = rules.result_dtype(op, "logsumexp", segments.name, dtype, segments.defaults, False)
+    if out is not None:
+        segments.backend.check_out(segments.plan, out, _empty(segments, name), ids.layout.data)
+    with _silent(segments):
+        result = segments.softmax(name, op is rules.LOG_SOFTMAX)
+    return _deliver(segments, result, out)
+
+
+def _silent(segments: Segments) -> AbstractContextManager[Any]:
+    """Without NumPy's warnings of NaN and infinities, which other libraries do not have."""
+    return np.errstate(all="ignore") if segments.backend.name == "NumPy" else nullcontext()

@@ -1,0 +1,370 @@
+"""Segments are scatters without data: into an array of what an empty segment has, with ``include_self=False``.
+
+Each reduction is made of scatters and gathers, so it runs, and has gradients, on every library that these run on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gatherscatter import core
+from gatherscatter import plan as plans
+from gatherscatter.errors import segments as messages
+from gatherscatter.operators import GATHER, GATHER_ELEMENTS
+from gatherscatter.plan import unravel
+from gatherscatter.reductions import COMPLEX, REDUCTIONS, kind_of, wider_dtypes
+from gatherscatter.segments import rules
+from gatherscatter.segments.ids import Ids
+
+_NUMBERS = "int64"  # of dates
+
+
+class Segments:
+    """The segments of an array, and what several reductions need of it.
+
+    Attributes
+    ----------
+    plan : Plan
+        Of a result, for the backend's checks of arguments.
+    valid : array of bools or None
+        Which elements count; None: all of them.
+    defaults : tuple of str
+        The library's integer, unsigned integer and float.
+    correction : float
+        Of variances.
+    """
+
+    def __init__(self, data: Any, ids: Ids, skipna: bool) -> None:
+        self.data, self.ids, self.skipna = data, ids.array, skipna
+        self.backend, self.layout, self.mode = ids.backend, ids.layout, ids.mode
+        self.op = ids.layout.operator
+        self.xp = self.backend.namespace(data)
+        self.name = self.backend.dtype_name(data)
+        self.is_numpy = self.backend.name == "NumPy"
+        self.is_date = self.name[:8] == "datetime" or self.name[:9] == "timedelta"
+        self.plan = plans.Plan(self.op, self.op.kind, "drop", False, 0, 1, 0, (), (), ids.layout.shape)
+        self.valid = self._find_valid()
+        self.defaults = self._find_defaults()
+        self.correction: Any = 0
+        self._counts: Any = None
+
+    # The two steps that everything is made of
+
+    def scatter(self, values: Any, start: Any, reduction: str, wide: str = "") -> Any:
+        """Reduce values, of data's shape, into start, a number for empty segments."""
+        layout = self.layout
+        if self.mode == "raise":  # ids that are too large are found later: another row is for those of no segment
+            ids = self.backend.namespace(self.ids).where(self.ids < 0, layout.n, self.ids)
+            layout = layout._replace(n=layout.n + 1)
+        else:
+            ids = self.ids
+        identity = None
+        if self.is_numpy and REDUCTIONS[reduction].finish is None:
+            identity = REDUCTIONS[reduction].identity(self.backend.dtype_name(values))
+        table = self.full(layout.shape, start if identity is None else identity, values)
+        result = core.scatter_on(
+            self.backend, self.op, table, ids, values, layout.axis, layout.batch_dims, reduction, identity is not None,
+            self.mode, wide or None, None,
+        )  # fmt: skip
+        # Marks of segments that have elements take longer than a count, where a result may be that of none.
+        if identity is not None and (hasattr(start, "shape") or start != identity) and (result == identity).any():
+            result = self.xp.where(self.counts == 0, self.full((), start, values), result)
+        if self.mode == "raise":
+            result = result[(slice(None),) * layout.axis + (slice(layout.n - 1),)]
+        return result
+
+    def spread(self, results: Any, fill: Any) -> Any:
+        """The result of its segment for each element of data; fill for those of no segment."""
+        op = (GATHER.strict or GATHER).replace(name=self.op.name, indices=self.op.indices)
+        mode = "fill" if self.mode != "promise_in_bounds" else self.mode
+        return core.gather_on(
+            self.backend, op, results, self.ids, self.layout.axis, self.layout.batch_dims, mode, fill, None
+        )
+
+    def full(self, shape: tuple[int, ...], value: Any, like: Any) -> Any:
+        """An array of like's dtype. value: a number that it holds, or an array of rank 0."""
+        if not hasattr(value, "shape"):
+            value = self.xp.full((), value, dtype=like.dtype, device=self.backend.device(self.data))
+        return self.xp.broadcast_to(value, shape)
+
+    # What several reductions need
+
+    def _find_valid(self) -> Any:
+        if not self.skipna:
+            return None
+        if self.is_date:
+            return ~self.xp.isnat(self.data)
+        return ~self.xp.isnan(self.data) if kind_of(self.name) in "fc" else None
+
+    def _find_defaults(self) -> tuple[str, str, str]:
+        xp, name = self.xp, self.backend.dtype_name
+        signed = name(xp.asarray(0))
+        has_unsigned = self.backend.name != "PyTorch"
+        return signed, f"u{signed}" if has_unsigned else signed, name(xp.asarray(0.0))
+
+    @property
+    def counts(self) -> Any:
+        """The number of elements of each segment that count. Broadcasts to a result's shape."""
+        if self._counts is None:
+            self._counts = self._count()
+        return self._counts
+
+    def _count(self) -> Any:
+        layout, xp = self.layout, self.xp
+        index = self.backend.dtype_of(self.defaults[0], self.data)
+        if self.valid is not None:
+            return self.scatter(self.backend.astype(self.valid, index), 0, "add")
+        ones = xp.broadcast_to(xp.ones((), dtype=index, device=self.backend.device(self.data)), self.ids.shape)
+        counts = self.of_ids(ones).scatter(ones, 0, "add")
+        lead = (*layout.data[: layout.batch_dims], *[1] * (layout.axis - layout.batch_dims))
+        return xp.reshape(counts, (*lead, layout.n, *[1] * len(layout.inner)))
+
+    def of_ids(self, values: Any) -> Segments:
+        """The same segments of an array that has the shape of the ids."""
+        layout = self.layout._replace(data=tuple(self.ids.shape), axis=self.layout.batch_dims)
+        return Segments(values, Ids(self.backend, layout, self.ids, self.mode), False)
+
+    def positions(self) -> Any:
+        """The position of each element along the axis. Broadcasts to data's shape."""
+        layout, xp = self.layout, self.xp
+        index = self.backend.dtype_of(self.defaults[0], self.data)
+        numbers = xp.arange(math.prod(layout.numbered), dtype=index, device=self.backend.device(self.data))
+        return xp.reshape(numbers, (*[1] * layout.axis, *layout.numbered, *[1] * len(layout.inner)))
+
+    def merged(self) -> Any:
+        """The array with the numbered axes as one."""
+        layout = self.layout
+        return self.xp.reshape(self.data, (*layout.outer, math.prod(layout.numbered), *layout.inner))
+
+    def where_valid(self, values: Any, other: Any) -> Any:
+        if self.valid is None:
+            return values
+        return self.xp.where(self.valid, values, self.full((), other, values))
+
+    def wide_of(self, dtype: str) -> str:
+        """In what sums of this dtype are made: by the CPU's kernels one width up."""
+        if dtype in ("float16", "bfloat16"):
+            return "float32"
+        is_wide = self.backend.uses_orders(self.data, True) and dtype in ("float32", "complex64")
+        return wider_dtypes(dtype)[0] if is_wide else dtype
+
+    def cast(self, array: Any, dtype: str) -> Any:
+        same = self.backend.dtype_name(array) == dtype
+        return array if same else self.backend.astype(array, self.backend.dtype_of(dtype, self.data))
+
+    # The reductions
+
+    def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
+        """One reduction. dtype: the name of the result's."""
+        if name == "count":
+            return self.xp.broadcast_to(self.counts, self.layout.shape) + 0
+        if rules.RULES[name].result == "index":
+            return self.arg(name[3:], min_count)
+        start = self.start(name, dtype, fill, min_count)
+        result = getattr(self, f"_{name}")(name, dtype, start)
+        few = max(min_count, 1)
+        if self.valid is None and few == 1 and name not in ("var", "std", "logsumexp"):
+            return result  # empty segments have what they started with
+        empty = self.full((), start, result)
+        if few > 1 and fill is None and rules.RULES[name].empty is not None:  # these are no longer the identity
+            empty = self.full((), self.nan(name, dtype, self.counts < few), result)
+        return self.xp.where(self.counts < few, empty, result)
+
+    def start(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
+        """What an empty segment has."""
+        empty = rules.RULES[name].empty
+        if fill is not None:
+            like = self.xp.zeros(
+                (), dtype=self.backend.dtype_of(dtype, self.data), device=self.backend.device(self.data)
+            )
+            return self.backend.element(self.plan, "fill_value", fill, like)
+        if empty is not None:
+            return empty
+        return self.nan(name, dtype, None if self.backend.is_unknown(self.ids) else self.counts < max(min_count, 1))
+
+    def nan(self, name: str, dtype: str, few: Any) -> Any:
+        """NaN, or NaT; an error where the dtype has none and some segment has too few elements. few: which have."""
+        if self.is_date:
+            return self.xp.asarray("NaT", self.data.dtype)
+        if kind_of(dtype) in "fc":
+            return float("nan")
+        if few is None or self.backend.is_unknown(few):
+            raise messages.empty_segment(self.op, name, None, dtype)
+        xp = self.xp
+        few = xp.reshape(xp.broadcast_to(few, self.layout.shape), (-1,))
+        if 0 not in few.shape and bool(xp.any(few)):
+            position = unravel(int(xp.argmax(xp.astype(few, xp.uint8))), self.layout.shape)
+            raise messages.empty_segment(self.op, name, position, self.data.dtype)
+        return 0
+
+    def _add(self, name: str, dtype: str, start: Any) -> Any:
+        work, wide = self.work(dtype)
+        values = self.where_valid(self.cast(self.data, work), 0 if name == "add" else 1)
+        first = start if not hasattr(start, "shape") else self.cast(start, work)
+        return self.cast(self.scatter(values, first, name, wide), dtype)
+
+    _mul = _add
+
+    def work(self, dtype: str) -> tuple[str, str]:
+        """The dtype of terms, and the wider one of their sum, "" for the same: the sum is rounded once to dtype."""
+        wide = self.wide_of(self.name)
+        if self.name == dtype and wide != dtype and self.backend.uses_orders(self.data, True):
+            return dtype, wide
+        if kind_of(self.name) in "biu":
+            return dtype, ""
+        candidates = (dtype, *wider_dtypes(dtype))
+        return (wide, "") if wide in candidates[1:] or (wide not in candidates) else (self.wide_of(dtype), "")
+
+    def _mean(self, name: str, dtype: str, start: Any) -> Any:
+        if self.valid is None and self.name == dtype:
+            work, wide = self.work(dtype)
+            first = start if not hasattr(start, "shape") else self.cast(start, work)
+            if work == dtype:
+                return self.scatter(self.data, first, "mean", wide)
+        return self.ended(self.mean_of(dtype)[1], dtype, start)
+
+    def mean_of(self, dtype: str) -> tuple[Any, Any]:
+        """The terms in a wide dtype, 0 where they do not count, and their means."""
+        real = dtype if kind_of(dtype) != "f" or self.name not in COMPLEX else self.name
+        wide = self.wide_of(real)
+        wide = max(wide, self.wide_of(self.name) if kind_of(self.name) in "fc" else wide, key=rules.bits)
+        terms = self.where_valid(self.cast(self.data, wide), 0)
+        sums = self.scatter(terms, 0, "add")
+        return terms, sums / self.cast(self.xp.where(self.counts > 0, self.counts, 1), wide)
+
+    def ended(self, result: Any, dtype: str, start: Any) -> Any:
+        """A result in its dtype, and what an empty segment has."""
+        result = self.cast(result, dtype)
+        return self.xp.where(self.counts > 0, result, self.full((), start, result))
+
+    def _var(self, name: str, dtype: str, start: Any) -> Any:
+        return self.ended(self.variance(dtype), dtype, start)
+
+    def variance(self, dtype: str) -> Any:
+        xp = self.xp
+        terms, means = self.mean_of(dtype)
+        apart = terms - self.spread(means, 0)
+        is_complex = self.name in COMPLEX
+        apart = xp.real(apart) ** 2 + xp.imag(apart) ** 2 if is_complex else apart * apart
+        if self.valid is not None:
+            apart = xp.where(self.valid, apart, self.full((), 0, apart))
+        sums = self.scatter(apart, 0, "add")
+        degrees = self.cast(self.counts, self.backend.dtype_name(sums)) - self.correction
+        safe = xp.where(degrees > 0, degrees, 1)
+        return xp.where(degrees > 0, sums / safe, self.full((), float("nan"), sums))
+
+    def _std(self, name: str, dtype: str, start: Any) -> Any:
+        xp = self.xp
+        variance = self.variance(dtype)
+        positive = variance > 0  # elsewhere the gradient is 0
+        root = xp.where(positive, xp.sqrt(xp.where(positive, variance, xp.ones_like(variance))), variance)
+        return self.ended(root, dtype, start)
+
+    def _any(self, name: str, dtype: str, start: Any) -> Any:
+        truth = self.data if self.name == "bool" else self.data != 0
+        truth = self.where_valid(truth, name == "all")
+        return self.scatter(truth, start, "max" if name == "any" else "min")
+
+    _all = _any
+
+    def _max(self, name: str, dtype: str, start: Any) -> Any:
+        if not self.is_date:
+            return self.scatter(self.comparable(name), start, name)
+        numbers = self.scatter(self.comparable(name), 0, name) + int(name == "max")
+        return self.xp.where(self.counts > 0, numbers.view(self.data.dtype), start)
+
+    _min = _max
+
+    def comparable(self, name: str) -> Any:
+        """Numbers in data's order, in which NaT is the best, and what does not count is the worst.
+
+        NaT is the lowest int64. For a maximum all dates are shifted by one, so that it becomes the highest.
+        """
+        if not self.is_date:
+            return self.where_valid(self.data, -math.inf if name == "max" else math.inf)
+        numbers = self.data.view(_NUMBERS) - int(name == "max")
+        limits = self.xp.iinfo(_NUMBERS)
+        return self.where_valid(numbers, limits.min if name == "max" else limits.max)
+
+    def arg(self, name: str, min_count: int) -> Any:
+        """The first position of the greatest or least element."""
+        xp, end = self.xp, math.prod(self.layout.numbered)
+        values = self.comparable(name)
+        hits = values == self.spread(self.scatter(values, 0, name), 0)
+        if self.valid is not None:
+            hits = hits & self.valid
+        elif kind_of(self.name) == "f":
+            hits = hits | xp.isnan(values)
+        found = self.scatter(xp.where(hits, self.positions(), end), end, "min")
+        return xp.where((found == end) | (self.counts < max(min_count, 1)), -1, found)
+
+    def _first(self, name: str, dtype: str, start: Any) -> Any:
+        layout, xp, b = self.layout, self.xp, self.layout.batch_dims
+        end = math.prod(layout.numbered)
+        which, none = ("min", end) if name == "first" else ("max", -1)
+        strict = (GATHER.strict or GATHER) if self.valid is None else (GATHER_ELEMENTS.strict or GATHER_ELEMENTS)
+        op = strict.replace(name=self.op.name)
+        if self.valid is not None:
+            places = self.scatter(xp.where(self.valid, self.positions(), none), none, which)
+            b = 0
+        else:
+            numbers = xp.reshape(self.positions(), (*[1] * b, *layout.numbered))
+            numbers = xp.broadcast_to(numbers, self.ids.shape)
+            places = self.of_ids(numbers).scatter(numbers, none, which)
+        if hasattr(start, "shape"):
+            found = core.gather_on(self.backend, op, self.merged(), places, layout.axis, b, "fill", 0, None)
+            empty = (places == none) if self.valid is not None else self.counts == 0
+            return xp.where(empty, start, found)
+        return core.gather_on(self.backend, op, self.merged(), places, layout.axis, b, "fill", start, None)
+
+    _last = _first
+
+    def _logsumexp(self, name: str, dtype: str, start: Any) -> Any:
+        xp = self.xp
+        terms, largest = self.terms_and_largest(dtype)
+        finite = xp.isfinite(largest)
+        shift = xp.where(finite, largest, self.full((), 0, largest))
+        powers = self.where_valid(xp.exp(self.where_valid(terms - self.spread(shift, 0), 0)), 0)
+        sums = self.scatter(powers, 0, "add", self.accumulates(powers))
+        positive = sums > 0
+        logs = xp.log(xp.where(positive, sums, xp.ones_like(sums)))
+        least = self.full((), -math.inf, sums)
+        return self.ended(
+            xp.where(positive | xp.isnan(sums), xp.where(positive, logs, sums) + shift, least), dtype, start
+        )
+
+    def accumulates(self, array: Any) -> str:
+        name = self.backend.dtype_name(array)
+        wide = self.wide_of(name)
+        return "" if wide == name else wide
+
+    def terms_and_largest(self, dtype: str) -> tuple[Any, Any]:
+        """The elements in the dtype of their powers, and the greatest element of each segment, without a gradient."""
+        work = self.name if kind_of(self.name) == "f" and rules.bits(self.name) > rules.bits(dtype) else dtype
+        terms = self.cast(self.data, "float32" if work in ("float16", "bfloat16") else work)
+        fixed = self.backend.without_gradient(self.where_valid(terms, -math.inf))
+        return terms, self.scatter(fixed, -math.inf, "max")
+
+    # Softmax
+
+    def softmax(self, dtype: str, is_log: bool) -> Any:
+        """Of data's shape; 0, or -inf of a logarithm, for elements of no segment."""
+        xp = self.xp
+        terms, largest = self.terms_and_largest(dtype)
+        shift = xp.where(largest == -math.inf, self.full((), 0, largest), largest)
+        apart = terms - self.spread(shift, 0)
+        powers = xp.exp(apart)
+        sums = self.scatter(powers, 0, "add", self.accumulates(powers))
+        safe = xp.where(sums == 0, xp.ones_like(sums), sums)
+        result = apart - self.spread(xp.log(safe), 0) if is_log else powers / self.spread(safe, 1)
+        if self.mode != "promise_in_bounds":
+            result = xp.where(self.has_segment(), result, self.full((), -math.inf if is_log else 0, result))
+        return self.cast(result, dtype)
+
+    def has_segment(self) -> Any:
+        """Whether each position has one. Broadcasts to data's shape."""
+        layout = self.layout
+        b, inside = layout.batch_dims, (self.ids >= 0) & (self.ids < layout.n)
+        shape = (*layout.data[:b], *[1] * (layout.axis - b), *layout.numbered, *[1] * len(layout.inner))
+        return self.backend.namespace(inside).reshape(inside, shape)

@@ -1,0 +1,195 @@
+"""The rules of segments that need no array library: shapes, options and dtypes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gatherscatter import errors
+from gatherscatter import plan as plans
+from gatherscatter.errors import segments as messages
+from gatherscatter.operators import SCATTER, Operator
+from gatherscatter.plan import Shape
+from gatherscatter.reductions import COMPLEX, DTYPES, dtype_name, kind_of
+
+MODES = ("raise", "drop", "promise_in_bounds")
+
+# A negative id means no segment, for which the core's words are "out of bounds" and mode "drop".
+_STRICT = SCATTER.strict or SCATTER
+
+
+def operator(name: str, ids: str) -> Operator:
+    """The record of a function of segments. ids: the name of its second argument."""
+    return _STRICT.replace(name=name, indices=ids, updates="data", user_modes=MODES)
+
+
+REDUCE = operator("segment_reduce", "segment_ids")
+SOFTMAX = operator("segment_softmax", "segment_ids")
+LOG_SOFTMAX = operator("segment_log_softmax", "segment_ids")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a reduction makes of dtypes, and of a segment without elements.
+
+    Attributes
+    ----------
+    result : str
+        The result's dtype: "sum" (integers and bools: at least the default integer), "float" (integers and bools: the
+        default float), "data", "index" or "bool".
+    has_dtype : bool
+        Whether the option `dtype` is for it.
+    empty : number or None
+        The result of an empty segment; None: NaN.
+    is_real : bool
+        Whether it refuses complex numbers.
+    synonyms : tuple of str
+        Names in other libraries, for messages.
+    """
+
+    result: str
+    has_dtype: bool = False
+    empty: Any = None
+    is_real: bool = False
+    synonyms: tuple[str, ...] = ()
+
+
+RULES = {
+    "add": Rule("sum", True, 0, synonyms=("sum", "plus")),
+    "mul": Rule("sum", True, 1, synonyms=("prod", "product", "multiply")),
+    "max": Rule("data", is_real=True, synonyms=("amax", "maximum")),
+    "min": Rule("data", is_real=True, synonyms=("amin", "minimum")),
+    "mean": Rule("float", True, synonyms=("average", "avg")),
+    "var": Rule("float", True, synonyms=("variance",)),
+    "std": Rule("float", True, synonyms=("stddev", "standard_deviation")),
+    "any": Rule("bool", empty=False),
+    "all": Rule("bool", empty=True),
+    "count": Rule("index", empty=0, synonyms=("size", "len", "n")),
+    "first": Rule("data"),
+    "last": Rule("data"),
+    "argmax": Rule("index", empty=-1, is_real=True, synonyms=("idxmax",)),
+    "argmin": Rule("index", empty=-1, is_real=True, synonyms=("idxmin",)),
+    "logsumexp": Rule("float", True, float("-inf"), is_real=True),
+}
+
+
+class Layout(NamedTuple):
+    """Where the segments of data lie: the ids number `depth` axes of data from `axis` on."""
+
+    operator: Operator
+    data: Shape
+    axis: int
+    depth: int
+    batch_dims: int
+    n: int  # segments
+
+    @property
+    def outer(self) -> Shape:
+        return self.data[: self.axis]
+
+    @property
+    def inner(self) -> Shape:
+        return self.data[self.axis + self.depth :]
+
+    @property
+    def numbered(self) -> Shape:
+        return self.data[self.axis : self.axis + self.depth]
+
+    @property
+    def shape(self) -> Shape:
+        """Of a result."""
+        return (*self.outer, self.n, *self.inner)
+
+
+def layout(op: Operator, data: Shape, ids: Shape, axis: Any, batch_dims: Any, n: int, is_indptr: bool) -> Layout:
+    """Check the shapes. n: the number of segments, not negative."""
+    b = plans.integer(op, "batch_dims", batch_dims)
+    axis = plans.integer(op, "axis", axis)
+    if not data:
+        raise errors.no_axis(op)
+    if not -len(data) <= axis < len(data):
+        raise errors.axis_range(op, axis, data)
+    axis %= len(data)
+    if not 0 <= b <= axis:
+        raise errors.batch_range(op, b, axis, data, ids, axis)
+    if len(ids) <= b:
+        raise messages.no_ids(op, b)
+    depth = 1 if is_indptr else len(ids) - b
+    if ids[:b] != data[:b] or (is_indptr and (len(ids) != b + 1 or ids[b] < 1)):
+        shape = messages.indptr_shape(op, ids, data, b) if is_indptr else messages.ids_shape(op, ids, data, axis, b)
+        raise shape
+    if not is_indptr and ids[b:] != data[axis : axis + depth]:
+        raise messages.ids_shape(op, ids, data, axis, b)
+    return Layout(op, data, axis, depth, b, n)
+
+
+def number(op: Operator, value: Any) -> int:
+    n = plans.integer(op, "num_segments", value)
+    if n < 0:
+        raise messages.negative_number(op, n)
+    return n
+
+
+def check_mode(op: Operator, mode: Any) -> str:
+    mode = plans.string(op, "mode", mode, MODES)
+    if mode in ("clip", "wrap", "fill"):
+        raise messages.mode(op, mode, MODES)
+    return plans.word(op, "mode", mode, MODES)
+
+
+def names(op: Operator, reduction: Any) -> tuple[str, ...]:
+    """The reductions of a call, as a tuple."""
+    given = reduction if isinstance(reduction, tuple) else (reduction,)
+    for name in given:
+        plans.string(op, "reduction", name, tuple(RULES))
+        if name not in RULES:
+            meant = next((ours for ours, rule in RULES.items() if str(name).lower() in (ours, *rule.synonyms)), None)
+            raise errors.unknown_reduction(op, name, tuple(RULES), meant)
+    if not given:
+        raise errors.unknown_reduction(op, "()", tuple(RULES), None)
+    return given
+
+
+def check_dtype(op: Operator, name: str, dtype: str, data_dtype: Any) -> None:
+    """Whether a reduction supports data's dtype. dtype: by name."""
+    rule = RULES[name]
+    if dtype not in DTYPES and not (dtype[:8] == "datetime" or dtype[:9] == "timedelta"):
+        raise messages.no_segments_of(op, name, data_dtype, "numbers, bools and dates")
+    if rule.is_real and dtype in COMPLEX:
+        raise messages.no_segments_of(op, name, data_dtype, "real numbers")
+    if dtype not in DTYPES and rule.result not in ("data", "index"):
+        raise messages.no_segments_of(op, name, data_dtype, "numbers; view dates as int64")
+
+
+def result_dtype(op: Operator, name: str, dtype: str, asked: Any, defaults: tuple[str, str, str], alone: bool) -> str:
+    """The name of a result's dtype.
+
+    dtype: data's. asked: the option `dtype`. defaults: the library's signed and unsigned integer and its float.
+    alone: whether the reduction is the only one, for which an option without effect is an error.
+    """
+    rule = RULES[name]
+    signed, unsigned, floating = defaults
+    kind = kind_of(dtype)
+    if rule.result in ("index", "bool"):
+        found = {"index": signed, "bool": "bool"}[rule.result]
+    elif rule.result == "sum" and kind in "biu":
+        least = unsigned if kind == "u" else signed
+        found = dtype if kind == kind_of(least) and bits(dtype) > bits(least) else least
+    else:
+        found = floating if rule.result == "float" and kind in "biu" else dtype
+    if asked is None or not rule.has_dtype:
+        if asked is not None and alone:
+            raise messages.no_dtype(op, name, asked, tuple(n for n, r in RULES.items() if r.has_dtype))
+    else:
+        word = dtype_name(asked)
+        order = "biufc" if rule.result == "sum" else "fc"
+        if word not in DTYPES or kind_of(word) not in order or order.find(kind_of(word)) < order.find(kind):
+            raise messages.narrow_dtype(op, word, dtype)
+        found = word
+    if name in ("var", "std") and found in COMPLEX:
+        return {"complex64": "float32", "complex128": "float64"}[found]
+    return found
+
+
+def bits(dtype: str) -> int:
+    return int("".join(c for c in dtype if c.isdigit()) or 8)

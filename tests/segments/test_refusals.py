@@ -1,0 +1,146 @@
+"""Calls of segments that are refused: one sentence with the value and the fix; `out` stays as it was."""
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from assertions import assert_refused
+
+DATA, IDS = np.arange(6.0), np.array([0, 1, 1, -1, 2, 0])
+
+CASES = {
+    "no ids": (
+        lambda: gs.segment_reduce(DATA),
+        TypeError,
+        "segment_reduce: segment_ids and indptr are missing; pass one of them",
+    ),
+    "both": (
+        lambda: gs.segment_reduce(DATA, IDS, indptr=[0, 6]),
+        TypeError,
+        "segment_reduce: both segment_ids and indptr are given; pass one of them",
+    ),
+    "labels": (
+        lambda: gs.segment_reduce(DATA[:2], ["a", "b"]),
+        TypeError,
+        "segment_reduce: segment_ids has dtype <U1, but ids are integers of 8 to 64 bits from 0 on; ids of labels are "
+        "numpy.unique(labels, return_inverse=True)[1]; pass these",
+    ),
+    "floats": (
+        lambda: gs.segment_softmax(DATA, IDS * 1.0),
+        TypeError,
+        "segment_softmax: segment_ids has dtype float64, but ids are integers of 8 to 64 bits from 0 on; ids of labels "
+        "are numpy.unique(labels, return_inverse=True)[1]; pass these",
+    ),
+    "a huge id": (
+        lambda: gs.segment_reduce(DATA[:2], [0, 1 << 40]),
+        ValueError,
+        "segment_reduce: the greatest of 2 ids is 1099511627776, so that there would be 1099511627777 segments; pass "
+        "num_segments= if that is meant; ids of labels are numpy.unique(labels, return_inverse=True)[1]; pass these",
+    ),
+    "another length": (
+        lambda: gs.segment_reduce(DATA, IDS[:4]),
+        ValueError,
+        "segment_reduce: segment_ids has shape (4,); with axis=0 and batch_dims=0 it has one id for each position of "
+        "data of shape (6,): pass shape (6,)",
+    ),
+    "a reduction of another name": (
+        lambda: gs.segment_reduce(DATA, IDS, reduction="sum"),
+        ValueError,
+        "segment_reduce: reduction='sum' is not one of 'add', 'mul', 'max', 'min', 'mean', 'var', 'std', 'any', 'all', "
+        "'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp'; did you mean 'add'?",
+    ),
+    "size": (
+        lambda: gs.segment_reduce(DATA, IDS, reduction="size"),
+        ValueError,
+        "segment_reduce: reduction='size' is not one of 'add', 'mul', 'max', 'min', 'mean', 'var', 'std', 'any', "
+        "'all', 'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp'; did you mean 'count'?",
+    ),
+    "a mode of indices": (
+        lambda: gs.segment_reduce(DATA, IDS, mode="wrap"),
+        ValueError,
+        "segment_reduce: mode='wrap' is not for segment ids, of which a negative one means no segment; pass one of "
+        "'raise', 'drop', 'promise_in_bounds'",
+    ),
+    "a maximum of nothing": (
+        lambda: gs.segment_reduce(DATA.astype(int), IDS, 5, reduction="max"),
+        ValueError,
+        "segment_reduce: segment 3 has too few elements for reduction='max', and int64 has no NaN to say so; pass "
+        "fill_value=",
+    ),
+    "a complex maximum": (
+        lambda: gs.segment_reduce(DATA * 1j, IDS, reduction="argmax"),
+        TypeError,
+        "segment_reduce: reduction='argmax' does not support dtype complex128; it takes real numbers: convert data",
+    ),
+    "a dtype without effect": (
+        lambda: gs.segment_reduce(DATA, IDS, reduction="max", dtype="f4"),
+        ValueError,
+        "segment_reduce: dtype='f4' is for reduction= one of 'add', 'mul', 'mean', 'var', 'std', 'logsumexp', not "
+        "'max'; pass no dtype",
+    ),
+    "a narrow dtype": (
+        lambda: gs.segment_reduce(DATA, IDS, dtype=np.int64),
+        TypeError,
+        "segment_reduce: dtype='int64' cannot hold a result of data's float64; pass a dtype of its kind",
+    ),
+    "pointers that decrease": (
+        lambda: gs.segment_reduce(DATA, indptr=[0, 4, 3]),
+        ValueError,
+        "segment_reduce: indptr[2] = 3 is below the 4 before it; pass sorted pointers",
+    ),
+    "another number": (
+        lambda: gs.segment_reduce(DATA, None, 3, indptr=[0, 4, 6]),
+        ValueError,
+        "segment_reduce: num_segments=3, but indptr has 2 segments; pass no num_segments",
+    ),
+    "a negative number": (
+        lambda: gs.segment_reduce(DATA, IDS, -1),
+        ValueError,
+        "segment_reduce: num_segments=-1 is negative; pass 0 or more",
+    ),
+    "fills": (
+        lambda: gs.segment_reduce(DATA, IDS, reduction=("max", "min"), fill_value=(0, 1, 2)),
+        ValueError,
+        "segment_reduce: fill_value=(0, 1, 2) is not 2 values, one for each reduction; pass None for the default",
+    ),
+    "one out": (
+        lambda: gs.segment_reduce(DATA, IDS, reduction=("max", "min"), out=DATA),
+        TypeError,
+        "segment_reduce: out=array([0., 1., 2., 3., 4., 5.]) is not a tuple; pass 2 arrays, one for each reduction",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused(name):
+    assert_refused(*CASES[name])
+
+
+@pytest.mark.parametrize("reduction", ["add", "argmax", ("max", "count")])
+def test_a_bad_id_leaves_out_as_it_was(reduction):
+    n = 2 if isinstance(reduction, tuple) else 1
+    outs = tuple(np.full(3, 7, "i8" if i or reduction == "argmax" else "f8") for i in range(n))
+    ids = np.array([0, 1, 2, 9, 1, 0])
+    with pytest.raises(IndexError, match=r"segment_ids\[3\] = 9 is not below num_segments=3; pass num_segments=10"):
+        gs.segment_reduce(DATA, ids, 3, reduction=reduction, out=outs if n > 1 else outs[0])
+    assert all((out == 7).all() for out in outs)
+    found = gs.segment_reduce(DATA, ids, 3, reduction=reduction, mode="drop", out=outs if n > 1 else outs[0])
+    assert found is outs[0] or found == outs or all(a is b for a, b in zip(found, outs, strict=True))
+    assert not any((out == 7).all() for out in outs)
+
+
+def test_pointers_beyond_data():
+    with pytest.raises(IndexError, match=r"indptr\[1\] = 8 is not within \[0, 6\]"):
+        gs.segment_reduce(DATA, indptr=[0, 8])
+    with pytest.raises(IndexError, match=r"indptr\[0\] = -1 is not within \[0, 6\]"):
+        gs.segment_reduce(DATA, indptr=[-1, 5])
+
+
+def test_ids_of_any_integer_dtype():
+    for dtype in ("i1", "u1", "i2", "u4", "u8", ">i4"):
+        ids = np.array([0, 1, 1, 3, 2, 0], dtype)
+        assert gs.segment_reduce(DATA, ids).tolist() == [5, 3, 4, 3]
+    with pytest.raises(IndexError):
+        gs.segment_reduce(DATA, np.array([0, 1, 1, 2**64 - 1, 2, 0], "u8"), 3)
+    assert gs.segment_reduce(np.zeros(0), np.zeros(0, int)).shape == (0,)
+    assert gs.segment_reduce([1.0, 2.0], [-1, -1]).shape == (0,)
+    assert gs.segment_reduce([1, 2, 3], [0, 0, 1]).tolist() == [3, 3]

@@ -1,0 +1,187 @@
+"""Segments beside a loop over segments, on every library."""
+
+import itertools
+
+import gatherscatter as gs
+import loop
+import numpy as np
+import pytest
+from gatherscatter.backends import kernels
+from libraries import LIBRARIES, on_each
+
+REDUCTIONS = ["add", "mul", "max", "min", "mean", "var", "std", "any", "all", "count", "first", "last"]
+REDUCTIONS += ["argmax", "argmin", "logsumexp"]
+EXACT = {"max", "min", "any", "all", "count", "first", "last", "argmax", "argmin"}
+NAMELESS = {"max", "min", "mean", "var", "std", "first", "last"}  # of an empty segment
+
+# Shapes of data and ids, the axis and the number of shared axes.
+SHAPES = {
+    "elements": ((40,), (40,), 0, 0),
+    "rows": ((30, 3), (30,), 0, 0),
+    "columns": ((3, 30), (30,), -1, 0),
+    "middle": ((2, 20, 3), (20,), 1, 0),
+    "an image": ((5, 6, 2), (5, 6), 0, 0),
+    "batches": ((3, 12, 2), (3, 12), 1, 1),
+    "axes of batches": ((2, 3, 4, 5), (2, 4, 5), 2, 1),
+    "nothing": ((0, 2), (0,), 0, 0),
+}
+
+
+def draw(rng, shape, dtype, has_nan):
+    data = rng.integers(-3 if np.dtype(dtype).kind not in "bu" else 0, 4, shape)
+    data = data / 2 if np.dtype(dtype).kind in "fc" else data
+    data = data.astype(dtype)
+    if has_nan:
+        data[rng.random(shape) < 0.2] = np.nan
+    return data
+
+
+def check(found, expected, reduction, exact):
+    found = np.asarray(found)
+    assert found.shape == expected.shape
+    if exact or reduction in EXACT:
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found, expected, equal_nan=expected.dtype.kind in "fc")
+    else:
+        tolerance = {"float16": 2e-3, "float32": 2e-6, "complex64": 2e-6}.get(found.dtype.name, 1e-13)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_numpy(reduction, shape):
+    sizes, ids_shape, axis, batch_dims = SHAPES[shape]
+    rng = np.random.default_rng(0)
+    for dtype, skipna, min_count, fill in itertools.product(
+        ["f8", "f4", "f2", "i4", "u1", "?", "c8"], [False, True], [0, 2], [None, 1]
+    ):
+        kind = np.dtype(dtype).kind
+        if kind == "c" and reduction in ("max", "min", "argmax", "argmin", "logsumexp"):
+            continue
+        result = loop.result_dtype(reduction, np.dtype(dtype)).kind
+        has_default = result in "fc" or reduction in ("count", "argmax", "argmin")
+        if fill is None and not has_default and (min_count or reduction in NAMELESS):
+            continue
+        fill = True if fill is not None and result == "b" else fill
+        data = draw(rng, sizes, dtype, kind in "f")
+        ids = rng.integers(-1, 6, ids_shape)
+        options = {"skipna": skipna, "min_count": min_count, "fill_value": fill}
+        if reduction in ("var", "std"):
+            options["correction"] = 1
+        with np.errstate(all="ignore"):
+            found = gs.segment_reduce(data, ids, 7, reduction=reduction, axis=axis, batch_dims=batch_dims, **options)
+            expected = loop.segment_reduce(data, ids, 7, reduction, axis % data.ndim, batch_dims, **options)
+        check(found, expected, reduction, reduction in ("add", "mul") and kind != "c")
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_libraries(library, reduction):
+    rng = np.random.default_rng(0)
+    for shape, dtype in itertools.product(["elements", "middle", "an image", "axes of batches"], ["f8", "i8"]):
+        sizes, ids_shape, axis, batch_dims = SHAPES[shape]
+        data, ids = draw(rng, sizes, dtype, False), rng.integers(-1, 5, ids_shape)
+        fill = True if reduction in ("any", "all") else 1
+        with library.way():
+            found = gs.segment_reduce(
+                library.asarray(data), library.asarray(ids), 6, reduction=reduction, axis=axis,
+                batch_dims=batch_dims, fill_value=fill,
+            )  # fmt: skip
+        expected = loop.segment_reduce(data, ids, 6, reduction, axis % data.ndim, batch_dims, fill_value=fill)
+        check(library.asnumpy(found), expected, reduction, False)
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_softmax(library):
+    rng = np.random.default_rng(0)
+    data, ids = rng.standard_normal((12, 3)), rng.integers(-1, 4, 12)
+    data[ids == 0, 0] = -np.inf
+    data[np.flatnonzero(ids == 1)[0], 1] = np.inf
+    data[np.flatnonzero(ids == 2)[0], 2] = np.nan
+    expected = np.zeros_like(data)
+    for segment, column in itertools.product(range(4), range(3)):
+        own = ids == segment
+        with np.errstate(all="ignore"):
+            powers = np.exp(data[own, column] - data[own, column].max(initial=-np.inf))
+            expected[own, column] = powers / powers.sum()
+    expected[ids == 0, 0] = 0
+    arrays = library.asarray(data), library.asarray(ids)
+    with library.way():
+        found, logs = gs.segment_softmax(*arrays, 4), gs.segment_log_softmax(*arrays, 4)
+    np.testing.assert_allclose(library.asnumpy(found), expected, rtol=1e-13)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(library.asnumpy(logs), np.log(expected), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_indptr(library):
+    """Elements before the first pointer and from the last one on belong to no segment."""
+    data = np.arange(24.0).reshape(2, 6, 2)
+    for indptr, batch_dims in (([1, 3, 3, 5], 0), ([[0, 2, 6], [3, 3, 4]], 1)):
+        n = np.shape(indptr)[-1] - 1
+        with library.way():
+            found = gs.segment_reduce(
+                library.asarray(data), indptr=library.asarray(np.array(indptr)), axis=1, batch_dims=batch_dims
+            )
+        expected = np.zeros((2, n, 2))
+        for batch, segment in np.ndindex(2, n):
+            own = indptr[batch] if batch_dims else indptr
+            expected[batch, segment] = data[batch, own[segment] : own[segment + 1]].sum(0)
+        assert np.array_equal(library.asnumpy(found), expected)
+
+
+def test_a_tuple_gives_what_each_gives():
+    rng = np.random.default_rng(0)
+    data, ids = draw(rng, (50, 3), "f4", True), rng.integers(-1, 8, 50)
+    for skipna in (False, True):
+        results = gs.segment_reduce(data, ids, 9, reduction=tuple(REDUCTIONS), skipna=skipna)
+        for reduction, result in zip(REDUCTIONS, results, strict=True):
+            alone = gs.segment_reduce(data, ids, 9, reduction=reduction, skipna=skipna)
+            assert result.tobytes() == alone.tobytes()
+            assert result.shape == alone.shape
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_any_number_of_threads(reduction):
+    rng = np.random.default_rng(0)
+    data, ids = rng.standard_normal((4000, 5)).astype("f4"), rng.integers(-1, 300, 4000)
+    results = []
+    for n_threads in (1, 2, 8, 64):
+        with kernels.forced(n_threads):
+            results.append(gs.segment_reduce(data, ids, 300, reduction=reduction).tobytes())
+    assert len(set(results)) == 1
+
+
+def test_sums_are_rounded_once():
+    ones = np.ones(1 << 25, "f4")
+    assert gs.segment_reduce(ones, np.zeros(1 << 25, "i1")) == 1 << 25
+    assert gs.segment_reduce(np.ones(3000, "f2"), np.zeros(3000, int)) == 3000
+    assert gs.segment_reduce(np.array([1, 2**-30, -1]), [0, 0, 0], dtype="f4") == np.float32(2**-30)
+    assert gs.segment_reduce(np.array([-0.0]), [0]).tobytes() == np.array([-0.0]).tobytes()
+
+
+def test_dates():
+    """NaT as NaN."""
+    days = np.array(["2020-01-03", "NaT", "2020-01-01", "2020-01-02", "2020-01-05"], "M8[D]")
+    ids = [0, 0, 1, 1, 3]
+    nat = np.datetime64("NaT", "D")
+    expected = {
+        "max": ([nat, days[3], nat, days[4]], [days[0], days[3], nat, days[4]]),
+        "min": ([nat, days[2], nat, days[4]], [days[0], days[2], nat, days[4]]),
+        "first": ([days[0], days[2], nat, days[4]],) * 2,
+        "last": ([nat, days[3], nat, days[4]], [days[0], days[3], nat, days[4]]),
+        "argmax": ([1, 3, -1, 4], [0, 3, -1, 4]),
+        "argmin": ([1, 2, -1, 4], [0, 2, -1, 4]),
+        "count": ([2, 2, 0, 1], [1, 2, 0, 1]),
+    }
+    for reduction, both in expected.items():
+        for skipna, wanted in enumerate(both):
+            for dates in (days, days - days[2]):
+                found = gs.segment_reduce(dates, ids, reduction=reduction, skipna=bool(skipna))
+                wanted = np.array(wanted)
+                if wanted.dtype.kind == "M":
+                    assert found.dtype == dates.dtype
+                    wanted = wanted if dates is days else wanted - days[2]
+                assert np.array_equal(found.astype("i8"), wanted.astype("i8")), reduction
+    with pytest.raises(TypeError, match="view dates as int64"):
+        gs.segment_reduce(days, ids)

@@ -10,8 +10,8 @@ same library::
     gs.scatter_nd(data, indices, updates, reduction="add")
 
 ``gs.gather_scatter`` gathers and scatters in one pass. ``gs.at(x)[index]`` gathers and scatters with any NumPy index.
-``gs.prepare`` checks and orders indices once, for many calls. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow``
-provide the operators with the names and versions of those systems.
+``gs.segment_reduce`` reduces the elements of each group. ``gs.prepare`` checks and orders indices once, for many calls.
+``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` provide the operators with the names and versions of those systems.
 
 ``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.use_deterministic_algorithms`` makes float sums on
 GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the memory that is kept for later results.

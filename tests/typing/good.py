@@ -63,6 +63,13 @@ def prepare_keeps_the_type(f8: F8, i8: I8, t: torch.Tensor, rows: list[list[int]
     assert_type(prepared.scatter(t, t, out=t), torch.Tensor)
 
 
+def segments() -> None:
+    f8 = np.zeros(3)
+    gs.segment_reduce(f8, [0, 1, 0], 2, reduction=("max", "count"), axis=0, skipna=True, fill_value=(0, None))
+    gs.segment_softmax(f8, indptr=[0, 3], mode="drop")
+    gs.segment_log_softmax(f8, [0, 1, 0], 2, out=f8)
+
+
 def gather_scatter_keeps_the_type(
     f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, c: cupy.ndarray, d: da.Array, rows: list[list[float]]
 ) -> None:

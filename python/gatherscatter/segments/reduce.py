@@ -59,17 +59,19 @@ class Segments:
             layout = layout._replace(n=layout.n + 1)
         else:
             ids = self.ids
-        identity = None
+        dtype, identity = self.backend.dtype_name(values), None
         if self.is_numpy and REDUCTIONS[reduction].finish is None:
-            identity = REDUCTIONS[reduction].identity(self.backend.dtype_name(values))
+            identity = REDUCTIONS[reduction].identity(dtype)
         table = self.full(layout.shape, start if identity is None else identity, values)
         result = core.scatter_on(
             self.backend, self.op, table, ids, values, layout.axis, layout.batch_dims, reduction, identity is not None,
             self.mode, wide or None, None,
         )  # fmt: skip
-        # Marks of segments that have elements take longer than a count, where a result may be that of none.
-        if identity is not None and (hasattr(start, "shape") or start != identity) and (result == identity).any():
-            result = self.xp.where(self.counts == 0, self.full((), start, values), result)
+        if identity is not None:
+            # Marks of segments that have elements take longer than a count, where a result may be that of none.
+            is_start = not hasattr(start, "shape") and start == identity and (identity != 0 or kind_of(dtype) in "biu")
+            if not is_start and (result == identity).any():  # also 0.0, since the identity of sums is -0.0
+                result = self.xp.where(self.counts == 0, self.full((), start, values), result)
         if self.mode == "raise":
             result = result[(slice(None),) * layout.axis + (slice(layout.n - 1),)]
         return result

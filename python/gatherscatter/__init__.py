@@ -18,7 +18,9 @@ GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the mem
 ``gs.show_config`` prints the version and how the kernels were built.
 """
 
-from gatherscatter import onnx, openvino, tensorflow
+from typing import NoReturn as _NoReturn
+
+from gatherscatter import errors, onnx, openvino, tensorflow
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
 from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
@@ -62,6 +64,11 @@ __all__ = [
     "tensorflow",
     "use_deterministic_algorithms",
 ]
+
+
+def __getattr__(name: str) -> _NoReturn:
+    """The error for a name of another library names the call that it is here."""
+    raise errors.no_function(__name__, name)
 
 
 def __dir__() -> list[str]:

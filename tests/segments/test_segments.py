@@ -157,6 +157,7 @@ def test_sums_are_rounded_once():
     assert gs.segment_reduce(ones, np.zeros(1 << 25, "i1")) == 1 << 25
     assert gs.segment_reduce(np.ones(3000, "f2"), np.zeros(3000, int)) == 3000
     assert gs.segment_reduce(np.array([1, 2**-30, -1]), [0, 0, 0], dtype="f4") == np.float32(2**-30)
+    assert gs.segment_reduce(np.ones(1), [1]).tobytes() == np.array([0.0, 1.0]).tobytes()
     assert gs.segment_reduce(np.array([-0.0]), [0]).tobytes() == np.array([-0.0]).tobytes()
 
 

@@ -30,6 +30,7 @@ from gatherscatter.errors.arguments import (
     updates_values,
     value_dtype,
 )
+from gatherscatter.errors.names import no_function
 from gatherscatter.errors.options import (
     accumulate_dtype,
     foreign_mode,
@@ -96,6 +97,7 @@ __all__ = [
     "meaningful_subclass",
     "mixed_libraries",
     "no_axis",
+    "no_function",
     "no_memory",
     "no_sum",
     "no_tuple_length",

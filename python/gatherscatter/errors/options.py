@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from gatherscatter.errors.names import OF_SEGMENTS
 from gatherscatter.errors.text import listed, nearest, shown
 from gatherscatter.operators import Operator
 from gatherscatter.reductions import DTYPES
@@ -10,6 +11,8 @@ from gatherscatter.reductions import DTYPES
 def unknown_word(op: Operator, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
     meant = nearest(str(word), accepted)
     hint = f"; did you mean {meant!r}?" if meant else ""
+    if argument == "reduction" and word in OF_SEGMENTS:
+        hint = "; call segment_reduce"
     return ValueError(f"{op.name}: {argument}={shown(word)} is not one of {listed(accepted)}{hint}")
 
 

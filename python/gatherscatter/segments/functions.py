@@ -10,6 +10,7 @@ import numpy as np
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
+from gatherscatter.errors.names import explained
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
 from gatherscatter.segments.reduce import Segments
@@ -17,6 +18,7 @@ from gatherscatter.segments.reduce import Segments
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 
 
+@explained
 def segment_reduce(
     data: Any,
     segment_ids: Any = None,
@@ -171,6 +173,7 @@ def _deliver(segments: Segments, result: Any, out: Any) -> Any:
     return out
 
 
+@explained
 def segment_softmax(
     data: Any,
     segment_ids: Any = None,
@@ -226,6 +229,7 @@ def segment_softmax(
     return _softmax(rules.SOFTMAX, data, segment_ids, num_segments, axis, batch_dims, indptr, mode, dtype, out)
 
 
+@explained
 def segment_log_softmax(
     data: Any,
     segment_ids: Any = None,

@@ -277,4 +277,5 @@ REDUCTIONS: dict[str, Reduction] = {record.name: record for record in (_NONE, _A
 def takes(reduction: str, dtype: str) -> bool:
     """Whether a reduction supports a dtype, both by name."""
     record = REDUCTIONS[reduction]
-    return not record.dtypes or dtype in record.dtypes
+    is_date = dtype.startswith(("datetime64", "timedelta64"))  # of NumPy
+    return not record.dtypes or dtype in record.dtypes or (is_date and reduction in ("max", "min"))

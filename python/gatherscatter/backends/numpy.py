@@ -96,6 +96,8 @@ class NumPyBackend(Backend):
             updates = self.fit_updates(plan, self.plain(updates), data)
         else:
             updates = self.as_updates(plan, updates, data)
+        if data.dtype.kind in "mM" and plan.reduction != "none":
+            return self._scatter_dates(data, indices, updates, plan, out)
         _check_unused(indices, plan)
         if out is None and _is_sooner_native(plan, data, updates):
             with contextlib.suppress(MemoryError):  # the call is possible without it
@@ -126,6 +128,20 @@ class NumPyBackend(Backend):
         _scatter(result, None, indices, updates.astype(native), plan)
         return result.byteswap(inplace=True).view(data.dtype)
 
+    def _scatter_dates(self, data: Array, indices: Indices, updates: Array, plan: Plan, out: Any) -> Array:
+        """A maximum or minimum, of the dates' numbers.
+
+        NaT is the lowest int64. For a maximum all are shifted by one, which makes it the highest.
+        """
+        native, shift = data.dtype.newbyteorder("="), int(plan.reduction == "max")
+        if out is not None:
+            self.check_out(plan, out, data, data.shape)
+        numbers = data.astype(native, copy=False).view(np.int64) - shift
+        terms = updates.astype(native, copy=False).view(np.int64) - shift
+        result = self.scatter(numbers, indices, terms, plan, None)
+        result += shift
+        return self.deliver(plan, result.view(native).astype(data.dtype, copy=False), out)  # type: ignore[no-any-return]
+
     def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
         return bool(source.flags.c_contiguous and not data.dtype.hasobject)
 
@@ -133,6 +149,8 @@ class NumPyBackend(Backend):
         self, data: Any, indices: Any, source: Any, source_indices: Any, to: Plan, of: Plan, out: Any
     ) -> Any:
         self.check_reduction(to, data)
+        if data.dtype.kind in "mM" and to.reduction != "none":
+            return None
         for array in (indices, source_indices):
             if array.dtype.kind not in "iu":
                 return None

@@ -29,6 +29,8 @@ def _part(op: Operator, **names: str) -> Operator:
 
 _TAKE = _part(GATHER, data="source", indices="source_indices")
 _PUT = _part(SCATTER, updates="gather(source, source_indices)")
+# For the weights, which have source's dtype.
+_WEIGHTS = _part(SCATTER, updates="weights", data="source")
 # For a source of another dtype than data's: an error, unless PyTorch's autocast casts it.
 _PUT_OTHER = _part(SCATTER, updates="source")
 
@@ -40,6 +42,7 @@ def gather_scatter(
     source: Any,
     source_indices: Any,
     *,
+    weights: Any = None,
     axis: IntLike = 0,
     reduction: str = "none",
     include_self: bool | np.bool = True,
@@ -66,6 +69,9 @@ def gather_scatter(
         as `updates` of `scatter` do.
     source_indices : array of integers, or Prepared
         What to gather: positions along `axis` of `source`. Of the shape of `indices`.
+    weights : array, optional
+        Factors of what is gathered, of source's dtype: of the shape of `indices`, followed by any number of leading
+        axes of a slice after `axis`, such as one weight for each edge, or for each edge and head.
     axis : int, default 0
         The axis of `data` and of `source` to index. A negative axis counts from the end.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"
@@ -99,7 +105,7 @@ def gather_scatter(
 
     Notes
     -----
-    There is one pass on NumPy arrays and on CPU tensors of PyTorch, if `axis` is 0, `source` is contiguous, a slice has
+    There is one pass on NumPy arrays and on CPU tensors of PyTorch, without weights, if `axis` is 0, `source` is contiguous, a slice has
     64 to 4095 bytes, and 2 MiB or more are gathered. The gradients of PyTorch's ``"add"`` and ``"mean"`` take one pass
     too. All else is done in two steps. The user guide has all conditions.
 
@@ -129,7 +135,7 @@ def gather_scatter(
         }
         if not all(prepared) or others:
             raise errors.prepared_pair(_PUT, prepared, others)
-        return _with_prepared(data, indices, source, source_indices, reduction, include_self, out)
+        return _with_prepared(data, indices, source, source_indices, weights, reduction, include_self, out)
     mode = plans.word(_PUT, "mode", mode, _PUT.modes)
     _check_shapes(_shape(indices), _shape(source_indices))
     take, put = _TAKE, _PUT
@@ -140,7 +146,7 @@ def gather_scatter(
     if mode == "drop":
         indices, source_indices = _kept(data, indices, source, source_indices, take, put, axis)
         take, put = (plans.without_negatives(op, False) for op in (take, put))
-    if type(axis) is int and axis == 0:
+    if type(axis) is int and axis == 0 and weights is None:
         backend, (table, at, slices) = core.arrays(put, data=data, indices=indices, updates=source)
         if type(source_indices) is type(at) and not isinstance(slices, values.TYPES):
             arrays = table, at, slices, source_indices
@@ -148,6 +154,8 @@ def gather_scatter(
             if result is not None:
                 return result
     updates = core.gather(take, source, source_indices, axis, 0, "fill" if mode == "drop" else mode)
+    if weights is not None:
+        updates = _weighted(updates, weights, _shape(indices) or (), plans.integer(put, "axis", axis))
     return core.scatter(put, data, indices, updates, axis, 0, reduction, include_self, mode, True, None, out)
 
 
@@ -187,12 +195,13 @@ def _in_one_pass(
 
 
 def _with_prepared(
-    data: Any, indices: Prepared, source: Any, source_indices: Prepared, reduction: Any, include_self: Any, out: Any
-) -> Any:
+    data: Any, indices: Prepared, source: Any, source_indices: Prepared, weights: Any, reduction: Any,
+    include_self: Any, out: Any,
+) -> Any:  # fmt: skip
     """With indices that need no more checks."""
     _check_shapes(positions_of(indices), positions_of(source_indices))
     backend, (table, slices) = core.arrays(_PUT, data=data, updates=source)
-    if not isinstance(slices, values.TYPES):
+    if not isinstance(slices, values.TYPES) and weights is None:
         at, of = rows_of(indices, backend, _PUT, table), rows_of(source_indices, backend, _TAKE, slices)
         if at is not None and of is not None:
             put, take = (plans.without_negatives(op, False) for op in (_PUT, _TAKE))
@@ -201,7 +210,30 @@ def _with_prepared(
             if result is not None:
                 return result
     updates = source_indices.gather(source)
+    if weights is not None:
+        updates = _weighted(updates, weights, positions_of(indices), len(updates.shape) - len(source.shape))
     return indices.scatter(data, updates, reduction=reduction, include_self=include_self, out=out)
+
+
+def _weighted(updates: Any, weights: Any, positions: Shape, axis: int) -> Any:
+    """What was gathered, times the weights. positions: the shape of the indices, whose axes start at `axis`."""
+    backend, (messages, factors) = core.arrays(_WEIGHTS, data=updates, updates=weights, convert_updates=True)
+    if isinstance(weights, values.TYPES):
+        factors = backend.as_updates(_plan_of(tuple(factors.shape)), weights, messages)
+    if factors.dtype != messages.dtype:
+        raise errors.updates_dtype(_WEIGHTS, factors.dtype, messages.dtype)
+    shape, found = tuple(messages.shape), tuple(factors.shape)
+    axis %= len(shape) - len(positions) + 1
+    after = shape[axis : axis + len(found)]
+    if len(found) < len(positions) or found != after:
+        raise errors.weights_shape(_WEIGHTS, found, positions, shape[axis + len(positions) :])
+    ones = (1,) * (len(shape) - axis - len(found))
+    return messages * backend.namespace(factors).reshape(factors, ((1,) * axis + found + ones))
+
+
+def _plan_of(shape: Shape) -> plans.Plan:
+    """For the conversion of a list or a scalar of this shape."""
+    return plans.Plan(_WEIGHTS, _WEIGHTS.kind, "raise", True, 0, 1, 0, shape, (), shape)
 
 
 def _kept(

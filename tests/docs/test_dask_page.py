@@ -24,4 +24,9 @@ def test_the_pages_examples_run():
     assert isinstance(counts.data, da.Array)
     assert (counts.to_numpy() == np.bincount(ids, minlength=len(table))).all()
     assert looked_up[:3].to_numpy().sum() == 3 * 500 * 16
+    temperature, climatology = names["temperature"], names["climatology"]
+    assert isinstance(climatology.data, da.Array)
+    by_month = temperature.compute().groupby("time.month")
+    np.testing.assert_allclose(climatology.T.compute(), by_month.mean())
+    np.testing.assert_allclose(names["anomalies"].compute(), by_month - by_month.mean())
     assert names["updated"][:, 0].compute().tolist() == gs.scatter(table, ids, 0.5, reduction="add").tolist()

@@ -186,3 +186,20 @@ def test_dates():
                 assert np.array_equal(found.astype("i8"), wanted.astype("i8")), reduction
     with pytest.raises(TypeError, match="view dates as int64"):
         gs.segment_reduce(days, ids)
+
+
+def test_dask_with_known_ids():
+    """And with chunks along any axis."""
+    da = pytest.importorskip("dask.array")
+    rng = np.random.default_rng(0)
+    data, ids = draw(rng, (20, 3), "f8", True), rng.integers(-1, 4, 20)
+    for reduction, chunks in itertools.product(REDUCTIONS, [(7, 2), (20, 1)]):
+        lazy = gs.segment_reduce(da.from_array(data, chunks=chunks), ids, 5, reduction=reduction, skipna=True)
+        with np.errstate(all="ignore"):
+            expected = loop.segment_reduce(data, ids, 5, reduction, skipna=True)
+            check(lazy.compute(scheduler="synchronous"), expected, reduction, False)
+        known = gs.segment_reduce(data, da.from_array(ids, chunks=6), 5, reduction=reduction, skipna=True)
+        with np.errstate(all="ignore"):
+            check(known.compute(scheduler="synchronous"), expected, reduction, False)
+    with pytest.raises(IndexError):
+        gs.segment_reduce(data, da.from_array(ids, chunks=6), 2).compute(scheduler="synchronous")

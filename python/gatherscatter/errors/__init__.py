@@ -67,6 +67,7 @@ from gatherscatter.errors.shapes import (
     unknown_chunks,
     unknown_size,
     unlike_indices,
+    weights_shape,
 )
 from gatherscatter.errors.text import (
     kind_of,
@@ -138,4 +139,5 @@ __all__ = [
     "updates_shape",
     "updates_values",
     "value_dtype",
+    "weights_shape",
 ]

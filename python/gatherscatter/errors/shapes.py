@@ -63,6 +63,13 @@ def prepared_shape(
     )
 
 
+def weights_shape(op: Operator, found: Sequence[int], positions: Sequence[int], row: Sequence[int]) -> ValueError:
+    more = f", or one followed by leading axes of a slice, {tuple(row)}" if row else ""
+    return ValueError(
+        f"{op.name}: weights has shape {tuple(found)}; pass the shape of indices, {tuple(positions)}{more}"
+    )
+
+
 def unlike_indices(op: Operator, to: Sequence[object], of: Sequence[object]) -> ValueError:
     return ValueError(
         f"{op.name}: indices has shape {tuple(to)} and source_indices has shape {tuple(of)}; they are pairs, so pass "

@@ -72,7 +72,7 @@ def _range(backend: Backend, ids: Any) -> tuple[int, int]:
         return 0, -1
     xp = backend.namespace(ids)
     with backend.constants():
-        return int(backend.value_of(xp.min(ids))), int(backend.value_of(xp.max(ids)))
+        return int(xp.min(ids)), int(xp.max(ids))
 
 
 def _too_large(op: Operator, backend: Backend, ids: Any, n: int) -> IndexError:

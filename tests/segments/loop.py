@@ -13,7 +13,7 @@ def segment_reduce(
 ):
     depth = ids.ndim - batch_dims
     outer, inner = data.shape[:axis], data.shape[axis + depth :]
-    flat = data.reshape(*outer, -1, *inner)
+    flat = data.reshape(*outer, math.prod(ids.shape[batch_dims:]), *inner)
     result = np.empty((*outer, n, *inner), result_dtype(reduction, data.dtype))
     for before in np.ndindex(*outer):
         own = ids[before[:batch_dims]].reshape(-1)

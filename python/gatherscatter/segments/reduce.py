@@ -168,20 +168,17 @@ class Segments:
         few = max(min_count, 1)
         if self.valid is None and few == 1 and name not in ("var", "std", "logsumexp"):
             return result  # empty segments have what they started with
-        empty = self.full((), start, result)
-        if few > 1 and fill is None and rules.RULES[name].empty is not None:  # these are no longer the identity
-            empty = self.full((), self.nan(name, dtype, self.counts < few), result)
-        return self.xp.where(self.counts < few, empty, result)
+        return self.xp.where(self.counts < few, self.full((), start, result), result)
 
     def start(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
-        """What an empty segment has."""
+        """What a segment with too few elements has."""
         empty = rules.RULES[name].empty
         if fill is not None:
             like = self.xp.zeros(
                 (), dtype=self.backend.dtype_of(dtype, self.data), device=self.backend.device(self.data)
             )
             return self.backend.element(self.plan, "fill_value", fill, like)
-        if empty is not None:
+        if empty is not None and min_count < 1:
             return empty
         return self.nan(name, dtype, None if self.backend.is_unknown(self.ids) else self.counts < max(min_count, 1))
 

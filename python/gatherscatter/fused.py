@@ -105,9 +105,9 @@ def gather_scatter(
 
     Notes
     -----
-    There is one pass on NumPy arrays and on CPU tensors of PyTorch, without weights, if `axis` is 0, `source` is contiguous, a slice has
-    64 to 4095 bytes, and 2 MiB or more are gathered. The gradients of PyTorch's ``"add"`` and ``"mean"`` take one pass
-    too. All else is done in two steps. The user guide has all conditions.
+    Without weights, there is one pass on NumPy arrays and on CPU tensors of PyTorch, if `axis` is 0, `source` is
+    contiguous, a slice has 64 to 4095 bytes, and 2 MiB or more are gathered. The gradients of PyTorch's ``"add"`` and
+    ``"mean"`` take one pass too. All else is done in two steps. The user guide has all conditions.
 
     `indices` and `source_indices` may both be objects of `prepare`, for the shapes of `data` and of `source`. They have
     options of their own, so `axis`, `mode` and `wrap_negative_indices` cannot be passed then.

@@ -88,6 +88,8 @@ class Segments:
         """An array of like's dtype. value: a number that it holds, or an array of rank 0."""
         if not hasattr(value, "shape"):
             value = self.xp.full((), value, dtype=like.dtype, device=self.backend.device(self.data))
+        elif value.dtype != like.dtype:  # in another byte order
+            value = self.backend.astype(value, like.dtype)
         return self.xp.broadcast_to(value, shape)
 
     # What several reductions need
@@ -151,6 +153,11 @@ class Segments:
         is_wide = self.backend.uses_orders(self.data, True) and dtype in ("float32", "complex64")
         return wider_dtypes(dtype)[0] if is_wide else dtype
 
+    def wide(self, dtype: str) -> str:
+        """In what data's elements are summed for a result of this dtype, so that the sum is rounded once."""
+        wide, own = self.wide_of(dtype), self.wide_of(self.name)
+        return own if kind_of(own) in "fc" and rules.bits(own) > rules.bits(wide) else wide
+
     def cast(self, array: Any, dtype: str) -> Any:
         same = self.backend.dtype_name(array) == dtype
         return array if same else self.backend.astype(array, self.backend.dtype_of(dtype, self.data))
@@ -199,21 +206,17 @@ class Segments:
 
     def _add(self, name: str, dtype: str, start: Any) -> Any:
         work, wide = self.work(dtype)
-        values = self.where_valid(self.cast(self.data, work), 0 if name == "add" else 1)
+        values = self.terms(name, work)
         first = start if not hasattr(start, "shape") else self.cast(start, work)
         return self.cast(self.scatter(values, first, name, wide), dtype)
 
     _mul = _add
 
     def work(self, dtype: str) -> tuple[str, str]:
-        """The dtype of terms, and the wider one of their sum, "" for the same: the sum is rounded once to dtype."""
-        wide = self.wide_of(self.name)
-        if self.name == dtype and wide != dtype and self.backend.uses_orders(self.data, True):
-            return dtype, wide
-        if kind_of(self.name) in "biu":
-            return dtype, ""
-        candidates = (dtype, *wider_dtypes(dtype))
-        return (wide, "") if wide in candidates[1:] or (wide not in candidates) else (self.wide_of(dtype), "")
+        """The dtype of a sum's terms, and the wider one that the kernels make the sum in; "" for the same."""
+        wide = self.wide(dtype)
+        by_kernels = self.name == dtype != wide and self.backend.uses_orders(self.data, True)
+        return (dtype, wide) if by_kernels else (wide, "")
 
     def _mean(self, name: str, dtype: str, start: Any) -> Any:
         if self.valid is None and self.name == dtype:
@@ -223,12 +226,15 @@ class Segments:
                 return self.scatter(self.data, first, "mean", wide)
         return self.ended(self.mean_of(dtype)[1], dtype, start)
 
+    def terms(self, name: str, dtype: str) -> Any:
+        """The elements in a dtype; where they do not count, the identity of a sum or product."""
+        identity = REDUCTIONS[name].identity(dtype)
+        return self.where_valid(self.cast(self.data, dtype), 1 if identity is None else identity)
+
     def mean_of(self, dtype: str) -> tuple[Any, Any]:
         """The terms in a wide dtype, 0 where they do not count, and their means."""
-        real = dtype if kind_of(dtype) != "f" or self.name not in COMPLEX else self.name
-        wide = self.wide_of(real)
-        wide = max(wide, self.wide_of(self.name) if kind_of(self.name) in "fc" else wide, key=rules.bits)
-        terms = self.where_valid(self.cast(self.data, wide), 0)
+        wide = self.wide(dtype)
+        terms = self.terms("add", wide)
         sums = self.scatter(terms, 0, "add")
         return terms, sums / self.cast(self.xp.where(self.counts > 0, self.counts, 1), wide)
 

@@ -192,8 +192,18 @@ def segment_softmax(
     ----------
     data : array, shape (d_0, …, d_{r−1})
         The elements: real numbers.
-    segment_ids, num_segments, axis, batch_dims, indptr, mode
-        As for `segment_reduce`.
+    segment_ids : array of integers, optional
+        The segment of each position: see `segment_reduce`, also for the next parameters.
+    num_segments : int, optional
+        The number of segments.
+    axis : int, default 0
+        The first axis of `data` that the ids number.
+    batch_dims : int, default 0
+        Number of leading axes that `data` and the ids share.
+    indptr : array of integers, optional
+        The pointers of sorted segments, instead of `segment_ids`.
+    mode : {"raise", "drop", "promise_in_bounds"}, default "raise"
+        How to treat an id of `num_segments` or more.
     dtype : dtype, optional
         The result's dtype: a real floating one. By default data's, or the default float for integers.
     out : array, optional
@@ -248,8 +258,18 @@ def segment_log_softmax(
     ----------
     data : array, shape (d_0, …, d_{r−1})
         The elements: real numbers.
-    segment_ids, num_segments, axis, batch_dims, indptr, mode
-        As for `segment_reduce`.
+    segment_ids : array of integers, optional
+        The segment of each position: see `segment_reduce`, also for the next parameters.
+    num_segments : int, optional
+        The number of segments.
+    axis : int, default 0
+        The first axis of `data` that the ids number.
+    batch_dims : int, default 0
+        Number of leading axes that `data` and the ids share.
+    indptr : array of integers, optional
+        The pointers of sorted segments, instead of `segment_ids`.
+    mode : {"raise", "drop", "promise_in_bounds"}, default "raise"
+        How to treat an id of `num_segments` or more.
     dtype : dtype, optional
         The result's dtype: a real floating one. By default data's, or the default float for integers.
     out : array, optional

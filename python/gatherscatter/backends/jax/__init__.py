@@ -154,6 +154,9 @@ class JAXBackend(JAXTable):
 
     # For `at`
 
+    def is_writable(self, array: Any) -> bool:
+        return False
+
     def is_unknown(self, array: Any) -> bool:
         return _is_traced(array)
 

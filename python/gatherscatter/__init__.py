@@ -10,6 +10,7 @@ same library::
     gs.scatter_nd(data, indices, updates, reduction="add")
 
 ``gs.gather_scatter`` gathers and scatters in one pass. ``gs.at(x)[index]`` gathers and scatters with any NumPy index.
+``gs.bincount`` counts integers, or adds up weights.
 ``gs.prepare`` checks and orders indices once, for many calls. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow``
 provide the operators with the names and versions of those systems.
 
@@ -21,6 +22,7 @@ GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the mem
 from gatherscatter import onnx, openvino, tensorflow
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
+from gatherscatter.counting import bincount
 from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from gatherscatter.fused import gather_scatter
 from gatherscatter.gathers import gather, gather_elements, gather_nd
@@ -36,6 +38,7 @@ __all__ = [
     "__version__",
     "are_deterministic_algorithms_enabled",
     "at",
+    "bincount",
     "empty_cache",
     "explain",
     "gather",

@@ -10,8 +10,9 @@ same library::
     gs.scatter_nd(data, indices, updates, reduction="add")
 
 ``gs.gather_scatter`` gathers and scatters in one pass. ``gs.at(x)[index]`` gathers and scatters with any NumPy index.
-``gs.segment_reduce`` reduces the elements of each group. ``gs.prepare`` checks and orders indices once, for many calls.
-``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` provide the operators with the names and versions of those systems.
+``gs.segment_reduce`` reduces the elements of each group, and ``gs.bincount`` counts integers. ``gs.prepare`` checks and
+orders indices once, for many calls. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` provide the operators with the
+names and versions of those systems.
 
 ``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.use_deterministic_algorithms`` makes float sums on
 GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the memory that is kept for later results.
@@ -23,6 +24,7 @@ from typing import NoReturn as _NoReturn
 from gatherscatter import errors, onnx, openvino, tensorflow
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
+from gatherscatter.counting import bincount
 from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from gatherscatter.fused import gather_scatter
 from gatherscatter.gathers import gather, gather_elements, gather_nd
@@ -39,6 +41,7 @@ __all__ = [
     "__version__",
     "are_deterministic_algorithms_enabled",
     "at",
+    "bincount",
     "empty_cache",
     "explain",
     "gather",

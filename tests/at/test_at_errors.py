@@ -150,7 +150,8 @@ INDEXED = gs.at(X)[[0, 1]]
         (lambda: INDEXED.mul(2), AttributeError, "has no attribute 'mul'; did you mean .multiply(updates)?"),
         (lambda: INDEXED.maximum(2), AttributeError, "has no attribute 'maximum'; did you mean .max(updates)?"),
         (lambda: INDEXED.min_(2), AttributeError, "has no attribute 'min_'; did you mean .min(updates)?"),
-        (lambda: INDEXED.divide(2), AttributeError, "has no attribute 'divide'; call .multiply(1 / updates)"),
+        (lambda: INDEXED.div(2), AttributeError, "has no attribute 'div'; call .divide(updates)"),
+        (lambda: INDEXED.pow(2), AttributeError, "has no attribute 'pow'; call .power(updates)"),
         (lambda: np.asarray(INDEXED), TypeError, "is not an array; call .get() to pick the elements"),
         (lambda: np.zeros(2) + INDEXED, TypeError, "is not an array; call .get() to pick the elements"),
         (
@@ -179,6 +180,16 @@ INDEXED = gs.at(X)[[0, 1]]
             lambda: operator.imul(INDEXED, 1),
             TypeError,
             "*= updates does not change x; call gs.at(x)[index].multiply(updates, out=x)",
+        ),
+        (
+            lambda: operator.itruediv(INDEXED, 1),
+            TypeError,
+            "/= updates does not change x; call gs.at(x)[index].divide(updates, out=x)",
+        ),
+        (
+            lambda: operator.ipow(INDEXED, 1),
+            TypeError,
+            "**= updates does not change x; call gs.at(x)[index].power(updates, out=x)",
         ),
     ],
 )

@@ -262,6 +262,10 @@ class Backend:
         """Whether basic indexing gives views of the array, through which each of its elements is written by itself."""
         return False
 
+    def is_writable(self, array: Any) -> bool:
+        """Whether the elements of an array can be assigned to, as by ``out=``."""
+        return hasattr(type(array), "__setitem__")
+
     def copied(self, array: Any, key: tuple[Any, ...]) -> Any | None:
         """A new array with the elements that a basic index selects, to which a scatter may write in place.
 

@@ -178,6 +178,9 @@ class NumPyBackend(Backend):
     def takes_arrays(self, *arrays: Any) -> bool:
         return True
 
+    def is_writable(self, array: Any) -> bool:
+        return bool(array.flags.writeable)
+
     def writes_views(self, array: Any) -> bool:
         return not _may_overlap_itself(array)
 

@@ -195,13 +195,11 @@ def _option(op: Operator, accepted: Sequence[str], value: object) -> tuple[str, 
     return ("batch_dims" if op.kind == ND else "axis"), whole
 
 
-# Methods of JAX's ``x.at[i]`` that `At` lacks, with the call that computes the same for indices without duplicates.
+# Methods of JAX's ``x.at[i]`` that `At` lacks, with the call that computes the same.
 UPDATES: Final = {
-    "div": ".multiply(1 / updates)",
-    "divide": ".multiply(1 / updates)",
-    "apply": ".set(f(gs.at(x)[index].get()))",
-    "pow": ".set(gs.at(x)[index].get() ** updates)",
-    "power": ".set(gs.at(x)[index].get() ** updates)",
+    "div": ".divide(updates)",
+    "pow": ".power(updates)",
+    "apply": ".set(f(gs.at(x)[index].get()))",  # for indices without duplicates
 }
 
 

@@ -107,6 +107,37 @@ def no_subtract(op: Operator, dtype: object) -> TypeError:
     )
 
 
+def no_function(op: Operator, method: str, dtype: object) -> TypeError:
+    """`method`: divide or power."""
+    kind = kind_of(dtype)
+    fix = f"convert {op.data} to floats" if kind in ("int", "bool") else f"convert {op.data} to numbers"
+    if kind == "bool" and method == "power":
+        fix = f"convert {op.data} to integers"
+    return TypeError(f"{op.name}: {method} does not support dtype {dtype}; {fix}")
+
+
+def negative_exponent(op: Operator) -> ValueError:
+    return ValueError(
+        f"{op.name}: {op.updates} has a negative exponent, and {op.data} holds integers; convert {op.data} to floats"
+    )
+
+
+def copy_value(op: Operator, copy: object) -> ValueError:
+    return ValueError(f"{op.name}: copy={shown(copy)} is not one of None, True and False; pass one of these")
+
+
+def copy_and_out(op: Operator, copy: object) -> ValueError:
+    own = "out is x" if copy else "out is another array than x"
+    return ValueError(f"{op.name}: copy={shown(copy)}, but {own}; omit copy= or out=")
+
+
+def copy_read_only(op: Operator, array: object) -> ValueError:
+    return ValueError(
+        f"{op.name}: copy=False, but {op.data}, {a(type_name(array))}, cannot be written to; omit copy=, and use the "
+        "returned array"
+    )
+
+
 def not_writable(op: Operator, array: object) -> NotImplementedError:
     return NotImplementedError(
         f"{op.name}: {a(type_name(array))} cannot be written to, so a slice of it cannot be updated; "

@@ -13,7 +13,7 @@ from numpy import ndarray
 from gatherscatter.errors import hints
 from gatherscatter.reductions import REDUCTIONS
 
-METHODS: Final = ("get", "set", "add", "subtract", "multiply", "min", "max", "mean")
+METHODS: Final = ("get", "set", "add", "subtract", "multiply", "divide", "power", "min", "max", "mean")
 _OF_ARRAYS = [name for name in dir(ndarray) if not name.startswith("_")]
 _OF_OTHERS = [
     *("sub", "mul", *hints.UPDATES),
@@ -30,6 +30,21 @@ class _Absent:
 
     def __get__(self, instance: object, owner: type) -> NoReturn:
         raise hints.no_attribute(self._name, METHODS, ndarray, is_indexed=issubclass(owner, FromIndexed))
+
+
+class _Indexed:
+    """A method of `At`, for ``at(x, index)``, which keeps ``at(x)[index]`` in place of x."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        indexed = getattr(instance, "_x", None)
+        if isinstance(indexed, FromIndexed):
+            return getattr(indexed, self._name)
+        raise hints.no_attribute(self._name, METHODS, ndarray, is_indexed=False)
 
 
 class _Listed:
@@ -62,13 +77,19 @@ class FromIndexed(_Listed):
     def __imul__(self, updates: Any) -> NoReturn:
         raise hints.no_operator("*=", "multiply(updates, out=x)")
 
+    def __itruediv__(self, updates: Any) -> NoReturn:
+        raise hints.no_operator("/=", "divide(updates, out=x)")
+
+    def __ipow__(self, updates: Any) -> NoReturn:
+        raise hints.no_operator("**=", "power(updates, out=x)")
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Raise an error, since NumPy would make an array that contains this object."""
         raise hints.not_an_array_yet()
 
 
 for _name in (*METHODS, *_OF_ARRAYS):
-    setattr(FromAt, _name, _Absent(_name))
+    setattr(FromAt, _name, _Indexed(_name) if _name in METHODS else _Absent(_name))
 for _name in (*_OF_ARRAYS, *_OF_OTHERS):
     if _name.isidentifier() and _name not in METHODS:
         setattr(FromIndexed, _name, _Absent(_name))

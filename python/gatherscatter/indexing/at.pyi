@@ -1,105 +1,29 @@
 """Types of `at`: the array that it is called on determines the type of every result."""
 
 from types import EllipsisType
-from typing import Any, Generic, Never, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import Any, Never, SupportsIndex, TypeAlias, TypeVar, overload
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from gatherscatter._typing import Array, ArrayT, GatherMode, Nested, ScalarT, ScatterMode, Values
+from gatherscatter._typing import Array, ArrayT, Nested, ScalarT, Values
+from gatherscatter.indexing.indexed import At
 
-__all__ = ["At", "at"]
+__all__ = ["at"]
 
 _X = TypeVar("_X")
 
 _Arrays: TypeAlias = NDArray[np.integer[Any]] | NDArray[np.bool] | Array | Nested[Any] | range
 _Item: TypeAlias = SupportsIndex | slice | EllipsisType | _Arrays | None
+_Index: TypeAlias = _Item | tuple[_Item, ...]
 
-class at(Generic[_X]):
+# At run time at(x, index) is an `at` with the methods of `At`.
+class at(At[_X]):
     @overload
-    def __init__(self: at[NDArray[ScalarT]], x: NDArray[ScalarT]) -> None: ...
+    def __init__(self: at[NDArray[ScalarT]], x: NDArray[ScalarT], index: _Index = ...) -> None: ...
     @overload
-    def __init__(self: at[NDArray[Any]], x: Values) -> None: ...
+    def __init__(self: at[NDArray[Any]], x: Values, index: _Index = ...) -> None: ...
     @overload
-    def __init__(self: at[ArrayT], x: ArrayT) -> None: ...
-    def __getitem__(self, index: _Item | tuple[_Item, ...]) -> At[_X]: ...
+    def __init__(self: at[ArrayT], x: ArrayT, index: _Index = ...) -> None: ...
+    def __getitem__(self, index: _Index) -> At[_X]: ...
     def __setitem__(self, index: Never, updates: Never) -> None: ...  # always an error
-
-class At(Generic[_X]):
-    def __init__(self, x: _X, index: Any) -> None: ...
-    def __array__(self, dtype: Never = ..., copy: Never = ...) -> object: ...  # always an error, hence no array
-    def get(
-        self,
-        *,
-        mode: GatherMode = "raise",
-        fill_value: object = 0,
-        wrap_negative_indices: bool | np.bool = True,
-        out: _X | None = None,
-    ) -> _X: ...
-    def set(
-        self,
-        updates: _X | NDArray[Any] | Values,
-        *,
-        mode: ScatterMode = "raise",
-        include_self: bool | np.bool = True,
-        wrap_negative_indices: bool | np.bool = True,
-        out: _X | None = None,
-    ) -> _X: ...
-    def add(
-        self,
-        updates: _X | NDArray[Any] | Values,
-        *,
-        mode: ScatterMode = "raise",
-        include_self: bool | np.bool = True,
-        wrap_negative_indices: bool | np.bool = True,
-        accumulate_dtype: DTypeLike | None = None,
-        out: _X | None = None,
-    ) -> _X: ...
-    def subtract(
-        self,
-        updates: _X | NDArray[Any] | Values,
-        *,
-        mode: ScatterMode = "raise",
-        include_self: bool | np.bool = True,
-        wrap_negative_indices: bool | np.bool = True,
-        accumulate_dtype: DTypeLike | None = None,
-        out: _X | None = None,
-    ) -> _X: ...
-    def multiply(
-        self,
-        updates: _X | NDArray[Any] | Values,
-        *,
-        mode: ScatterMode = "raise",
-        include_self: bool | np.bool = True,
-        wrap_negative_indices: bool | np.bool = True,
-        accumulate_dtype: DTypeLike | None = None,
-        out: _X | None = None,
-    ) -> _X: ...
-    def min(
-        self,
-        updates: _X | NDArray[Any] | Values,
-        *,
-        mode: ScatterMode = "raise",
-        include_self: bool | np.bool = True,
-        wrap_negative_indices: bool | np.bool = True,
-        out: _X | None = None,
-    ) -> _X: ...
-    def max(
-        self,
-        updates: _X | NDArray[Any] | Values,
-        *,
-        mode: ScatterMode = "raise",
-        include_self: bool | np.bool = True,
-        wrap_negative_indices: bool | np.bool = True,
-        out: _X | None = None,
-    ) -> _X: ...
-    def mean(
-        self,
-        updates: _X | NDArray[Any] | Values,
-        *,
-        mode: ScatterMode = "raise",
-        include_self: bool | np.bool = True,
-        wrap_negative_indices: bool | np.bool = True,
-        accumulate_dtype: DTypeLike | None = None,
-        out: _X | None = None,
-    ) -> _X: ...

@@ -66,9 +66,9 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
                 raise explained(op, x, index, mode, wrap, error, fill_value) from None
             if result is not None:
                 return result
-    op, mode = _checked(op, mode, wrap)
-    backend, x, given, _ = _route(op, x, index)
-    if _unknown_mask(backend, given) is not None:
+    op, mode = checked(op, mode, wrap)
+    backend, x, given, _ = routed(op, x, index)
+    if unknown_mask(backend, given) is not None:
         raise messages.unknown_mask(op, backend.unknown_name, backend.where_name)
     parsed = _parse(backend, op, x, given, mode)
     if parsed.is_basic and out is None and mode != "fill":
@@ -80,7 +80,7 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
         return call.from_core(_gather(call, mode, fill_value, None))
     if not (call.is_moved or call.flips):
         return _gather(call, mode, fill_value, out)
-    plan = _plan(op)
+    plan = plan_of(op)
     backend.check_out(plan, out, x, call.shape)
     if call.flips or not backend.writes_views(out):
         return backend.deliver(plan, call.from_core(_gather(call, mode, fill_value, None)), out)
@@ -96,14 +96,14 @@ def update(
         target = x if out is x else x.copy()
         if not negate and _try_update(op, target, index, updates, options, wrap):
             return target
-    op, mode = _checked(op, options[2], wrap)
+    op, mode = checked(op, options[2], wrap)
     options = (*options[:2], mode, options[3])
     in_place = out is x
-    backend, x, given, updates = _route(op, x, index, updates)
-    plan = _plan(op)
+    backend, x, given, updates = routed(op, x, index, updates)
+    plan = plan_of(op)
     if out is not None:
         backend.check_out(plan, out, x, tuple(x.shape))
-    masked = _unknown_mask(backend, given)
+    masked = unknown_mask(backend, given)
     if masked is not None:
         return _update_where(backend, op, x, given, masked, updates, options, out, negate)
     parsed = _parse(backend, op, x, given, mode)
@@ -153,22 +153,32 @@ def _update_where(
     negate: bool,
 ) -> Any:
     """Scatter one value to the elements where a mask is true. Their number is unknown at the call."""
+    check_where(backend, op, given, mask, updates)
+    every = update(op, x, (), updates, options, op.wrap_negative_indices, None, negate)
+    return where(backend, op, x, given, mask, every, out)
+
+
+def check_where(backend: Backend, op: Operator, given: tuple[Any, ...], mask: Any, updates: Any) -> None:
+    """Check that the mask is the whole index, and updates are one value."""
     is_scalar = isinstance(updates, values.TYPES) and not isinstance(updates, (list, tuple))
     others = [item for item in given if item is not mask and item is not Ellipsis and not grammar.is_full(item)]
     if others or not (is_scalar or getattr(updates, "shape", None) == ()):
         raise messages.unknown_mask(op, backend.unknown_name, backend.where_name)
+
+
+def where(backend: Backend, op: Operator, x: Any, given: tuple[Any, ...], mask: Any, every: Any, out: Any) -> Any:
+    """The elements of `every` where a mask is true, and of x elsewhere."""
     parsed = grammar.parse(op, given, tuple(x.shape))
-    every = update(op, x, (), updates, options, op.wrap_negative_indices, None, negate)
     n_after = len(x.shape) - parsed.selectors[0].axis_of_x - len(mask.shape)
     xp = backend.namespace(x)
     result = xp.where(xp.reshape(mask, (*mask.shape, *(1,) * n_after)), every, x)
-    return backend.deliver(_plan(op), result, out)
+    return backend.deliver(plan_of(op), result, out)
 
 
 # Arguments
 
 
-def _checked(op: Operator, mode: Any, wrap: Any) -> tuple[Operator, str]:
+def checked(op: Operator, mode: Any, wrap: Any) -> tuple[Operator, str]:
     """Check the options. Return the operator and the mode."""
     op = op if wrap is True else plans.without_negatives(op, wrap)
     if type(mode) is not str:
@@ -183,7 +193,7 @@ def _as_indices(op: Operator, backend: Backend, x: Any, value: Any) -> Any:
         return backend.as_argument(op, "indices", value, x)
 
 
-def _route(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend, Any, tuple[Any, ...], Any]:
+def routed(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend, Any, tuple[Any, ...], Any]:
     """The backend, x as an array of its library, the items of the index, arrays in that library, and updates."""
     arguments = {"data": x}
     is_number = type(updates) is np.ndarray and updates.ndim == 0 and updates.dtype.kind in "biufc"
@@ -223,7 +233,7 @@ def _is_mask(item: Any) -> bool:
     return grammar.is_array(item) and grammar.kind_of(item.dtype) == "bool"
 
 
-def _unknown_mask(backend: Backend, given: Sequence[Any]) -> Any | None:
+def unknown_mask(backend: Backend, given: Sequence[Any]) -> Any | None:
     """The first mask whose elements are unknown at the call."""
     return next((item for item in given if _is_mask(item) and backend.is_unknown(item)), None)
 
@@ -231,31 +241,43 @@ def _unknown_mask(backend: Backend, given: Sequence[Any]) -> Any | None:
 def _updates(call: Call, updates: Any, reduction: Any, negate: bool) -> Any:
     """Updates for the core: scalars unchanged, arrays with x's dtype and the core's order of axes."""
     backend, op, x, shape = call.backend, call.op, call.x, call.shape
-    plan = _plan(op, "add" if negate else reduction)
+    plan = plan_of(op, "add" if negate else reduction)
     if negate:
         backend.check_reduction(plan, x)
         if backend.dtype_name(x) == "bool":
             raise messages.no_subtract(op, x.dtype)
-    if isinstance(updates, (list, tuple)):
-        own = values.shape_of(op, "updates", updates)
-        updates = backend.from_numpy(values.updates(op, updates, own, backend.numpy_dtype(x)), x)
-    elif isinstance(updates, values.TYPES) or not tuple(updates.shape):
-        if not negate:
-            return updates
-        if isinstance(updates, values.TYPES):
-            return backend.negative(backend.element(plan, "updates", updates, x))
-        return backend.negative(backend.fit_updates(plan, updates, x))
-    elif updates.dtype != x.dtype:
-        if not _is_same_kind(backend, updates, x):
-            raise messages.updates_kind(op, updates.dtype, x.dtype)
-        updates = backend.astype(updates, x.dtype)
+    is_one = not isinstance(updates, (list, tuple)) and (isinstance(updates, values.TYPES) or not tuple(updates.shape))
+    if is_one and not negate:
+        return updates
+    updates = as_array(backend, op, x, updates)
     if negate:
         updates = backend.negative(updates)
+    return updates if is_one else call.to_core(fitting(op, updates, shape))
+
+
+def as_array(backend: Backend, op: Operator, x: Any, updates: Any) -> Any:
+    """Updates as an array of x's library and dtype, of their own shape."""
+    if isinstance(updates, (list, tuple)):
+        own = values.shape_of(op, "updates", updates)
+        return backend.from_numpy(values.updates(op, updates, own, backend.numpy_dtype(x)), x)
+    if isinstance(updates, values.TYPES):
+        return backend.element(plan_of(op), "updates", updates, x)
+    if not tuple(updates.shape):
+        return backend.fit_updates(plan_of(op), updates, x)
+    if updates.dtype == x.dtype:
+        return updates
+    if not _is_same_kind(backend, updates, x):
+        raise messages.updates_kind(op, updates.dtype, x.dtype)
+    return backend.astype(updates, x.dtype)
+
+
+def fitting(op: Operator, updates: Any, shape: tuple[int, ...]) -> Any:
+    """Updates without leading axes beyond those of x[index], to whose shape they must broadcast."""
     while len(updates.shape) > len(shape) and updates.shape[0] == 1:  # as in NumPy's assignment
         updates = updates[0, ...]
     if not fits(tuple(updates.shape), shape):
         raise messages.updates_broadcast(op, updates.shape, shape)
-    return call.to_core(updates)
+    return updates
 
 
 _KINDS = "buifc"  # from narrow to wide, as in NumPy's casts
@@ -340,8 +362,8 @@ def explained(
     op: Operator, x: Any, index: Any, mode: Any, wrap: Any, error: IndexError, fill_value: Any = 0
 ) -> IndexError:
     """The error of a fast path, which takes arrays of integers only, in terms of x and the whole index."""
-    op, mode = _checked(op, mode, wrap)
-    backend, x, given, _ = _route(op, x, index)
+    op, mode = checked(op, mode, wrap)
+    backend, x, given, _ = routed(op, x, index)
     parsed = _parse(backend, op, x, given, mode)
     arrays = [backend.as_numpy(selector.array) for selector in parsed.selectors]
     found = grammar.explain(op, parsed, tuple(x.shape), mode, arrays) or error
@@ -361,6 +383,6 @@ def _explained(call: Call, mode: str, error: IndexError) -> IndexError:
     return grammar.explain(call.op, call.parsed, tuple(call.x.shape), mode, arrays) or error
 
 
-def _plan(op: Operator, reduction: str = "none") -> Plan:
+def plan_of(op: Operator, reduction: str = "none") -> Plan:
     """A plan for the checks of a backend, which read its operator and reduction."""
     return Plan(op, AXIS, "raise", True, 0, 1, 0, (), (), (), reduction)

@@ -110,6 +110,9 @@ class DaskBackend(Backend):
 
     # For `at`
 
+    def is_writable(self, array: Any) -> bool:
+        return False
+
     def is_unknown(self, array: Any) -> bool:
         return isinstance(array, da.Array)
 

@@ -157,6 +157,9 @@ class JAXBackend(JAXTable):
     def without_gradient(self, array: Any) -> Any:
         return jax.lax.stop_gradient(array)
 
+    def is_writable(self, array: Any) -> bool:
+        return False
+
     def is_unknown(self, array: Any) -> bool:
         return _is_traced(array)
 

@@ -1,0 +1,83 @@
+"""`bincount`: counts and sums on every library, sizes, modes, and errors."""
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from libraries import LIBRARIES, on_each, to_dask
+
+X = np.array([1, 3, 1, 0])
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_counts_and_sums(library):
+    options = {"length": 5} if library.package == "dask" else {"minlength": 5}
+    with library.way():
+        for dtype in ("i1", "u1", "i4", "i8"):
+            x = library.asarray(X.astype(dtype))
+            found = gs.bincount(x, **options)
+            assert type(found) is type(x)
+            np.testing.assert_array_equal(library.asnumpy(found), np.bincount(X, minlength=5))
+            default = pytest.importorskip("jax.numpy").asarray(0).dtype if library.package == "jax" else np.dtype("i8")
+            assert library.asnumpy(found).dtype == default
+        for dtype in ("u1", "i4", "f4", "c8"):
+            weights = np.array([100, 2, 200, 0.5]).astype(dtype)
+            expected = np.zeros(5, dtype)
+            np.add.at(expected, X, weights)
+            found = gs.bincount(library.asarray(X), library.asarray(weights), **options)
+            np.testing.assert_array_equal(library.asnumpy(found), expected, strict=True)
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_dropped_values(library):
+    x = library.asarray(np.array([-1, 0, 2, 3, 9]))
+    with library.way():
+        found = gs.bincount(x, length=3, minlength=7, mode="drop")
+    np.testing.assert_array_equal(library.asnumpy(found), [1, 0, 1])
+
+
+def test_sizes():
+    assert gs.bincount([]).shape == (0,)
+    assert gs.bincount([], minlength=2).tolist() == [0, 0]
+    assert gs.bincount([3], minlength=2).tolist() == [0, 0, 0, 1]
+    assert gs.bincount([-3], mode="drop").shape == (0,)
+    assert gs.bincount([0], length=np.int64(2)).tolist() == [1, 0]
+
+
+def test_gradients_and_programs():
+    import jax
+    import jax.numpy as jnp
+    import torch
+
+    weights = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda w: gs.bincount(torch.from_numpy(X), w), weights)
+    x, w = jnp.asarray(X), jnp.asarray([1.0, 2.0, 3.0, 4.0])
+    call = lambda x, w: gs.bincount(x, w, length=3, mode="drop")  # noqa: E731
+    np.testing.assert_array_equal(jax.jit(call)(x, w), [4.0, 4.0, 0.0])
+    np.testing.assert_array_equal(jax.jit(jax.grad(lambda w: (call(x, w) ** 2).sum()))(w), [8.0, 0.0, 8.0, 8.0])
+    for unknown in (lambda: jax.jit(gs.bincount)(x), lambda: gs.bincount(to_dask(X))):
+        with pytest.raises(
+            NotImplementedError, match=r"^bincount: the greatest value of a .* is unknown .*; pass length="
+        ):
+            unknown()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: gs.bincount([-1, 2]), IndexError, r"x\[0\] = -1 is out of bounds .* negative values have no bin$"),
+        (lambda: gs.bincount([1, 5], length=3), IndexError, r"x\[1\] = 5 is out of bounds"),
+        (lambda: gs.bincount([1.5]), TypeError, "x holds float64"),
+        (lambda: gs.bincount(np.ones(2)), TypeError, r"x has dtype float64, but only .*; pass x.astype\('int64'\)"),
+        (lambda: gs.bincount(X > 1), TypeError, "x has dtype bool"),
+        (lambda: gs.bincount([[1]]), ValueError, r"x has shape \(1, 1\), .*; pass reshape\(x, \(-1,\)\)"),
+        (lambda: gs.bincount(X, X > 1), TypeError, "weights has dtype bool, which has no sums"),
+        (lambda: gs.bincount(X, [1, 2]), ValueError, r"weights has shape \(2,\), but x has shape \(4,\)"),
+        (lambda: gs.bincount(X, length=-1), ValueError, "length=-1 is negative"),
+        (lambda: gs.bincount(X, minlength=-1), ValueError, "minlength=-1 is negative"),
+        (lambda: gs.bincount(X, minlength=1.5), TypeError, "minlength=1.5 is not an int"),
+        (lambda: gs.bincount(X, mode="clip"), ValueError, "mode='clip' is not one of 'raise', 'drop'"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=rf"^bincount: {message}"):
+        call()

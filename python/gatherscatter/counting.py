@@ -139,5 +139,5 @@ def _size(backend: Backend, x: Any, minlength: int, length: Any) -> int:
         raise messages.unknown_size(_OP, backend.unknown_name)
     if not x.shape[0]:
         return minlength
-    greatest = backend.value_of(backend.namespace(x).max(x))
-    return max(int(greatest) + 1, minlength)
+    with backend.constants():
+        return max(int(backend.namespace(x).max(x)) + 1, minlength)

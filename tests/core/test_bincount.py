@@ -81,3 +81,15 @@ def test_gradients_and_programs():
 def test_errors(call, error, message):
     with pytest.raises(error, match=rf"^bincount: {message}"):
         call()
+
+
+def test_known_values_with_lazy_weights():
+    da = pytest.importorskip("dask.array")
+    found = gs.bincount(np.array([1, 3, 1]), da.from_array(np.array([0.5, 1.0, 2.0]), chunks=2))
+    assert found.compute(scheduler="synchronous").tolist() == [0, 2.5, 0, 1]
+
+
+def test_known_values_in_a_trace():
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.array([1, 3, 1])
+    assert jax.jit(lambda weights: gs.bincount(x, weights))(jax.numpy.array([0.5, 1.0, 2.0])).tolist() == [0, 2.5, 0, 1]

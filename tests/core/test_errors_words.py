@@ -82,8 +82,8 @@ NAMES = {
     ),
     "gather_scatter's accumulate_dtype": (
         lambda: gs.gather_scatter(D, I, D, I, accumulate_dtype="float64"),
-        "gather_scatter: there is no accumulate_dtype= here; pass some of data, indices, source, source_indices, axis, "
-        "reduction, include_self, mode, wrap_negative_indices, out",
+        "gather_scatter: there is no accumulate_dtype= here; pass some of data, indices, source, source_indices, "
+        "weights, axis, reduction, include_self, mode, wrap_negative_indices, out",
     ),
     "prepare's axis": (lambda: gs.prepare("gather", (3,), I, dim=0), "prepare: dim=0 is axis=0 here"),
     "ONNX's axis": (lambda: gs.onnx.gather(D, I, dim=0), "gather: dim=0 is axis=0 here"),

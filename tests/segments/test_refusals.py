@@ -141,6 +141,8 @@ def test_ids_of_any_integer_dtype():
         assert gs.segment_reduce(DATA, ids).tolist() == [5, 3, 4, 3]
     with pytest.raises(IndexError):
         gs.segment_reduce(DATA, np.array([0, 1, 1, 2**64 - 1, 2, 0], "u8"), 3)
+    with pytest.raises(IndexError, match=r"segment_ids\[4\] = 2 is not below num_segments=2; pass num_segments=3"):
+        gs.segment_reduce(DATA, IDS, 2)
     assert gs.segment_reduce(np.zeros(0), np.zeros(0, int)).shape == (0,)
     assert gs.segment_reduce([1.0, 2.0], [-1, -1]).shape == (0,)
     assert gs.segment_reduce([1, 2, 3], [0, 0, 1]).tolist() == [3, 3]

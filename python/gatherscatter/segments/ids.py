@@ -101,7 +101,7 @@ def _from_indptr(
     step = rules.REDUCE.replace(indices="indptr")
     counted = core.scatter_on(backend, step, begins, indptr, 1, b, b, "add", True, "raise", None, None)
     ids = xp.cumulative_sum(counted, axis=b, dtype=dtype)[..., :size] - 1
-    return Ids(backend, layout._replace(n=n), xp.where(ids >= n, -1, ids), "drop")
+    return Ids(backend, layout._replace(n=n), ids, "drop")  # n from the last pointer on
 
 
 def _check_indptr(op: Operator, indptr: values.Array, size: int) -> None:

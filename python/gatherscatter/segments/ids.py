@@ -20,12 +20,17 @@ _MANY, _MANY_PER_ID = 1 << 28, 64
 
 
 class Ids(NamedTuple):
-    """The segment of each position: an array of the library, whose negative ids mean none."""
+    """The segment of each position: an array of the library.
+
+    mode: "promise_in_bounds" if no id is outside of the segments; "drop" if others mean none; "raise" if negative ones
+    do, and too large ones are found later. has_rest: those of no segment are n, which has a row of its own.
+    """
 
     backend: Backend
     layout: Layout
     array: Any
-    mode: str  # "promise_in_bounds": all have a segment; "drop"; "raise": ids that are too large are only found later
+    mode: str
+    has_rest: bool = False
 
 
 def read(
@@ -52,8 +57,10 @@ def read(
     if backend.is_unknown(ids):
         if num_segments is None:
             raise messages.unknown_number(op)
-        way = "raise" if mode == "raise" else "drop"
-        return data, Ids(backend, layout._replace(n=rules.number(op, num_segments)), ids, way)
+        layout = layout._replace(n=rules.number(op, num_segments))
+        if mode != "raise":
+            return data, Ids(backend, layout, ids, "drop")
+        return data, Ids(backend, layout, backend.namespace(ids).where(ids < 0, layout.n, ids), "raise", True)
     least, greatest = _range(backend, ids)
     if num_segments is None:
         n = max(greatest, -1) + 1
@@ -63,7 +70,13 @@ def read(
         n = rules.number(op, num_segments)
         if mode == "raise" and greatest >= n:
             raise _too_large(op, backend, ids, n)
-    return data, Ids(backend, layout._replace(n=n), ids, "drop" if least < 0 or greatest >= n else "promise_in_bounds")
+    layout = layout._replace(n=n)
+    if least >= 0 and greatest < n:
+        return data, Ids(backend, layout, ids, "promise_in_bounds")
+    if backend.name == "NumPy":  # whose kernels take longer to drop updates
+        rest = np.where((ids < 0) | (ids >= n), np.int64(n), ids.astype(np.int64, copy=False))
+        return data, Ids(backend, layout, rest, "promise_in_bounds", True)
+    return data, Ids(backend, layout, ids, "drop")
 
 
 def _range(backend: Backend, ids: Any) -> tuple[int, int]:

@@ -37,7 +37,8 @@ class Segments:
 
     def __init__(self, data: Any, ids: Ids, skipna: bool) -> None:
         self.data, self.ids, self.skipna = data, ids.array, skipna
-        self.backend, self.layout, self.mode = ids.backend, ids.layout, ids.mode
+        self.backend, self.layout, self.mode, self.has_rest = ids.backend, ids.layout, ids.mode, ids.has_rest
+        self.all_have_one = ids.mode == "promise_in_bounds" and not ids.has_rest
         self.op = ids.layout.operator
         self.xp = self.backend.namespace(data)
         self.name = self.backend.dtype_name(data)
@@ -53,33 +54,28 @@ class Segments:
 
     def scatter(self, values: Any, start: Any, reduction: str, wide: str = "") -> Any:
         """Reduce values, of data's shape, into start, a number for empty segments."""
-        layout = self.layout
-        if self.mode == "raise":  # ids that are too large are found later: another row is for those of no segment
-            ids = self.backend.namespace(self.ids).where(self.ids < 0, layout.n, self.ids)
-            layout = layout._replace(n=layout.n + 1)
-        else:
-            ids = self.ids
+        layout = self.layout._replace(n=self.layout.n + self.has_rest)
         dtype, identity = self.backend.dtype_name(values), None
         if self.is_numpy and REDUCTIONS[reduction].finish is None:
             identity = REDUCTIONS[reduction].identity(dtype)
         table = self.full(layout.shape, start if identity is None else identity, values)
         result = core.scatter_on(
-            self.backend, self.op, table, ids, values, layout.axis, layout.batch_dims, reduction, identity is not None,
-            self.mode, wide or None, None,
+            self.backend, self.op, table, self.ids, values, layout.axis, layout.batch_dims, reduction,
+            identity is not None, self.mode, wide or None, None,
         )  # fmt: skip
+        if self.has_rest:
+            result = result[(slice(None),) * layout.axis + (slice(self.layout.n),)]
         if identity is not None:
             # Marks of segments that have elements take longer than a count, where a result may be that of none.
             is_start = not hasattr(start, "shape") and start == identity and (identity != 0 or kind_of(dtype) in "biu")
             if not is_start and (result == identity).any():  # also 0.0, since the identity of sums is -0.0
                 result = self.xp.where(self.counts == 0, self.full((), start, values), result)
-        if self.mode == "raise":
-            result = result[(slice(None),) * layout.axis + (slice(layout.n - 1),)]
         return result
 
     def spread(self, results: Any, fill: Any) -> Any:
         """The result of its segment for each element of data; fill for those of no segment."""
         op = (GATHER.strict or GATHER).replace(name=self.op.name, indices=self.op.indices)
-        mode = "fill" if self.mode != "promise_in_bounds" else self.mode
+        mode = self.mode if self.all_have_one else "fill"
         return core.gather_on(
             self.backend, op, results, self.ids, self.layout.axis, self.layout.batch_dims, mode, fill, None
         )
@@ -127,7 +123,7 @@ class Segments:
     def of_ids(self, values: Any) -> Segments:
         """The same segments of an array that has the shape of the ids."""
         layout = self.layout._replace(data=tuple(self.ids.shape), axis=self.layout.batch_dims)
-        return Segments(values, Ids(self.backend, layout, self.ids, self.mode), False)
+        return Segments(values, Ids(self.backend, layout, self.ids, self.mode, self.has_rest), False)
 
     def positions(self) -> Any:
         """The position of each element along the axis. Broadcasts to data's shape."""
@@ -363,7 +359,7 @@ class Segments:
         sums = self.scatter(powers, 0, "add", self.accumulates(powers))
         safe = xp.where(sums == 0, xp.ones_like(sums), sums)
         result = apart - self.spread(xp.log(safe), 0) if is_log else powers / self.spread(safe, 1)
-        if self.mode != "promise_in_bounds":
+        if not self.all_have_one:
             result = xp.where(self.has_segment(), result, self.full((), -math.inf if is_log else 0, result))
         return self.cast(result, dtype)
 

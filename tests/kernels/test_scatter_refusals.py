@@ -122,7 +122,8 @@ class TestRefused:
     def test_reductions_of_what_only_moves(self, flat, dtype):
         data, updates = values((3,), np.dtype(dtype), 1), values((2,), np.dtype(dtype), 2)
         before = data.copy()
-        for reduction in REDUCTIONS[1:]:
+        of_dates = ("max", "min") if data.dtype.kind in "mM" else ()  # tests/kernels/test_dates.py
+        for reduction in (name for name in REDUCTIONS[1:] if name not in of_dates):
             with pytest.raises(TypeError):
                 flat(data, np.array([0, 1]), updates, reduction=reduction, out=data)
             with pytest.raises(TypeError):  # nor where there is nothing to reduce

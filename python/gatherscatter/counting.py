@@ -137,7 +137,4 @@ def _size(backend: Backend, x: Any, minlength: int, length: Any) -> int:
         return _checked("length", length)
     if backend.is_unknown(x):
         raise messages.unknown_size(_OP, backend.unknown_name)
-    if not x.shape[0]:
-        return minlength
-    with backend.constants():
-        return max(int(backend.namespace(x).max(x)) + 1, minlength)
+    return max(backend.extremes(x)[1] + 1, minlength)

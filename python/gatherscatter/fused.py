@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -228,7 +229,13 @@ def _weighted(updates: Any, weights: Any, positions: Shape, axis: int) -> Any:
     if len(found) < len(positions) or found != after:
         raise errors.weights_shape(_WEIGHTS, found, positions, shape[axis + len(positions) :])
     ones = (1,) * (len(shape) - axis - len(found))
-    return messages * backend.namespace(factors).reshape(factors, ((1,) * axis + found + ones))
+    if errors.kind_of(messages.dtype) not in ("bool", "int", "float", "complex"):
+        raise errors.reduction_dtype(_WEIGHTS, "mul", messages.dtype, REDUCTIONS["mul"].dtypes)
+    backend.check_devices(_plan_of(found), messages, weights=factors)
+    factors = backend.namespace(factors).reshape(factors, ((1,) * axis + found + ones))
+    with np.errstate(all="ignore") if backend.name == "NumPy" else contextlib.nullcontext():
+        product = messages * factors
+    return product if product.dtype == messages.dtype else backend.astype(product, messages.dtype)  # byte order
 
 
 def _plan_of(shape: Shape) -> plans.Plan:

@@ -197,6 +197,18 @@ class Backend:
         """The array as a constant of derivatives."""
         return array
 
+    def extremes(self, array: Any) -> tuple[int, int]:
+        """The least and the greatest of some integers that are known; (0, -1) if there is none. Also of NumPy's."""
+        if 0 in array.shape:
+            return 0, -1
+        xp = np if isinstance(array, np.ndarray) else self.namespace(array)
+        with self.constants():
+            return int(xp.min(array)), int(xp.max(array))
+
+    def by_block(self, array: Any, function: Callable[[values.Array], values.Array]) -> Any | None:
+        """A function on NumPy arrays of int64, of each block of a lazy array; None if there are no blocks."""
+        return None
+
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
         """Zeros of like's dtype, on like's device, that nobody writes to."""
         return self.namespace(like).zeros(shape, dtype=like.dtype, device=self.device(like))

@@ -196,6 +196,9 @@ class NumPyBackend(Backend):
             return np.zeros(shape, like.dtype)  # which raises an error for a shape that is too large
         return np.broadcast_to(np.zeros((), like.dtype), shape)
 
+    def dtype_of(self, name: str, like: Any) -> Any:
+        return like.dtype if name == self.dtype_name(like) else np.dtype(name)
+
     def astype(self, array: Any, dtype: Any) -> Array:
         result: Array = array.astype(dtype, copy=False)  # NumPy 2.0 has no astype function
         return result

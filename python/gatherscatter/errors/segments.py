@@ -34,11 +34,12 @@ def no_ids(op: Operator, batch_dims: int) -> ValueError:
     return ValueError(f"{op.name}: {op.indices} needs {more}; pass an id for each position along the axis")
 
 
-def id_out_of_bounds(op: Operator, position: Sequence[int], found: int, n: int) -> IndexError:
-    where = ", ".join(map(str, position))
+def id_out_of_bounds(op: Operator, position: Sequence[int] | None, found: int, n: int) -> IndexError:
+    """position: None if it is not known."""
+    which = "an id of" if position is None else f"segment_ids[{', '.join(map(str, position))}] ="
     return IndexError(
-        f"{op.name}: segment_ids[{where}] = {found} is not below num_segments={n}; pass num_segments={found + 1} or "
-        "more, or mode='drop' to leave such elements out"
+        f"{op.name}: {which} {found} is not below num_segments={n}; pass num_segments={found + 1} or more, or "
+        "mode='drop' to leave such elements out"
     )
 
 
@@ -91,6 +92,14 @@ def no_segments_of(op: Operator, reduction: str, dtype: object, supported: str) 
     return TypeError(
         f"{op.name}: reduction={reduction!r} does not support dtype {dtype}; it takes {supported}: convert data"
     )
+
+
+def not_real(op: Operator, value: object) -> TypeError:
+    return TypeError(f"{op.name}: correction={shown(value)} is not a real number; pass 0 or 1")
+
+
+def no_correction(op: Operator, value: object) -> ValueError:
+    return ValueError(f"{op.name}: correction={shown(value)} is for reduction='var' and 'std'; pass no correction")
 
 
 def no_dtype(op: Operator, reduction: str, value: object, accepted: Sequence[str]) -> ValueError:

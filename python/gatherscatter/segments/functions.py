@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gatherscatter import errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
@@ -132,7 +133,10 @@ def segment_reduce(
     if len(fills) != len(names):
         raise messages.fills(op, fill_value, len(names))
     segments = Segments(array, ids, skipna)
-    segments.correction = correction
+    segments.correction = _correction(op, correction, names)
+    if segments.is_date and not segments.is_numpy:
+        reason = "compute the array first, or view it as int64"
+        raise errors.cannot(segments.backend.name, op, f"data of {array.dtype}", reason)
     dtypes = []
     for name in names:
         rules.check_dtype(op, name, segments.name, array.dtype)
@@ -146,6 +150,14 @@ def segment_reduce(
     return tuple(results) if is_tuple else results[0]
 
 
+def _correction(op: Any, value: Any, names: tuple[str, ...]) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise messages.not_real(op, value)
+    if value != 0 and not {"var", "std"} & set(names):
+        raise messages.no_correction(op, value)
+    return value  # type: ignore[return-value]
+
+
 def _outs(op: Any, segments: Segments, out: Any, dtypes: list[str], is_tuple: bool) -> tuple[Any, ...]:
     """The arrays to write to, checked; Nones if there is none."""
     if out is None:
@@ -155,15 +167,13 @@ def _outs(op: Any, segments: Segments, out: Any, dtypes: list[str], is_tuple: bo
         raise messages.outs(op, out, len(dtypes))
     backend, layout = segments.backend, segments.layout
     for one, dtype in zip(outs, dtypes, strict=True):
-        name = segments.name if dtype == segments.name else dtype
-        like = segments.data if name == segments.name else _empty(segments, dtype)
-        backend.check_out(segments.plan, one, like, layout.shape)
+        backend.check_out(segments.plan, one, _like(segments, dtype), layout.shape)
     return outs
 
 
-def _empty(segments: Segments, dtype: str) -> Any:
-    backend, data = segments.backend, segments.data
-    return segments.xp.zeros((), dtype=backend.dtype_of(dtype, data), device=backend.device(data))
+def _like(segments: Segments, dtype: str) -> Any:
+    """An array of the dtype of a result, which needs a gradient if data does."""
+    return segments.data if dtype == segments.name else segments.cast(segments.data[:0], dtype)
 
 
 def _deliver(segments: Segments, result: Any, out: Any) -> Any:
@@ -308,7 +318,7 @@ def _softmax(
     rules.check_dtype(op, "logsumexp", segments.name, array.dtype)
     name = rules.result_dtype(op, "logsumexp", segments.name, dtype, segments.defaults, False)
     if out is not None:
-        segments.backend.check_out(segments.plan, out, _empty(segments, name), ids.layout.data)
+        segments.backend.check_out(segments.plan, out, _like(segments, name), ids.layout.data)
     with _silent(segments):
         result = segments.softmax(name, op is rules.LOG_SOFTMAX)
     return _deliver(segments, result, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,25 +44,31 @@ def read(
     is_indptr = indptr is not None
     given = indptr if is_indptr else segment_ids
     op = op.replace(indices="indptr") if is_indptr else op
+    listed = None
     if isinstance(given, values.TYPES):
-        found = values.as_array(op, "indices", given)
-        if found.dtype.kind not in "iu" and (found.size or found.dtype.kind in "US"):
-            raise messages.not_ids(op, found.dtype)
+        listed = values.as_array(op, "indices", given)
+        if listed.dtype.kind not in "iu" and (listed.size or listed.dtype.kind in "US"):
+            raise messages.not_ids(op, listed.dtype)
     backend, (data, ids) = core.arrays(op, data=data, indices=given)
     if errors.kind_of(ids.dtype) != "int":
         raise messages.not_ids(op, ids.dtype)
+    if isinstance(data, np.ndarray) and not data.dtype.isnative:
+        data = data.astype(data.dtype.newbyteorder("="))
     shape, sizes = tuple(data.shape), tuple(ids.shape)
     if is_indptr:
-        return data, _from_indptr(op, backend, data, ids, num_segments, axis, batch_dims)
+        return data, _from_indptr(op, backend, data, ids, num_segments, axis, batch_dims, mode)
     layout = rules.layout(op, shape, sizes, axis, batch_dims, 0, False)
-    if backend.is_unknown(ids):
+    try:
+        known = (
+            None if listed is None and backend.is_unknown(ids) else backend.extremes(ids if listed is None else listed)
+        )
+    except RuntimeError:  # PyTorch's vmap
+        known = None
+    if known is None:
         if num_segments is None:
             raise messages.unknown_number(op)
-        layout = layout._replace(n=rules.number(op, num_segments))
-        if mode != "raise":
-            return data, Ids(backend, layout, ids, "drop")
-        return data, Ids(backend, layout, backend.namespace(ids).where(ids < 0, layout.n, ids), "raise", True)
-    least, greatest = _range(backend, ids)
+        return data, _later(op, backend, ids, layout._replace(n=rules.number(op, num_segments)), mode)
+    least, greatest = known
     if num_segments is None:
         n = max(greatest, -1) + 1
         if n > _MANY and n > _MANY_PER_ID * math.prod(sizes):
@@ -69,35 +76,50 @@ def read(
     else:
         n = rules.number(op, num_segments)
         if mode == "raise" and greatest >= n:
-            raise _too_large(op, backend, ids, n)
+            raise _too_large(op, backend, ids if listed is None else listed, n)
     layout = layout._replace(n=n)
+    if backend.name == "PyTorch" and str(ids.dtype).startswith("torch.uint"):  # which have few operators
+        ids = backend.astype(ids, backend.dtype_of("int64", ids))
     if least >= 0 and greatest < n:
         return data, Ids(backend, layout, ids, "promise_in_bounds")
-    if backend.name == "NumPy":  # whose kernels take longer to drop updates
-        rest = np.where((ids < 0) | (ids >= n), np.int64(n), ids.astype(np.int64, copy=False))
-        return data, Ids(backend, layout, rest, "promise_in_bounds", True)
+    if isinstance(ids, np.ndarray):  # the kernels take longer to drop updates
+        return data, Ids(backend, layout, _settled(ids, op, n, False), "promise_in_bounds", True)
     return data, Ids(backend, layout, ids, "drop")
 
 
-def _range(backend: Backend, ids: Any) -> tuple[int, int]:
-    """The least and the greatest id; (0, -1) if there is none."""
-    if 0 in ids.shape:
-        return 0, -1
+def _later(op: Operator, backend: Backend, ids: Any, layout: Layout, mode: str) -> Ids:
+    """Ids that are not known now."""
+    n = layout.n
+    checked = backend.by_block(ids, partial(_settled, op=op, n=n, raises=mode == "raise"))
+    if checked is not None:
+        return Ids(backend, layout, checked, "promise_in_bounds", True)
+    if mode != "raise":
+        return Ids(backend, layout, ids, "drop")
     xp = backend.namespace(ids)
-    with backend.constants():
-        return int(xp.min(ids)), int(xp.max(ids))
+    ids = backend.astype(ids, xp.asarray(0).dtype)
+    return Ids(backend, layout, xp.where(ids < 0, n, xp.where(ids >= n, n + 1, ids)), "raise", True)
+
+
+def _settled(ids: values.Array, op: Operator, n: int, raises: bool) -> values.Array:
+    """The ids, with n for those of no segment."""
+    if raises and ids.size and int(ids.max()) >= n:
+        raise messages.id_out_of_bounds(op, None, int(ids.max()), n)
+    return np.where((ids < 0) | (ids >= n), np.int64(n), ids.astype(np.int64, copy=False))
 
 
 def _too_large(op: Operator, backend: Backend, ids: Any, n: int) -> IndexError:
-    xp = backend.namespace(ids)
-    with backend.constants():
+    known = ids if isinstance(ids, np.ndarray) else backend.as_numpy(ids)
+    if known is None:
+        xp = backend.namespace(ids)
         outside = xp.reshape(ids >= n, (-1,))
         position = unravel(int(xp.argmax(xp.astype(outside, xp.uint8))), tuple(ids.shape))
-        return messages.id_out_of_bounds(op, position, int(ids[position]), n)
+    else:
+        position = _first(known >= n)
+    return messages.id_out_of_bounds(op, position, int(ids[position]), n)
 
 
 def _from_indptr(
-    op: Operator, backend: Backend, data: Any, indptr: Any, num_segments: Any, axis: Any, batch_dims: Any
+    op: Operator, backend: Backend, data: Any, indptr: Any, num_segments: Any, axis: Any, batch_dims: Any, mode: str
 ) -> Ids:
     """Of CSR segments: each position has as its id the number of pointers up to it, less one."""
     shape, sizes = tuple(data.shape), tuple(indptr.shape)
@@ -112,7 +134,7 @@ def _from_indptr(
     dtype, device = xp.asarray(0).dtype, backend.device(indptr)
     begins = xp.zeros((*sizes[:b], size + 1), dtype=dtype, device=device)
     step = rules.REDUCE.replace(indices="indptr")
-    counted = core.scatter_on(backend, step, begins, indptr, 1, b, b, "add", True, "raise", None, None)
+    counted = core.scatter_on(backend, step, begins, indptr, 1, b, b, "add", True, mode, None, None)
     ids = xp.cumulative_sum(counted, axis=b, dtype=dtype)[..., :size] - 1
     return Ids(backend, layout._replace(n=n), ids, "drop")  # n from the last pointer on
 

@@ -84,8 +84,6 @@ class Segments:
         """An array of like's dtype. value: a number that it holds, or an array of rank 0."""
         if not hasattr(value, "shape"):
             value = self.xp.full((), value, dtype=like.dtype, device=self.backend.device(self.data))
-        elif value.dtype != like.dtype:  # in another byte order
-            value = self.backend.astype(value, like.dtype)
         return self.xp.broadcast_to(value, shape)
 
     # What several reductions need
@@ -197,7 +195,7 @@ class Segments:
         few = xp.reshape(xp.broadcast_to(few, self.layout.shape), (-1,))
         if 0 not in few.shape and bool(xp.any(few)):
             position = unravel(int(xp.argmax(xp.astype(few, xp.uint8))), self.layout.shape)
-            raise messages.empty_segment(self.op, name, position, self.data.dtype)
+            raise messages.empty_segment(self.op, name, position, dtype)
         return 0
 
     def _add(self, name: str, dtype: str, start: Any) -> Any:

@@ -182,8 +182,9 @@ def result_dtype(op: Operator, name: str, dtype: str, asked: Any, defaults: tupl
             raise messages.no_dtype(op, name, asked, tuple(n for n, r in RULES.items() if r.has_dtype))
     else:
         word = dtype_name(asked)
-        order = "biufc" if rule.result == "sum" else "fc"
-        if word not in DTYPES or kind_of(word) not in order or order.find(kind_of(word)) < order.find(kind):
+        order = "bifc" if rule.result == "sum" else "f" if rule.is_real else "fc"
+        mine, theirs = (order.find(one.replace("u", "i")) for one in (kind_of(word), kind))
+        if word not in DTYPES or mine < 0 or mine < theirs:
             raise messages.narrow_dtype(op, word, dtype)
         found = word
     if name in ("var", "std") and found in COMPLEX:

@@ -102,6 +102,11 @@ class DaskBackend(Backend):
     def astype(self, array: Any, dtype: Any) -> Any:
         return array.astype(dtype)
 
+    def by_block(self, array: Any, function: Any) -> Any | None:
+        if isinstance(array, np.ndarray):
+            return None
+        return da.map_blocks(function, array, dtype=np.int64, meta=np.empty((0,) * array.ndim, np.int64))
+
     def dtype_of(self, name: str, like: Any) -> Any:
         return np.dtype(name)
 

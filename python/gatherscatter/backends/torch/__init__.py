@@ -244,6 +244,11 @@ class TorchBackend(Backend):
         result: Tensor = array.expand(shape)
         return result
 
+    def extremes(self, array: Any) -> tuple[int, int]:
+        """By NumPy for the wider unsigned dtypes, for which PyTorch lacks them."""
+        wide = isinstance(array, Tensor) and array.dtype in (torch.uint16, torch.uint32, torch.uint64)
+        return super().extremes(self.as_numpy(array) if wide else array)
+
     def without_gradient(self, array: Any) -> Tensor:
         result: Tensor = array.detach()
         return result

@@ -183,3 +183,11 @@ def test_an_index_as_the_second_argument():
     assert not hasattr(gs.at(X), "set")
     with pytest.raises(TypeError, match=r"^at: x is a gatherscatter\.At, which is not an array; pass x\.get\(\)$"):
         gs.at(X, 0)[0].set(1.0)
+
+
+@pytest.mark.parametrize("method", ["divide", "power"])
+def test_the_error_of_a_bad_index_mentions_no_other_option(method):
+    with pytest.raises(IndexError) as caught:
+        getattr(gs.at(np.ones(3))[[2, 9]], method)(2.0)
+    assert "9" in str(caught.value)
+    assert "fill_value" not in str(caught.value)

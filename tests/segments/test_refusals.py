@@ -102,6 +102,11 @@ CASES = {
         ValueError,
         "segment_reduce: fill_value=(0, 1, 2) is not 2 values, one for each reduction; pass None for the default",
     ),
+    "a list": (
+        lambda: gs.segment_reduce(DATA, IDS, reduction=["add", "max"]),
+        TypeError,
+        "segment_reduce: reduction=['add', 'max'] is a list; pass a tuple, reduction=('add', 'max')",
+    ),
     "one out": (
         lambda: gs.segment_reduce(DATA, IDS, reduction=("max", "min"), out=DATA),
         TypeError,

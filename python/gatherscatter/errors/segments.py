@@ -94,6 +94,10 @@ def no_segments_of(op: Operator, reduction: str, dtype: object, supported: str) 
     )
 
 
+def list_of_reductions(op: Operator, value: list[object]) -> TypeError:
+    return TypeError(f"{op.name}: reduction={shown(value)} is a list; pass a tuple, reduction={shown(tuple(value))}")
+
+
 def not_real(op: Operator, value: object) -> TypeError:
     return TypeError(f"{op.name}: correction={shown(value)} is not a real number; pass 0 or 1")
 

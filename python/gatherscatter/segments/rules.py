@@ -139,6 +139,8 @@ def check_mode(op: Operator, mode: Any) -> str:
 
 def names(op: Operator, reduction: Any) -> tuple[str, ...]:
     """The reductions of a call, as a tuple."""
+    if isinstance(reduction, list):
+        raise messages.list_of_reductions(op, reduction)
     given = reduction if isinstance(reduction, tuple) else (reduction,)
     for name in given:
         plans.string(op, "reduction", name, tuple(RULES))

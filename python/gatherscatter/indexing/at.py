@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatherscatter.errors.hints import MISSING
 from gatherscatter.indexing import absent
 from gatherscatter.indexing.indexed import At
 
@@ -71,8 +70,8 @@ class at(absent.FromAt):
     __slots__ = ("_x",)
     __iter__ = __contains__ = __reversed__ = None  # without these, Python would try the indices 0, 1, 2, … without end
 
-    def __init__(self, x: Any, index: Any = MISSING) -> None:
-        self._x = x if index is MISSING else At(x, index)  # whose methods `absent` finds
+    def __init__(self, x: Any, *index: Any) -> None:  # torch.compile cannot trace a default that is an object of ours
+        self._x = At(x, *index) if index else x  # whose methods `absent` finds
 
     def __getitem__(self, index: Any) -> At:
         """Select the part of x that an index describes."""

@@ -24,7 +24,7 @@ class at(absent.FromAt):
     ----------
     x : array or list
         An array of any library. The results belong to the same library. A list or a scalar becomes a NumPy array.
-    index : index, optional
+    *index : index, optional
         An index as in ``at(x)[index]``, for code that is written so for ``array_api_extra.at``.
 
     See Also

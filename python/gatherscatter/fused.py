@@ -16,7 +16,7 @@ from gatherscatter.backends.base import Backend
 from gatherscatter.errors.hints import explained
 from gatherscatter.operators import GATHER, SCATTER, Operator
 from gatherscatter.plan import Shape
-from gatherscatter.prepared.prepare import Prepared, positions_of, rows_of
+from gatherscatter.prepared.prepare import Prepared, axes_of, positions_of, rows_of
 from gatherscatter.reductions import REDUCTIONS
 
 __all__ = ["gather_scatter"]
@@ -212,29 +212,31 @@ def _with_prepared(
                 return result
     updates = source_indices.gather(source)
     if weights is not None:
-        updates = _weighted(updates, weights, positions_of(indices), len(updates.shape) - len(source.shape))
+        updates = _weighted(updates, weights, positions_of(source_indices), *axes_of(source_indices))
     return indices.scatter(data, updates, reduction=reduction, include_self=include_self, out=out)
 
 
-def _weighted(updates: Any, weights: Any, positions: Shape, axis: int) -> Any:
-    """What was gathered, times the weights. positions: the shape of the indices, whose axes start at `axis`."""
+def _weighted(updates: Any, weights: Any, positions: Shape, axis: int, batch_dims: int = 0) -> Any:
+    """What was gathered, times the weights.
+
+    positions: the shape of the indices, whose axes follow `axis` axes of data, of which they share the first ones.
+    """
     backend, (messages, factors) = core.arrays(_WEIGHTS, data=updates, updates=weights, convert_updates=True)
     if isinstance(weights, values.TYPES):
         factors = backend.as_updates(_plan_of(tuple(factors.shape)), weights, messages)
-    if factors.dtype != messages.dtype:
-        raise errors.updates_dtype(_WEIGHTS, factors.dtype, messages.dtype)
-    shape, found = tuple(messages.shape), tuple(factors.shape)
-    axis %= len(shape) - len(positions) + 1
-    after = shape[axis : axis + len(found)]
-    if len(found) < len(positions) or found != after:
-        raise errors.weights_shape(_WEIGHTS, found, positions, shape[axis + len(positions) :])
-    ones = (1,) * (len(shape) - axis - len(found))
     if errors.kind_of(messages.dtype) not in ("bool", "int", "float", "complex"):
         raise errors.reduction_dtype(_WEIGHTS, "mul", messages.dtype, REDUCTIONS["mul"].dtypes)
+    if factors.dtype != messages.dtype:
+        raise errors.updates_dtype(_WEIGHTS, factors.dtype, messages.dtype)
+    shape, found, b = tuple(messages.shape), tuple(factors.shape), batch_dims
+    axis %= len(shape) - (len(positions) - b) + 1  # of data
+    n = len(found) - b  # axes of weights from `axis` on
+    if len(found) < len(positions) or found != shape[:b] + shape[axis : axis + n]:
+        raise errors.weights_shape(_WEIGHTS, found, positions, shape[axis + len(positions) - b :])
     backend.check_devices(_plan_of(found), messages, weights=factors)
-    factors = backend.namespace(factors).reshape(factors, ((1,) * axis + found + ones))
+    aligned = (*found[:b], *[1] * (axis - b), *found[b:], *[1] * (len(shape) - axis - n))
     with np.errstate(all="ignore") if backend.name == "NumPy" else contextlib.nullcontext():
-        product = messages * factors
+        product = messages * backend.namespace(factors).reshape(factors, aligned)
     return product if product.dtype == messages.dtype else backend.astype(product, messages.dtype)  # byte order
 
 

@@ -19,12 +19,14 @@ def operands(weights_shape, axis=0, dtype="f8"):
     return np.zeros_like(source), indices, source, source_indices, rng.standard_normal(weights_shape).astype(dtype)
 
 
-def expected(data, indices, source, source_indices, weights, axis=0, **options):
-    gathered = gs.gather(source, source_indices, axis=axis)
-    ones = (1,) * (gathered.ndim - axis - weights.ndim)
-    return gs.scatter(
-        data, indices, gathered * weights.reshape(*(1,) * axis, *weights.shape, *ones), axis=axis, **options
-    )
+def expected(data, indices, source, source_indices, weights, reduction="add"):
+    """Pair by pair, along axis 0."""
+    result, n = data.copy(), np.zeros(len(data), int)
+    for to, of, weight in zip(indices, source_indices, weights, strict=True):
+        message = np.reshape(weight, (*weight.shape, *[1] * (source.ndim - 1 - weight.ndim))) * source[of]
+        result[to] = np.maximum(result[to], message) if reduction == "max" else result[to] + message
+        n[to] += 1
+    return result / (n + 1).reshape(-1, *[1] * (data.ndim - 1)) if reduction == "mean" else result
 
 
 @pytest.mark.parametrize("library", on_each(LIBRARIES))
@@ -38,18 +40,38 @@ def test_libraries(library, reduction):
         np.testing.assert_allclose(library.asnumpy(found), expected(*arrays, reduction=reduction), rtol=1e-12)
 
 
-def test_axes_lists_and_prepared_pairs():
+def test_axes_and_lists():
+    data, indices, source, source_indices, weights = operands((20,), 1)
+    wanted = expected(data.swapaxes(0, 1), indices, source.swapaxes(0, 1), source_indices, weights).swapaxes(0, 1)
     for axis in (1, -2):
-        data, indices, source, source_indices, weights = operands((20,), 1)
         found = gs.gather_scatter(data, indices, source, source_indices, weights=weights, axis=axis, reduction="add")
-        assert np.array_equal(found, expected(data, indices, source, source_indices, weights, 1, reduction="add"))
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
     data, indices, source, source_indices, weights = operands((20, 3))
-    wanted = expected(data, indices, source, source_indices, weights, reduction="add")
-    pair = [gs.prepare("scatter", data.shape, indices), gs.prepare("gather", source.shape, source_indices)]
-    found = gs.gather_scatter(data, pair[0], source, pair[1], weights=weights, reduction="add")
-    assert np.array_equal(found, wanted)
     found = gs.gather_scatter(data, indices, source, source_indices, weights=weights.tolist(), reduction="add")
-    assert np.array_equal(found, wanted)
+    np.testing.assert_allclose(found, expected(data, indices, source, source_indices, weights), rtol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(20,), (4, 5)])
+def test_prepared_pairs(axis, shape):
+    data, indices, source, source_indices, weights = operands((20,), axis)
+    moved = expected(data.swapaxes(0, axis), indices, source.swapaxes(0, axis), source_indices, weights)
+    pair = [gs.prepare("scatter", data.shape, indices.reshape(shape), axis=axis),
+            gs.prepare("gather", source.shape, source_indices.reshape(shape), axis=axis)]  # fmt: skip
+    found = gs.gather_scatter(data, pair[0], source, pair[1], weights=weights.reshape(shape), reduction="add")
+    np.testing.assert_allclose(found, moved.swapaxes(0, axis), rtol=1e-12)
+
+
+def test_prepared_batches_and_elements():
+    rng = np.random.default_rng(0)
+    data, source, weights = np.zeros((2, 5)), rng.standard_normal((2, 6)), rng.standard_normal((2, 9))
+    indices, source_indices = rng.integers(0, 5, (2, 9)), rng.integers(0, 6, (2, 9))
+    wanted = np.stack([expected(*one) for one in zip(data, indices, source, source_indices, weights, strict=True)])
+    for name, options in (("", {"axis": 1, "batch_dims": 1}), ("_elements", {"axis": 1})):
+        pair = [gs.prepare(f"scatter{name}", data.shape, indices, **options),
+                gs.prepare(f"gather{name}", source.shape, source_indices, **options)]  # fmt: skip
+        found = gs.gather_scatter(data, pair[0], source, pair[1], weights=weights, reduction="add")
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 def test_the_weight_of_a_pair_that_is_dropped_is_not_used():

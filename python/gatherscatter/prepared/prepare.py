@@ -465,6 +465,12 @@ def positions_of(prepared: Prepared) -> Shape:
     return prepared._indices.shape
 
 
+def axes_of(prepared: Prepared) -> tuple[int, int]:
+    """After how many axes of data the axes of the positions follow in updates, and how many of these they share."""
+    plan = prepared._plan
+    return (0, 0) if plan.kind == ELEMENTS else (plan.axis, plan.batch_dims)
+
+
 def rows_of(prepared: Prepared, backend: Backend, op: Operator, data: Any) -> tuple[Any, kernels.Orders | None] | None:
     """The indices along axis 0 as an array of a library, and their orders; None if they are not of this kind."""
     prepared._check_shape(op, data)

@@ -166,11 +166,12 @@ def test_copy_of_what_cannot_be_written_to():
             gs.at(x)[...].set(1.0, copy=False)
 
 
-@pytest.mark.parametrize("library", on_each(LIBRARIES))
+WRITABLE = [library for library in LIBRARIES if library.package not in ("jax", "dask")]
+
+
+@pytest.mark.parametrize("library", on_each(WRITABLE))
 def test_copy_on_each_library(library):
     x = library.asarray(X.copy())
-    if library.package in ("jax", "dask"):
-        pytest.skip("cannot be written to")
     assert gs.at(x)[1:].divide(2.0, copy=False) is x
     np.testing.assert_array_equal(library.asnumpy(x), expected(X, (slice(1, None),), 2.0, "divide"))
 

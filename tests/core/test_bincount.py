@@ -17,8 +17,7 @@ def test_counts_and_sums(library):
             found = gs.bincount(x, **options)
             assert type(found) is type(x)
             np.testing.assert_array_equal(library.asnumpy(found), np.bincount(X, minlength=5))
-            default = pytest.importorskip("jax.numpy").asarray(0).dtype if library.package == "jax" else np.dtype("i8")
-            assert library.asnumpy(found).dtype == default
+            assert library.asnumpy(found).dtype == np.dtype("i8")  # the tests' JAX has 64 bits
         for dtype in ("u1", "i4", "f4", "c8"):
             weights = np.array([100, 2, 200, 0.5]).astype(dtype)
             expected = np.zeros(5, dtype)

@@ -41,7 +41,6 @@ from gatherscatter.errors.options import (
     not_string,
     reduction_dtype,
     since_version,
-    unknown_reduction,
     unknown_word,
 )
 from gatherscatter.errors.shapes import (
@@ -130,7 +129,6 @@ __all__ = [
     "type_name",
     "unknown_chunks",
     "unknown_indices",
-    "unknown_reduction",
     "unknown_size",
     "unknown_word",
     "unlike_indices",

@@ -8,8 +8,11 @@ from gatherscatter.operators import Operator
 from gatherscatter.reductions import DTYPES
 
 
-def unknown_word(op: Operator, argument: str, word: object, accepted: Sequence[str]) -> ValueError:
-    meant = nearest(str(word), accepted)
+def unknown_word(
+    op: Operator, argument: str, word: object, accepted: Sequence[str], meant: str | None = None
+) -> ValueError:
+    """meant: the accepted word that is the same, if that is known."""
+    meant = meant or nearest(str(word), accepted)
     hint = f"; did you mean {meant!r}?" if meant else ""
     if argument == "reduction" and word in OF_SEGMENTS:
         hint = "; call segment_reduce"
@@ -78,10 +81,3 @@ def no_sum(op: Operator, reduction: str, dtype: str, summing: Sequence[str]) -> 
         f"{op.name}: accumulate_dtype={dtype!r} is for reduction= one of {listed(summing)}, and {reduction!r} never "
         "rounds; omit it"
     )
-
-
-def unknown_reduction(op: Operator, word: object, accepted: Sequence[str], meant: str | None) -> ValueError:
-    """meant: the accepted word that is the same, if that is known."""
-    meant = meant or nearest(str(word), accepted)
-    hint = f"; did you mean {meant!r}?" if meant else ""
-    return ValueError(f"{op.name}: reduction={shown(word)} is not one of {listed(accepted)}{hint}")

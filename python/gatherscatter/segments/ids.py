@@ -57,7 +57,7 @@ def read(
     shape, sizes = tuple(data.shape), tuple(ids.shape)
     if is_indptr:
         return data, _from_indptr(op, backend, data, ids, num_segments, axis, batch_dims, mode)
-    layout = rules.layout(op, shape, sizes, axis, batch_dims, 0, False)
+    layout = rules.layout(op, shape, sizes, axis, batch_dims, False)
     try:
         known = (
             None if listed is None and backend.is_unknown(ids) else backend.extremes(ids if listed is None else listed)
@@ -123,7 +123,7 @@ def _from_indptr(
 ) -> Ids:
     """Of CSR segments: each position has as its id the number of pointers up to it, less one."""
     shape, sizes = tuple(data.shape), tuple(indptr.shape)
-    layout = rules.layout(op, shape, sizes, axis, batch_dims, 0, True)
+    layout = rules.layout(op, shape, sizes, axis, batch_dims, True)
     n, b, size = sizes[-1] - 1, layout.batch_dims, shape[layout.axis]
     if num_segments is not None and rules.number(op, num_segments) != n:
         raise messages.indptr_number(op, rules.number(op, num_segments), n)

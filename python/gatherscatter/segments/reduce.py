@@ -13,11 +13,9 @@ from gatherscatter import plan as plans
 from gatherscatter.errors import segments as messages
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS
 from gatherscatter.plan import unravel
-from gatherscatter.reductions import COMPLEX, REDUCTIONS, kind_of, wider_dtypes
+from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of, wider_dtypes
 from gatherscatter.segments import rules
 from gatherscatter.segments.ids import Ids
-
-_NUMBERS = "int64"  # of dates
 
 
 class Segments:
@@ -36,7 +34,7 @@ class Segments:
     """
 
     def __init__(self, data: Any, ids: Ids, skipna: bool) -> None:
-        self.data, self.ids, self.skipna = data, ids.array, skipna
+        self.data, self.ids = data, ids.array
         self.backend, self.layout, self.mode, self.has_rest = ids.backend, ids.layout, ids.mode, ids.has_rest
         self.all_have_one = ids.mode == "promise_in_bounds" and not ids.has_rest
         self.op = ids.layout.operator
@@ -45,7 +43,7 @@ class Segments:
         self.is_numpy = self.backend.name == "NumPy"
         self.is_date = self.name[:8] == "datetime" or self.name[:9] == "timedelta"
         self.plan = plans.Plan(self.op, self.op.kind, "drop", False, 0, 1, 0, (), (), ids.layout.shape)
-        self.valid = self._find_valid()
+        self.valid = self._find_valid() if skipna else None
         self.defaults = self._find_defaults()
         self.correction: Any = 0
         self._counts: Any = None
@@ -56,7 +54,7 @@ class Segments:
         """Reduce values, of data's shape, into start, a number for empty segments."""
         layout = self.layout._replace(n=self.layout.n + self.has_rest)
         dtype, identity = self.backend.dtype_name(values), None
-        if self.is_numpy and REDUCTIONS[reduction].finish is None:
+        if self.is_numpy and REDUCTIONS[reduction].finish is None and dtype in DTYPES:
             identity = REDUCTIONS[reduction].identity(dtype)
         table = self.full(layout.shape, start if identity is None else identity, values)
         result = core.scatter_on(
@@ -89,8 +87,6 @@ class Segments:
     # What several reductions need
 
     def _find_valid(self) -> Any:
-        if not self.skipna:
-            return None
         if self.is_date:
             return ~self.xp.isnat(self.data)
         return ~self.xp.isnan(self.data) if kind_of(self.name) in "fc" else None
@@ -268,23 +264,18 @@ class Segments:
     _all = _any
 
     def _max(self, name: str, dtype: str, start: Any) -> Any:
-        if not self.is_date:
-            return self.scatter(self.comparable(name), start, name)
-        numbers = self.scatter(self.comparable(name), 0, name) + int(name == "max")
-        return self.xp.where(self.counts > 0, numbers.view(self.data.dtype), start)
+        return self.scatter(self.comparable(name), start, name)
 
     _min = _max
 
     def comparable(self, name: str) -> Any:
-        """Numbers in data's order, in which NaT is the best, and what does not count is the worst.
-
-        NaT is the lowest int64. For a maximum all dates are shifted by one, so that it becomes the highest.
-        """
-        if not self.is_date:
+        """The elements, or the worst one where they do not count."""
+        if self.valid is None or not self.is_date:
             return self.where_valid(self.data, -math.inf if name == "max" else math.inf)
-        numbers = self.data.view(_NUMBERS) - int(name == "max")
-        limits = self.xp.iinfo(_NUMBERS)
-        return self.where_valid(numbers, limits.min if name == "max" else limits.max)
+        limits = self.xp.iinfo("int64")  # the lowest is NaT
+        return self.where_valid(
+            self.data, self.xp.asarray(limits.min + 1 if name == "max" else limits.max, self.data.dtype)
+        )
 
     def arg(self, name: str, min_count: int) -> Any:
         """The first position of the greatest or least element."""
@@ -293,8 +284,8 @@ class Segments:
         hits = values == self.spread(self.scatter(values, 0, name), 0)
         if self.valid is not None:
             hits = hits & self.valid
-        elif kind_of(self.name) == "f":
-            hits = hits | xp.isnan(values)
+        elif self.is_date or kind_of(self.name) == "f":
+            hits = hits | (values != values)  # NaN wins
         found = self.scatter(xp.where(hits, self.positions(), end), end, "min")
         return xp.where((found == end) | (self.counts < max(min_count, 1)), -1, found)
 

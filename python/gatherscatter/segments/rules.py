@@ -101,8 +101,8 @@ class Layout(NamedTuple):
         return (*self.outer, self.n, *self.inner)
 
 
-def layout(op: Operator, data: Shape, ids: Shape, axis: Any, batch_dims: Any, n: int, is_indptr: bool) -> Layout:
-    """Check the shapes. n: the number of segments, not negative."""
+def layout(op: Operator, data: Shape, ids: Shape, axis: Any, batch_dims: Any, is_indptr: bool) -> Layout:
+    """Check the shapes. The number of segments is found later."""
     b = plans.integer(op, "batch_dims", batch_dims)
     axis = plans.integer(op, "axis", axis)
     if not data:
@@ -120,7 +120,7 @@ def layout(op: Operator, data: Shape, ids: Shape, axis: Any, batch_dims: Any, n:
         raise shape
     if not is_indptr and ids[b:] != data[axis : axis + depth]:
         raise messages.ids_shape(op, ids, data, axis, b)
-    return Layout(op, data, axis, depth, b, n)
+    return Layout(op, data, axis, depth, b, 0)
 
 
 def number(op: Operator, value: Any) -> int:
@@ -146,9 +146,9 @@ def names(op: Operator, reduction: Any) -> tuple[str, ...]:
         plans.string(op, "reduction", name, tuple(RULES))
         if name not in RULES:
             meant = next((ours for ours, rule in RULES.items() if str(name).lower() in (ours, *rule.synonyms)), None)
-            raise errors.unknown_reduction(op, name, tuple(RULES), meant)
+            raise errors.unknown_word(op, "reduction", name, tuple(RULES), meant)
     if not given:
-        raise errors.unknown_reduction(op, "()", tuple(RULES), None)
+        raise errors.unknown_word(op, "reduction", given, tuple(RULES))
     return given
 
 

@@ -54,7 +54,7 @@ def reduced(reduction, elements, places, min_count, fill_value, correction, dtyp
         best = (np.argmax if reduction.endswith("max") else np.argmin)(elements)  # the first one; NaN wins
         return places[best] if reduction.startswith("arg") else elements[best]
     with np.errstate(all="ignore"):
-        wide = elements.astype(WIDE.get(dtype.name if dtype.kind != "b" else "", elements.dtype))
+        wide = elements.astype(WIDE.get(elements.dtype.name, elements.dtype))
         if reduction in ("add", "mul"):
             total = wide.astype(WIDE.get(dtype.name, dtype))[0]
             for element in wide[1:].astype(total.dtype):

@@ -106,7 +106,7 @@ def test_out_that_would_take_a_gradient():
 
 def test_mapped_ids():
     torch = pytest.importorskip("torch")
-    data, ids = torch.tensor([DATA, DATA]), torch.tensor([[0, 2, 1, 0], [1, 1, -1, 0]])
+    data, ids = torch.tensor(np.stack([DATA, DATA])), torch.tensor([[0, 2, 1, 0], [1, 1, -1, 0]])
     found = torch.func.vmap(lambda d, i: gs.segment_reduce(d, i, 3, mode="drop"))(data, ids)
     assert found.tolist() == [[9, 4, 2], [8, 3, 0]]
 

@@ -48,3 +48,16 @@ cpdef enum TypeCode:
     FLOAT64
     COMPLEX64
     COMPLEX128
+
+# What segments are while they are reduced: see segments/accumulators.pxd.
+cpdef enum Accumulator:
+    COUNT = 0
+    TRUES
+    FIRST
+    LAST
+    TOTAL
+    PRODUCT
+    GREATEST
+    LEAST
+    MOMENTS
+    POWERS

@@ -48,6 +48,18 @@ class TypeCode(IntEnum):
     COMPLEX64 = 14
     COMPLEX128 = 15
 
+class Accumulator(IntEnum):
+    COUNT = 0
+    TRUES = 1
+    FIRST = 2
+    LAST = 3
+    TOTAL = 4
+    PRODUCT = 5
+    GREATEST = 6
+    LEAST = 7
+    MOMENTS = 8
+    POWERS = 9
+
 class GatherStrategy(IntEnum):
     AUTO = 0
     BLOCKS = 1

@@ -152,6 +152,10 @@ class Backend:
         """Whether `gather` and `scatter` of these arrays take indices of kind ARRAYS. Others are stacked to tuples."""
         return False
 
+    def borrowed(self, plan: Plan, data: Any, indices: Any) -> list[values.Array] | None:
+        """NumPy arrays on the same memory; None if there are none, or if a gradient or a trace has to record the call."""
+        return None
+
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """A scatter with the plan's `accumulate_dtype`. Here: in copies of data and updates of that dtype."""
         self.check_reduction(plan, data)

@@ -17,6 +17,7 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
+from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterRoute, Status, TypeCode
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape, explain, unravel
@@ -301,9 +302,11 @@ def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -
     _gather.force(GatherStrategy[gather.upper()], n_threads)
     _scatter.force(ScatterRoute[scatter.upper()], n_threads)
     _orders.force(n_threads)
+    _segments.force(n_threads)
     try:
         yield
     finally:
         _gather.force(GatherStrategy.AUTO, 0)
         _scatter.force(ScatterRoute.AUTO, 0)
         _orders.force(0)
+        _segments.force(0)

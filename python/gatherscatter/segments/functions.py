@@ -15,6 +15,7 @@ from gatherscatter.errors.names import explained
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
 from gatherscatter.segments.reduce import Segments
+from gatherscatter.segments.states import segments_of
 
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 
@@ -132,7 +133,7 @@ def segment_reduce(
     fills = fill_value if is_tuple and isinstance(fill_value, tuple) else (fill_value,) * len(names)
     if len(fills) != len(names):
         raise messages.fills(op, fill_value, len(names))
-    segments = Segments(array, ids, skipna)
+    segments = segments_of(array, ids, skipna)
     segments.correction = _correction(op, correction, names)
     if segments.is_date and not segments.is_numpy:
         reason = "compute the array first, or view it as int64"
@@ -142,6 +143,7 @@ def segment_reduce(
         rules.check_dtype(op, name, segments.name, array.dtype)
         dtypes.append(rules.result_dtype(op, name, segments.name, dtype, segments.defaults, len(names) == 1))
     outs = _outs(op, segments, out, dtypes, is_tuple)
+    segments.expect(names, dtypes)
     with _silent(segments):
         results = [
             segments.reduce(name, kind, fill, few) for name, kind, fill in zip(names, dtypes, fills, strict=True)
@@ -314,7 +316,7 @@ def _softmax(
     dtype: Any, out: Any,
 ) -> Any:  # fmt: skip
     array, ids = _ids.read(op, data, segment_ids, num_segments, indptr, axis, batch_dims, mode)
-    segments = Segments(array, ids, False)
+    segments = segments_of(array, ids, False)
     rules.check_dtype(op, "logsumexp", segments.name, array.dtype)
     name = rules.result_dtype(op, "logsumexp", segments.name, dtype, segments.defaults, False)
     if out is not None:

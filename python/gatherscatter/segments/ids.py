@@ -82,7 +82,7 @@ def read(
         ids = backend.astype(ids, backend.dtype_of("int64", ids))
     if least >= 0 and greatest < n:
         return data, Ids(backend, layout, ids, "promise_in_bounds")
-    if isinstance(ids, np.ndarray):  # the kernels take longer to drop updates
+    if isinstance(ids, np.ndarray):  # scatters take longer to drop updates
         return data, Ids(backend, layout, _settled(ids, op, n, False), "promise_in_bounds", True)
     return data, Ids(backend, layout, ids, "drop")
 

@@ -6,6 +6,7 @@ Each reduction is made of scatters and gathers, so it runs, and has gradients, o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from gatherscatter import core
@@ -13,7 +14,7 @@ from gatherscatter import plan as plans
 from gatherscatter.errors import segments as messages
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS
 from gatherscatter.plan import unravel
-from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of, wider_dtypes
+from gatherscatter.reductions import COMPLEX, REDUCTIONS, kind_of, wider_dtypes
 from gatherscatter.segments import rules
 from gatherscatter.segments.ids import Ids
 
@@ -27,6 +28,8 @@ class Segments:
         Of a result, for the backend's checks of arguments.
     valid : array of bools or None
         Which elements count; None: all of them.
+    skips : bool
+        Whether some elements may not count.
     defaults : tuple of str
         The library's integer, unsigned integer and float.
     correction : float
@@ -44,31 +47,25 @@ class Segments:
         self.is_date = self.name[:8] == "datetime" or self.name[:9] == "timedelta"
         self.plan = plans.Plan(self.op, self.op.kind, "drop", False, 0, 1, 0, (), (), ids.layout.shape)
         self.valid = self._find_valid() if skipna else None
+        self.skips = self.valid is not None
         self.defaults = self._find_defaults()
         self.correction: Any = 0
         self._counts: Any = None
 
+    def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
+        """Learn what a call reduces, so that one pass can do it."""
+
     # The two steps that everything is made of
 
-    def scatter(self, values: Any, start: Any, reduction: str, wide: str = "") -> Any:
+    def scatter(self, values: Any, start: Any, reduction: str, wide: str = "", include_self: bool = False) -> Any:
         """Reduce values, of data's shape, into start, a number for empty segments."""
         layout = self.layout._replace(n=self.layout.n + self.has_rest)
-        dtype, identity = self.backend.dtype_name(values), None
-        if self.is_numpy and REDUCTIONS[reduction].finish is None and dtype in DTYPES:
-            identity = REDUCTIONS[reduction].identity(dtype)
-        table = self.full(layout.shape, start if identity is None else identity, values)
+        table = self.full(layout.shape, start, values)
         result = core.scatter_on(
             self.backend, self.op, table, self.ids, values, layout.axis, layout.batch_dims, reduction,
-            identity is not None, self.mode, wide or None, None,
+            include_self, self.mode, wide or None, None,
         )  # fmt: skip
-        if self.has_rest:
-            result = result[(slice(None),) * layout.axis + (slice(self.layout.n),)]
-        if identity is not None:
-            # Marks of segments that have elements take longer than a count, where a result may be that of none.
-            is_start = not hasattr(start, "shape") and start == identity and (identity != 0 or kind_of(dtype) in "biu")
-            if not is_start and (result == identity).any():  # also 0.0, since the identity of sums is -0.0
-                result = self.xp.where(self.counts == 0, self.full((), start, values), result)
-        return result
+        return result[(slice(None),) * layout.axis + (slice(self.layout.n),)] if self.has_rest else result
 
     def spread(self, results: Any, fill: Any) -> Any:
         """The result of its segment for each element of data; fill for those of no segment."""
@@ -171,20 +168,23 @@ class Segments:
         """What a segment with too few elements has."""
         empty = rules.RULES[name].empty
         if fill is not None:
-            like = self.xp.zeros(
-                (), dtype=self.backend.dtype_of(dtype, self.data), device=self.backend.device(self.data)
-            )
-            return self.backend.element(self.plan, "fill_value", fill, like)
+            return self.element(dtype, fill)
         if empty is not None and min_count < 1:
             return empty
-        return self.nan(name, dtype, None if self.backend.is_unknown(self.ids) else self.counts < max(min_count, 1))
+        return self.nan(name, dtype, min_count)
 
-    def nan(self, name: str, dtype: str, few: Any) -> Any:
-        """NaN, or NaT; an error where the dtype has none and some segment has too few elements. few: which have."""
+    def element(self, dtype: str, fill: Any) -> Any:
+        device = self.backend.device(self.data)
+        like = self.xp.zeros((), dtype=self.backend.dtype_of(dtype, self.data), device=device)
+        return self.backend.element(self.plan, "fill_value", fill, like)
+
+    def nan(self, name: str, dtype: str, min_count: int) -> Any:
+        """NaN, or NaT; an error where the dtype has none and some segment has too few elements."""
         if self.is_date:
             return self.xp.asarray("NaT", self.data.dtype)
         if kind_of(dtype) in "fc":
             return float("nan")
+        few = None if self.backend.is_unknown(self.ids) else self.counts < max(min_count, 1)
         if few is None or self.backend.is_unknown(few):
             raise messages.empty_segment(self.op, name, None, dtype)
         xp = self.xp
@@ -289,24 +289,25 @@ class Segments:
         found = self.scatter(xp.where(hits, self.positions(), end), end, "min")
         return xp.where((found == end) | (self.counts < max(min_count, 1)), -1, found)
 
-    def _first(self, name: str, dtype: str, start: Any) -> Any:
-        layout, xp, b = self.layout, self.xp, self.layout.batch_dims
-        end = math.prod(layout.numbered)
-        which, none = ("min", end) if name == "first" else ("max", -1)
-        strict = (GATHER.strict or GATHER) if self.valid is None else (GATHER_ELEMENTS.strict or GATHER_ELEMENTS)
-        op = strict.replace(name=self.op.name)
+    def places(self, name: str) -> Any:
+        """The position of the first or last element of each segment, or one outside. Of a result's shape if `skips`."""
+        which, none = ("min", math.prod(self.layout.numbered)) if name == "first" else ("max", -1)
         if self.valid is not None:
-            places = self.scatter(xp.where(self.valid, self.positions(), none), none, which)
-            b = 0
-        else:
-            numbers = xp.reshape(self.positions(), (*[1] * b, *layout.numbered))
-            numbers = xp.broadcast_to(numbers, self.ids.shape)
-            places = self.of_ids(numbers).scatter(numbers, none, which)
-        if hasattr(start, "shape"):
-            found = core.gather_on(self.backend, op, self.merged(), places, layout.axis, b, "fill", 0, None)
-            empty = (places == none) if self.valid is not None else self.counts == 0
-            return xp.where(empty, start, found)
-        return core.gather_on(self.backend, op, self.merged(), places, layout.axis, b, "fill", start, None)
+            return self.scatter(self.xp.where(self.valid, self.positions(), none), none, which)
+        numbers = self.xp.reshape(self.positions(), (*[1] * self.layout.batch_dims, *self.layout.numbered))
+        numbers = self.xp.broadcast_to(numbers, self.ids.shape)
+        return self.of_ids(numbers).scatter(numbers, none, which)
+
+    def _first(self, name: str, dtype: str, start: Any) -> Any:
+        layout, places = self.layout, self.places(name)
+        op = GATHER_ELEMENTS if self.skips else GATHER
+        op = (op.strict or op).replace(name=self.op.name)
+        is_number = not hasattr(start, "shape")
+        found = core.gather_on(
+            self.backend, op, self.merged(), places, layout.axis, 0 if self.skips else layout.batch_dims, "fill",
+            start if is_number else 0, None,
+        )  # fmt: skip
+        return found if is_number else self.xp.where(self.counts == 0, start, found)
 
     _last = _first
 

@@ -219,6 +219,12 @@ class TorchBackend(Backend):
             or memory.as_numpy(*tensors) is None
         )
 
+    def borrowed(self, plan: Plan, data: Any, indices: Any) -> list[values.Array] | None:
+        if not self.takes_arrays(data, indices):
+            return None
+        operators.check_storage(plan, data=data, indices=indices)
+        return memory.as_numpy(data, indices)
+
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """By the kernels, which need no wide copy, unless a gradient or a trace has to record the casts."""
         each = indices if plan.kind == ARRAYS else (indices,)

@@ -1,0 +1,28 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+def reduce(
+    values: NDArray[Any],
+    ids: NDArray[Any],
+    table: NDArray[Any],
+    accumulators: tuple[tuple[int, int], ...],
+    type_code: int,
+    to_real: bool,
+    skips_nan: bool,
+    rounds: bool,
+    reads_values: bool,
+    n_threads: int,
+) -> int: ...
+def softmax(
+    values: NDArray[Any],
+    ids: NDArray[Any],
+    table: NDArray[Any],
+    out: NDArray[Any],
+    type_code: int,
+    out_code: int,
+    is_log: bool,
+    n_threads: int,
+) -> int: ...
+def force(n_threads: int) -> None: ...
+def main_thread_is(ident: int) -> None: ...

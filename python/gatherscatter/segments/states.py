@@ -1,0 +1,294 @@
+"""Segments of NumPy arrays: the kernels reduce elements to accumulators, and these become the results.
+
+One pass over the data makes all accumulators of a call whose numbers are of one kind
+(src/segments/accumulators.pxd).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gatherscatter import memory, threads
+from gatherscatter._kernels import segments as _kernel
+from gatherscatter._kernels.codes import Accumulator, Status, TypeCode
+from gatherscatter.backends.numpy import BACKEND as NUMPY
+from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
+from gatherscatter.segments import rules
+from gatherscatter.segments.ids import Ids
+from gatherscatter.segments.reduce import Segments
+from gatherscatter.values import Array
+
+# The accumulator of each reduction, and the words that it begins with. Complex sums and products are two words.
+_TOTAL = Accumulator.TOTAL, (0, -0.0, -0.0)
+_MOMENTS = Accumulator.MOMENTS, (0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_GREATEST, _LEAST = (Accumulator.GREATEST, (0, -1)), (Accumulator.LEAST, (0, -1))
+_ACCUMULATORS: dict[str, tuple[Accumulator, tuple[float, ...]]] = {
+    "add": _TOTAL,
+    "mean": _TOTAL,
+    "mul": (Accumulator.PRODUCT, (1.0, 0.0)),
+    "var": _MOMENTS,
+    "std": _MOMENTS,
+    "any": (Accumulator.TRUES, (0,)),
+    "all": (Accumulator.TRUES, (0,)),
+    "count": (Accumulator.COUNT, (0,)),
+    "first": (Accumulator.FIRST, (-1,)),
+    "last": (Accumulator.LAST, (-1,)),
+    "max": _GREATEST,
+    "argmax": _GREATEST,
+    "min": _LEAST,
+    "argmin": _LEAST,
+    "logsumexp": (Accumulator.POWERS, (-math.inf, 0.0)),
+}
+_WITH_COUNT = Accumulator.TOTAL, Accumulator.MOMENTS  # their first words
+
+
+class Pass(NamedTuple):
+    """A pass over the data.
+
+    Attributes
+    ----------
+    of : str
+        "data", "parts" (the real and imaginary ones, as columns) or "ids" (alone).
+    as_floats : bool
+        Whether integers are reduced as float64.
+    rounds : bool
+        Whether sums and products are rounded to float32 after each step.
+    """
+
+    of: str
+    as_floats: bool = False
+    rounds: bool = False
+
+
+def segments_of(data: Any, ids: Ids, skipna: bool) -> Segments:
+    """The segments of an array: by the kernels where they can read it."""
+    segments = Segments(data, ids, False)
+    arrays = ids.backend.borrowed(segments.plan, data, ids.array) if segments.name in DTYPES else None
+    if arrays is None:
+        return Segments(data, ids, skipna)
+    by_kernels = KernelSegments(arrays[0], ids._replace(backend=NUMPY, array=arrays[1]), skipna)
+    return by_kernels if ids.backend is NUMPY else BorrowedSegments(data, ids, by_kernels)
+
+
+class BorrowedSegments(Segments):
+    """The segments of an array of another library, whose memory the kernels read."""
+
+    def __init__(self, data: Any, ids: Ids, by_kernels: KernelSegments) -> None:
+        super().__init__(data, ids, False)
+        self.by_kernels = by_kernels
+
+    def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
+        self.by_kernels.expect(names, dtypes)
+        self.by_kernels.correction = self.correction
+
+    def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
+        if fill is not None:
+            fill = self.backend.as_numpy(self.element(dtype, fill))
+        with np.errstate(all="ignore"):
+            return self.returned(self.by_kernels.reduce(name, dtype, fill, min_count), dtype)
+
+    def softmax(self, dtype: str, is_log: bool) -> Any:
+        return self.returned(self.by_kernels.softmax(dtype, is_log), dtype)
+
+    def returned(self, result: Array, dtype: str) -> Any:
+        return self.backend.from_numpy(np.ascontiguousarray(result), self.cast(self.data[:0], dtype))
+
+
+class KernelSegments(Segments):
+    """The segments of a NumPy array of numbers or bools."""
+
+    def __init__(self, data: Any, ids: Ids, skipna: bool) -> None:
+        super().__init__(data, ids, False)
+        self.given = ids
+        self.skips = skipna and kind_of(self.name) in "fc"
+        self._expected: dict[Pass, list[str]] = {}
+        self._is_alone = True
+        self._words: dict[tuple[Pass, Accumulator], Array] = {}
+
+    def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
+        for name, dtype in zip(names, dtypes, strict=True):
+            self._expected.setdefault(self.pass_of(name, dtype), []).append(name)
+        self._is_alone = len(set(names)) == 1
+
+    def pass_of(self, name: str, dtype: str = "") -> Pass:
+        if name in ("count", "first", "last") and not self.skips:
+            return Pass("ids")
+        if name in ("var", "std") and self.name in COMPLEX:
+            return Pass("parts")
+        is_sum = name in ("add", "mul", "mean")
+        as_floats = kind_of(self.name) in "biu" and (
+            name in ("var", "std", "logsumexp") or (is_sum and kind_of(dtype) == "f")
+        )
+        return Pass("data", as_floats, is_sum and self.name in ("float16", "bfloat16") and dtype != "float64")
+
+    def words(self, name: str, dtype: str = "") -> Array:
+        """The words of a reduction's accumulator: (words, units, segments, columns), as float64."""
+        key, code = self.pass_of(name, dtype), _ACCUMULATORS[name][0]
+        if (key, code) not in self._words:
+            self._run(key, [name, *self._expected.get(key, ())])
+        return self._words[key, code]
+
+    def _run(self, key: Pass, names: list[str]) -> None:
+        values = self.values(key.of)
+        kind = values.dtype.kind
+        begins: dict[Accumulator, tuple[float, ...]] = dict(_ACCUMULATORS[name] for name in names)
+        for code in {Accumulator.TOTAL, Accumulator.PRODUCT} & set(begins):
+            words = begins[code] if kind == "c" else begins[code][:-1]
+            is_integer = kind in "biu" and not key.as_floats
+            begins[code] = tuple(int(word) for word in words) if is_integer else words
+        begin = [word for words in begins.values() for word in words]
+        table = memory.empty((len(values), self.layout.n, len(begin), values.shape[2]), np.dtype("f8"))
+        for i, word in enumerate(begin):
+            (table.view("i8") if isinstance(word, int) else table)[:, :, i] = word
+        accumulators = tuple((int(code), len(words)) for code, words in begins.items())
+        status = _kernel.reduce(
+            values, self.kernel_ids, table, accumulators, int(TypeCode[values.dtype.name.upper()]), key.as_floats,
+            self.skips, key.rounds, key.of != "ids", threads.limit,
+        )  # fmt: skip
+        _check(status)
+        i = 0
+        for code, words in begins.items():
+            self._words[key, code] = np.moveaxis(table[:, :, i : i + len(words)], 2, 0)
+            i += len(words)
+
+    @cached_property
+    def kernel_ids(self) -> Array:
+        """The ids as the kernels take them: (batches, positions)."""
+        ids = self.ids.reshape(math.prod(self.layout.data[: self.layout.batch_dims]), math.prod(self.layout.numbered))
+        return np.ascontiguousarray(ids, ids.dtype if ids.dtype in (np.int32, np.int64) else np.int64)
+
+    def values(self, of: str) -> Array:
+        """The array of a pass: (units, positions, columns)."""
+        layout = self.layout
+        if of == "ids":
+            return np.empty((*self.kernel_ids.shape, 1), "i1")  # not read
+        values = np.require(self.data, requirements="CA")
+        values = values.reshape(math.prod(layout.outer), math.prod(layout.numbered), math.prod(layout.inner))
+        if of == "parts":
+            if self.skips:
+                values = np.where(np.isnan(values), np.asarray(complex(math.nan, math.nan), values.dtype), values)
+            values = values.view(values.real.dtype)
+        return values
+
+    # Words as arrays of a result's shape
+
+    def number(self, name: str, dtype: str) -> Array:
+        """The sum, product or extreme of each segment."""
+        words, word = self.words(name, dtype), 1 if name in ("add", "mean") else 0
+        if self.name in COMPLEX:
+            number = np.empty(words.shape[1:], "c16")
+            number.real, number.imag = words[-2:]
+        elif kind_of(self.name) == "f" or self.pass_of(name, dtype).as_floats:
+            number = words[word]
+        else:
+            number = words[word].view("u8" if kind_of(self.name) in "bu" else "i8")
+        return number.reshape(self.layout.shape)
+
+    def count(self, name: str) -> Array:
+        """The accumulator of a reduction, or the last word of it, that is a count or a position."""
+        words, layout = self.words(name)[-1].view("i8"), self.layout
+        if self.pass_of(name).of == "ids":
+            lead = (*layout.data[: layout.batch_dims], *[1] * (layout.axis - layout.batch_dims))
+            return words.reshape(*lead, layout.n, *[1] * len(layout.inner))
+        return words.reshape(layout.shape)
+
+    def _count(self) -> Array:
+        for (key, code), words in self._words.items():
+            if key.of == "data" and code in _WITH_COUNT:
+                return words[0].view("i8").reshape(self.layout.shape)
+        return self.count("count")
+
+    # The reductions
+
+    def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
+        if kind_of(dtype) == "c" and self.name not in COMPLEX:
+            return KernelSegments(self.data.astype(dtype), self.given, self.skips).reduce(name, dtype, fill, min_count)
+        return super().reduce(name, dtype, fill, min_count)
+
+    def is_scatter(self, name: str, dtype: str) -> bool:
+        """Whether a scatter does it, which is faster than a pass for one reduction."""
+        return self._is_alone and not self.skips and (name != "mean" or self.name == dtype)
+
+    def scatter(self, values: Any, start: Any, reduction: str, wide: str = "") -> Any:
+        identity = REDUCTIONS[reduction].identity(values.dtype.name)
+        if identity is None or reduction == "mean":
+            return super().scatter(values, start, reduction, wide)
+        return self.filled(super().scatter(values, identity, reduction, wide, True), start, identity)
+
+    def filled(self, result: Array, start: Any, empty: Any = None) -> Array:
+        """A result, with what an empty segment has. empty: what it has now; None: that is no number."""
+        if empty is not None:
+            is_start = not hasattr(start, "shape") and start == empty
+            # An empty sum is -0.0.
+            if (is_start and (empty or kind_of(result.dtype.name) in "biu")) or not (result == empty).any():
+                return result
+        return np.where(self.counts == 0, self.full((), start, result), result)
+
+    def _add(self, name: str, dtype: str, start: Any) -> Any:
+        if self.is_scatter(name, dtype):
+            return super()._add(name, dtype, start)
+        return self.filled(self.cast(self.number(name, dtype), dtype), start, rules.RULES[name].empty)
+
+    _mul = _add
+
+    def _mean(self, name: str, dtype: str, start: Any) -> Any:
+        if self.is_scatter(name, dtype):
+            return super()._mean(name, dtype, start)
+        wide = self.wide(dtype)
+        sums = self.cast(self.number("mean", dtype), wide)
+        return self.ended(sums / self.cast(np.maximum(self.counts, 1), wide), dtype, start)
+
+    def variance(self, dtype: str) -> Array:
+        # Closed: the second word is the sum of the squared distances from the mean.
+        apart = self.words("var")[1].reshape(*self.layout.shape, -1).sum(axis=-1)
+        counts = self.count("count").astype("f8")
+        degrees = counts - self.correction
+        return np.where(degrees > 0, apart / degrees, math.nan)
+
+    def _any(self, name: str, dtype: str, start: Any) -> Any:
+        trues = self.count(name)
+        return self.filled(trues > 0 if name == "any" else trues == self.counts, start, rules.RULES[name].empty)
+
+    _all = _any
+
+    def _max(self, name: str, dtype: str, start: Any) -> Any:
+        if self.is_scatter(name, dtype):
+            return super()._max(name, dtype, start)
+        result = self.number(name, dtype).astype(self.data.dtype)
+        return np.where(self.count(name) < 0, self.full((), start, result), result)
+
+    _min = _max
+
+    def arg(self, name: str, min_count: int) -> Any:
+        found = self.count(f"arg{name}")
+        return np.where(self.counts < min_count, -1, found) if min_count > 1 else found.copy()
+
+    def places(self, name: str) -> Any:
+        places = self.count(name)
+        return places if self.skips else places.reshape(*self.layout.data[: self.layout.batch_dims], self.layout.n)
+
+    def _logsumexp(self, name: str, dtype: str, start: Any) -> Any:
+        greatest, sums = self.words(name)
+        result = np.where(sums == 0, -math.inf, greatest + np.log(sums))
+        return self.ended(result.reshape(self.layout.shape), dtype, start)
+
+    def softmax(self, dtype: str, is_log: bool) -> Array:
+        values = self.values("data")
+        words = _ACCUMULATORS["logsumexp"][1]
+        table = memory.empty((len(values), self.layout.n, len(words), values.shape[2]), np.dtype("f8"))
+        table[:] = np.asarray(words)[:, None]
+        out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
+        codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
+        _check(_kernel.softmax(values, self.kernel_ids, table, out, *codes, is_log, threads.limit))
+        return out.reshape(self.layout.data)
+
+
+def _check(status: int) -> None:
+    if status != Status.OK:
+        raise MemoryError
+

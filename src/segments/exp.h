@@ -1,0 +1,48 @@
+/* exp(x) for x <= 0 and NaN, within one unit in the last place.
+ *
+ * The same operations for every element, none of them fused, so that vectors and single numbers have the same bits on
+ * every CPU; the C library's exp is not vectorised, and differs between systems.
+ */
+#ifndef GS_EXP_H
+#define GS_EXP_H
+#include <stdint.h>
+#include <string.h>
+#include "common/compiler.h"
+
+static GS_ALWAYS_INLINE double gs_power_of_2(int64_t n) {
+    int64_t bits = (n + 1023) << 52;
+    double y;
+    memcpy(&y, &bits, 8);
+    return y;
+}
+
+static GS_ALWAYS_INLINE double gs_exp(double x) {
+    const double magic = 0x1.8p52;  /* a sum with it has an integer in its last bits */
+    double t, n, r, p, half;
+    int64_t t_bits, half_bits, magic_bits;
+    x = x < -746.0 ? -746.0 : x;
+    t = x * 0x1.71547652b82fep0 + magic;  /* x = n ln 2 + r */
+    n = t - magic;
+    r = (x - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
+    p = 1.0 / 6227020800.0;  /* the Taylor series: |r| <= 0.347, so the term of r^14 is below 2^-57 */
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = (p * r) * r + r;
+    p = p + 1.0;
+    half = n * 0.5 + magic;  /* 2^n in two steps, since it may be subnormal */
+    memcpy(&t_bits, &t, 8);
+    memcpy(&half_bits, &half, 8);
+    memcpy(&magic_bits, &magic, 8);
+    return p * gs_power_of_2(half_bits - magic_bits) * gs_power_of_2(t_bits - half_bits);
+}
+
+#endif

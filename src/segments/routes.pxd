@@ -1,0 +1,286 @@
+# cython: cdivision=True
+# Who reduces which elements. A segment's elements are reduced in their order on every route, so all give the same bits.
+#
+#     pieces   a thread has all positions of a unit, or of some of its columns
+#     sorted   ids in ascending order: a thread has the positions of whole segments
+#     tiles    a thread owns the segments of a tile. In rounds of bounded memory, positions are partitioned by tile
+from cython.parallel cimport prange, threadid
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcpy, memset
+cimport numpy as cnp
+
+from common.interrupts cimport is_interrupted
+from common.items cimport CACHE_LINE, at_line, whole_lines
+from common.machine cimport shared
+from common.scratch cimport allocate_scratch
+from common.threads cimport TASKS_PER_THREAD, chunk_start, region_ns
+from segments.accumulators cimport apply_block, close_row, skip_nan
+from segments.job cimport (
+    COMPLEX, ITEMS, REAL, WORD, Block, Job, id_at, ids_of, number_bytes, read_ids, read_row, read_values, table_of,
+)
+
+cdef enum:
+    FEWEST_COLUMNS = 1 << 5     # of a piece
+    ROUND = 1 << 20             # positions
+    CHUNK = 1 << 14             # positions that are partitioned at a time
+    MAX_TILES = 1 << 9
+    TILES_PER_THREAD = 8        # since some tiles have more positions than others
+
+cdef struct Tiles:
+    Py_ssize_t n
+    int shift                   # of a segment's number: its tile
+    Py_ssize_t first            # position of the round
+    Py_ssize_t n_chunks
+    uint32_t* begins            # of each chunk's records: by tile, then of those without a segment, and their end
+    uint32_t* segments          # of the records
+    uint32_t* sources           # their positions in the round
+    char* values                # if there is one column
+
+
+cdef inline bint skips_here(const Job* job) noexcept nogil:
+    return job.skips_nan and job.columns == 1 and (job.numbers == REAL or job.numbers == COMPLEX)
+
+
+cdef inline void reduce_piece(const Job* job, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t column,
+                              Py_ssize_t last_column, char* none) noexcept nogil:
+    """Reduce positions start to stop of some columns. none: a row for elements that have no segment."""
+    cdef Block block
+    cdef char* table = table_of(job, unit)
+    cdef const char* ids = ids_of(job, unit)
+    cdef Py_ssize_t position, most, i
+    while column < last_column:
+        block.columns = min(last_column - column, <Py_ssize_t>ITEMS)
+        most = ITEMS // block.columns
+        position = start
+        while position < stop:
+            block.n = min(most, stop - position)
+            if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
+                return
+            read_ids(job, ids, position, job.row_bytes, none - table, block.n, block.offsets)
+            for i in range(block.n if job.has_positions else 0):
+                block.positions[i] = position + i
+            read_values(job, unit, position, column, &block)
+            if skips_here(job):
+                skip_nan(job, none - table, &block)
+            apply_block(job, &block, table + column * WORD)
+            position += block.n
+        column += block.columns
+
+
+cdef inline Py_ssize_t pieces_of(const Job* job, int n_threads) noexcept nogil:
+    """Into how many pieces the columns of a unit are cut."""
+    return max(<Py_ssize_t>1, min(job.columns // FEWEST_COLUMNS, n_threads * TASKS_PER_THREAD // job.n_units))
+
+
+cdef inline void run_task(const Job* job, Py_ssize_t task, Py_ssize_t n_pieces, char* none) noexcept nogil:
+    cdef Py_ssize_t piece = task % n_pieces
+    reduce_piece(job, task // n_pieces, 0, job.size, chunk_start(job.columns, n_pieces, piece),
+                 chunk_start(job.columns, n_pieces, piece + 1), none)
+
+
+cdef inline Py_ssize_t none_bytes(const Job* job) noexcept nogil:
+    """Of a row for elements without a segment, one for each thread."""
+    return whole_lines(job.row_bytes) + CACHE_LINE
+
+
+cdef inline void run_pieces(const Job* job, int n_threads, char* none) noexcept nogil:
+    cdef Py_ssize_t n_pieces = pieces_of(job, n_threads), task
+    if n_threads == 1:
+        for task in range(job.n_units * n_pieces):
+            run_task(job, task, n_pieces, none)
+    else:
+        for task in prange(job.n_units * n_pieces, num_threads=n_threads, schedule="dynamic", chunksize=1):
+            run_task(job, task, n_pieces, none + threadid() * none_bytes(job))
+
+
+cdef inline Py_ssize_t is_sorted(const Job* job) noexcept nogil:
+    """Whether the ids of each batch are in ascending order."""
+    cdef Py_ssize_t batch, i
+    cdef const char* ids
+    for batch in range(job.n_units // job.units_per_batch):
+        ids = ids_of(job, batch * job.units_per_batch)
+        for i in range(1, job.size):
+            if id_at(job, ids, i - 1) > id_at(job, ids, i):
+                return False
+    return True
+
+
+cdef inline Py_ssize_t end_of_segment(const Job* job, const char* ids, Py_ssize_t position) noexcept nogil:
+    """The first position from here on whose segment is not that of the one before, of sorted ids."""
+    cdef Py_ssize_t low = position, high, step = 1
+    cdef int64_t id
+    if position == 0 or position == job.size:
+        return position
+    id = id_at(job, ids, position - 1)
+    while low < job.size and id_at(job, ids, low) == id:  # in steps that double
+        low += step
+        step *= 2
+    high = min(low, job.size)
+    low = max(position, low - step // 2)
+    while low < high:
+        step = (low + high) // 2
+        if id_at(job, ids, step) == id:
+            low = step + 1
+        else:
+            high = step
+    return low
+
+
+cdef inline void part_of(const Job* job, Py_ssize_t unit, Py_ssize_t part, Py_ssize_t n_parts, Py_ssize_t* start,
+                         Py_ssize_t* stop) noexcept nogil:
+    """The positions of a part of a unit with sorted ids: whole segments."""
+    cdef const char* ids = ids_of(job, unit)
+    start[0] = end_of_segment(job, ids, chunk_start(job.size, n_parts, part))
+    stop[0] = end_of_segment(job, ids, chunk_start(job.size, n_parts, part + 1))
+
+
+cdef inline void run_part(const Job* job, Py_ssize_t task, Py_ssize_t n_parts, char* none) noexcept nogil:
+    cdef Py_ssize_t start, stop
+    part_of(job, task // n_parts, task % n_parts, n_parts, &start, &stop)
+    reduce_piece(job, task // n_parts, start, stop, 0, job.columns, none)
+
+
+cdef inline void run_sorted(const Job* job, int n_threads, char* none) noexcept nogil:
+    cdef Py_ssize_t n_parts = n_threads * TASKS_PER_THREAD, task
+    for task in prange(job.n_units * n_parts, num_threads=n_threads, schedule="dynamic", chunksize=1):
+        run_part(job, task, n_parts, none + threadid() * none_bytes(job))
+
+
+cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t chunk) noexcept nogil:
+    """Partition a chunk of positions by tile."""
+    cdef Block block
+    cdef uint32_t ends[MAX_TILES + 1]
+    cdef uint32_t segments[CHUNK]
+    cdef uint32_t* begins = tiles.begins + chunk * (tiles.n + 2)
+    cdef const char* ids = ids_of(job, unit)
+    cdef int shift = tiles.shift
+    cdef Py_ssize_t start = tiles.first + chunk * CHUNK, n = min(<Py_ssize_t>CHUNK, job.size - start), begin = 0, i
+    cdef Py_ssize_t tile, width = number_bytes(job) if job.values != NULL and job.columns == 1 else 0
+    cdef uint32_t place = <uint32_t>(chunk * CHUNK), count
+    memset(ends, 0, (tiles.n + 1) * sizeof(uint32_t))
+    block.columns = 1
+    while begin < n:
+        block.n = min(<Py_ssize_t>ITEMS, n - begin)
+        read_ids(job, ids, start + begin, 1, tiles.n << shift, block.n, block.offsets)
+        if skips_here(job):
+            read_values(job, unit, start + begin, 0, &block)
+            skip_nan(job, tiles.n << shift, &block)
+        for i in range(block.n):
+            segments[begin + i] = <uint32_t>block.offsets[i]
+        for i in range(block.n):
+            ends[segments[begin + i] >> shift] += 1
+        begin += block.n
+    for tile in range(tiles.n + 1):
+        count = ends[tile]
+        begins[tile] = ends[tile] = place
+        place += count
+    begins[tiles.n + 1] = place
+    begin = 0
+    while begin < n:
+        block.n = min(<Py_ssize_t>ITEMS, n - begin)
+        if width:
+            read_values(job, unit, start + begin, 0, &block)
+        for i in range(begin, begin + block.n):
+            tile = segments[i] >> shift
+            place = ends[tile]
+            ends[tile] += 1
+            tiles.segments[place] = segments[i]
+            tiles.sources[place] = <uint32_t>(chunk * CHUNK + i)
+            if width == 8:
+                memcpy(tiles.values + <Py_ssize_t>place * 8, block.values, 8)
+            elif width == 16:
+                memcpy(tiles.values + <Py_ssize_t>place * 16, block.values, 16)
+            block.values += block.step
+        begin += block.n
+
+
+cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t record,
+                              Block* block) noexcept nogil:
+    cdef Py_ssize_t i, width = job.columns * job.conversion.narrow_bytes
+    cdef const char* values = job.values
+    for i in range(block.n):
+        block.offsets[i] = <int64_t>tiles.segments[record + i] * job.row_bytes
+        block.positions[i] = tiles.first + tiles.sources[record + i]
+    block.step = job.columns * number_bytes(job)
+    block.values = block.numbers
+    if job.columns == 1 or values == NULL:
+        block.values = tiles.values + record * block.step
+        return
+    values += unit * job.size * width
+    for i in range(block.n):
+        read_row(job, values + block.positions[i] * width, job.columns, block.numbers + i * block.step)
+
+
+cdef inline void reduce_tile(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t tile) noexcept nogil:
+    cdef Block block
+    cdef Py_ssize_t chunk, record, stop, most = ITEMS // job.columns
+    cdef const uint32_t* begins
+    block.columns = job.columns
+    for chunk in range(tiles.n_chunks):
+        begins = tiles.begins + chunk * (tiles.n + 2) + tile
+        record = begins[0]
+        stop = begins[1]
+        while record < stop:
+            block.n = min(most, stop - record)
+            if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
+                return
+            read_records(job, unit, tiles, record, &block)
+            apply_block(job, &block, table_of(job, unit))
+            record += block.n
+
+
+cdef inline void describe_tiles(const Job* job, int n_threads, Tiles* tiles) noexcept nogil:
+    cdef Py_ssize_t wanted = n_threads * TILES_PER_THREAD
+    wanted = max(wanted, 2 * job.n * job.row_bytes // shared.machine.l2_bytes)
+    tiles.shift = 0
+    while (job.n - 1) >> tiles.shift >= min(wanted, <Py_ssize_t>MAX_TILES):
+        tiles.shift += 1
+    tiles.n = ((job.n - 1) >> tiles.shift) + 1
+
+
+cdef inline bint can_tile(const Job* job) noexcept nogil:
+    return 1 < job.n < <Py_ssize_t>1 << 31 and job.columns <= ITEMS
+
+
+cdef inline bint run_tiles(const Job* job, int n_threads):
+    """False: there is no memory."""
+    cdef Tiles tiles
+    cdef cnp.ndarray memory
+    cdef Py_ssize_t unit, chunk, tile, most = min(job.size, <Py_ssize_t>ROUND), begins
+    cdef Py_ssize_t width = number_bytes(job) if job.columns == 1 and job.values != NULL else 0
+    describe_tiles(job, n_threads, &tiles)
+    begins = ((most - 1) // CHUNK + 1) * (tiles.n + 2) * <Py_ssize_t>sizeof(uint32_t)
+    memory = allocate_scratch(most * (2 * <Py_ssize_t>sizeof(uint32_t) + width) + begins + CACHE_LINE)
+    if memory is None:
+        return False
+    tiles.values = at_line(cnp.PyArray_BYTES(memory))
+    tiles.segments = <uint32_t*>(tiles.values + most * width)
+    tiles.sources = tiles.segments + most
+    tiles.begins = tiles.sources + most
+    for unit in range(job.n_units):
+        tiles.first = 0
+        while tiles.first < job.size:
+            tiles.n_chunks = (min(<Py_ssize_t>ROUND, job.size - tiles.first) - 1) // CHUNK + 1
+            for chunk in prange(tiles.n_chunks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+                place_chunk(job, unit, &tiles, chunk)
+            for tile in prange(tiles.n, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
+                reduce_tile(job, unit, &tiles, tile)
+            if job.interrupts.stopped:
+                return True
+            tiles.first += ROUND
+    return True
+
+
+cdef inline void close_rows(const Job* job, Py_ssize_t part, Py_ssize_t n_parts) noexcept nogil:
+    cdef Py_ssize_t n = job.n_units * job.n, row
+    for row in range(chunk_start(n, n_parts, part), chunk_start(n, n_parts, part + 1)):
+        close_row(job, job.table + row * job.row_bytes)
+
+
+cdef inline void close_all(const Job* job, int n_threads) noexcept nogil:
+    cdef Py_ssize_t part
+    if n_threads == 1:
+        close_rows(job, 0, 1)
+    else:
+        for part in prange(n_threads, num_threads=n_threads, schedule="static"):
+            close_rows(job, part, n_threads)

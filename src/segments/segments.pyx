@@ -1,0 +1,232 @@
+# cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
+"""Segments: group-wise reductions. Python makes their results of accumulators (segments/states.py).
+
+job.pxd describes a call, accumulators.pxd has the arithmetic, routes.pxd says which thread reduces which elements.
+"""
+from libc.string cimport memset
+cimport numpy as cnp
+
+from common.codes cimport (
+    BOOL, COMPLEX64, COMPLEX128, FIRST, FLOAT16, FLOAT64, GREATEST, INCONSISTENT, INT64, LAST, LEAST, MOMENTS,
+    NO_MEMORY, OK, POWERS, UINT8, UINT64, Accumulator, TypeCode,
+)
+from common.interrupts cimport Interrupts, arm, raise_if_interrupted, set_main_thread, with_interrupts
+from common.items cimport CACHE_LINE, at_line
+from common.machine cimport import_shared, shared
+from common.scratch cimport allocate_scratch
+from common.small_calls cimport width_of
+from common.threads cimport best_team, most_threads, note_team, possible_threads, region_ns
+from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, UNSIGNED, WORD, Job
+from segments.routes cimport can_tile, close_all, is_sorted, none_bytes, pieces_of, run_pieces, run_sorted, run_tiles
+from segments.softmax cimport Softmax, run_parts, write_all
+
+cnp.import_array()
+import_shared()
+
+cdef enum:
+    BRIEF = 1 << 12             # elements: the GIL is not released for fewer
+
+cdef int forced_threads = 0
+
+
+cdef inline void describe_numbers(Job* job, TypeCode type_code, bint to_real) noexcept:
+    cdef TypeCode narrow = UINT8 if type_code == BOOL else type_code
+    cdef TypeCode wide
+    if narrow >= COMPLEX64:
+        job.numbers, wide = COMPLEX, COMPLEX128
+    elif narrow > UINT64:
+        job.numbers, wide = REAL, FLOAT64
+    elif narrow >= UINT8:
+        job.numbers, wide = UNSIGNED, UINT64
+    else:
+        job.numbers, wide = SIGNED, INT64
+    job.to_real = to_real and narrow <= UINT64
+    job.conversion.narrow, job.conversion.wide = narrow, wide
+    job.conversion.narrow_bytes, job.conversion.wide_bytes = width_of(narrow), width_of(wide)
+    job.conversion.swapped = 0
+
+
+cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, cnp.ndarray table, tuple accumulators,
+                          int type_code, bint to_real, bint skips_nan, bint rounds) noexcept:
+    """False: the arrays do not fit each other."""
+    cdef Py_ssize_t a, words = 0
+    cdef int what, n_words
+    if cnp.PyArray_NDIM(values) != 3 or cnp.PyArray_NDIM(ids) != 2 or cnp.PyArray_NDIM(table) != 4 or len(
+            accumulators) > MAX_ACCUMULATORS:
+        return False
+    describe_numbers(job, <TypeCode>type_code, to_real)
+    job.n_units, job.size, job.columns = (cnp.PyArray_DIM(values, 0), cnp.PyArray_DIM(values, 1),
+                                          cnp.PyArray_DIM(values, 2))
+    job.n = cnp.PyArray_DIM(table, 1)
+    job.row_bytes = cnp.PyArray_DIM(table, 2) * job.columns * WORD
+    job.units_per_batch = job.n_units // max(cnp.PyArray_DIM(ids, 0), <Py_ssize_t>1)
+    job.values, job.ids, job.table = cnp.PyArray_BYTES(values), cnp.PyArray_BYTES(ids), cnp.PyArray_BYTES(table)
+    job.id_bytes = <int>cnp.PyArray_ITEMSIZE(ids)
+    job.skips_nan, job.rounds = skips_nan, rounds
+    job.is_far = job.n * job.row_bytes > shared.machine.l2_bytes
+    job.n_accumulators = 0
+    job.has_positions = job.closes = False
+    for what, n_words in accumulators:
+        job.accumulators[job.n_accumulators] = <Accumulator>what
+        job.at[job.n_accumulators] = words * job.columns * WORD
+        job.has_positions |= what in (FIRST, LAST, GREATEST, LEAST)
+        job.closes |= what == MOMENTS
+        job.n_accumulators += 1
+        words += n_words
+    return (words <= cnp.PyArray_DIM(table, 2) and cnp.PyArray_DIM(table, 0) == job.n_units
+            and cnp.PyArray_DIM(table, 3) == job.columns and cnp.PyArray_DIM(ids, 1) == job.size
+            and cnp.PyArray_DIM(ids, 0) * job.units_per_batch == job.n_units
+            and cnp.PyArray_ISCARRAY_RO(values) and cnp.PyArray_ISCARRAY_RO(ids) and cnp.PyArray_ISCARRAY(table)
+            and cnp.PyArray_ITEMSIZE(table) == WORD and job.id_bytes in (4, 8)
+            and cnp.PyArray_ITEMSIZE(values) == width_of(<TypeCode>type_code))
+
+
+cdef inline double element_ns(const Job* job) noexcept:
+    """To reduce an element."""
+    cdef double ns = 0.5
+    cdef int a
+    for a in range(job.n_accumulators):
+        ns += 5 if job.accumulators[a] == POWERS else 3 if job.accumulators[a] == MOMENTS else 1
+    return ns * (shared.machine.step_l2 * 2 if not job.is_far else shared.machine.step_memory)
+
+
+cdef inline int team_of(const Job* job, int n_threads, double work_ns) noexcept:
+    """The threads that are worth their start, if the work can be divided among all."""
+    cdef int most = most_threads(n_threads, forced_threads, work_ns), team
+    team = most if forced_threads else best_team(most, work_ns)
+    if team > 1:
+        team = possible_threads(team)
+        note_team(team)
+    return team
+
+
+cdef cnp.ndarray allocate_none(const Job* job, int n_threads):
+    """Rows for elements without a segment, one for each thread. None: there is no memory."""
+    cdef Py_ssize_t n_bytes = n_threads * none_bytes(job) + CACHE_LINE
+    cdef cnp.ndarray memory = allocate_scratch(n_bytes)
+    if memory is not None:
+        memset(cnp.PyArray_BYTES(memory), 0, n_bytes)
+    return memory
+
+
+cdef Py_ssize_t run(Job* job, int n_threads):
+    """Choose a route, and run it."""
+    cdef cnp.ndarray memory
+    cdef double work_ns = element_ns(job) * job.n_units * job.size * job.columns
+    cdef double place_ns = <double>job.n_units * job.size * (2 * shared.machine.place + 1)
+    cdef int team = team_of(job, n_threads, work_ns)
+    cdef bint in_pieces = job.n_units * pieces_of(job, team) >= 2 * team
+    cdef char* none
+    if team > 1 and not in_pieces:
+        if not job.is_sorted and can_tile(job) and (
+                forced_threads or (work_ns + place_ns) / team + 2 * region_ns(team) < work_ns):
+            if not run_tiles(job, team):
+                return NO_MEMORY
+            if job.closes:
+                close_all(job, team)
+            return OK
+        if not job.is_sorted and not forced_threads and job.n_units * pieces_of(job, team) == 1:
+            team = 1
+    memory = allocate_none(job, team)
+    if memory is None:
+        return NO_MEMORY
+    none = at_line(cnp.PyArray_BYTES(memory))
+    if team > 1 and not in_pieces and job.is_sorted:
+        with nogil:
+            run_sorted(job, team, none)
+    elif job.n_units * job.size * job.columns < BRIEF:
+        run_pieces(job, 1, none)
+    else:
+        with nogil:
+            run_pieces(job, team, none)
+    if job.closes:
+        close_all(job, team)
+    return OK
+
+
+cdef Py_ssize_t run_softmax(Softmax* softmax, Job* job, int n_threads):
+    cdef cnp.ndarray memory
+    cdef Py_ssize_t status
+    cdef int team = team_of(job, n_threads, 2 * element_ns(job) * job.n_units * job.size * job.columns)
+    cdef char* none
+    memory = allocate_none(job, team)
+    if memory is None:
+        return NO_MEMORY
+    none = at_line(cnp.PyArray_BYTES(memory))
+    if job.is_sorted:
+        with nogil:
+            run_parts(softmax, team, none)
+        return OK
+    status = run(job, n_threads)
+    if status == OK and not job.interrupts.stopped:
+        with nogil:
+            write_all(softmax, team, none)
+    return status
+
+
+cdef Py_ssize_t finish(Interrupts* interrupts, Py_ssize_t status) except? -10:
+    status = with_interrupts(interrupts, status)
+    raise_if_interrupted(status)
+    return status
+
+
+def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, cnp.ndarray table not None, tuple accumulators,
+           int type_code, bint to_real, bint skips_nan, bint rounds, bint reads_values, int n_threads):
+    """Reduce values into a table of opened accumulators. Returns a status.
+
+    values: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or too great means no
+    segment. table: (units, segments, words, columns), of 8 bytes. accumulators: (Accumulator, number of words) for each.
+    to_real: integers are reduced as float64. rounds: sums and products are rounded to float32 after each step.
+    reads_values: False: their shape alone counts.
+    """
+    cdef Job job
+    cdef Interrupts interrupts
+    if not describe(&job, values, ids, table, accumulators, type_code, to_real, skips_nan, rounds):
+        return <Py_ssize_t>INCONSISTENT
+    if not reads_values:
+        job.values = NULL
+    if job.size == 0 or job.n_units == 0 or job.columns == 0:
+        return <Py_ssize_t>OK
+    job.is_sorted = is_sorted(&job)
+    job.interrupts = &interrupts
+    arm(&interrupts)
+    return finish(&interrupts, run(&job, n_threads))
+
+
+def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, cnp.ndarray table not None,
+            cnp.ndarray out not None, int type_code, int out_code, bint is_log, int n_threads):
+    """Write the softmax of real values to out, contiguous and of their shape. Returns a status.
+
+    table: (units, segments, 2, columns), opened for POWERS.
+    """
+    cdef Job job
+    cdef Interrupts interrupts
+    cdef Softmax softmax
+    if (not describe(&job, values, ids, table, ((<int>POWERS, 2),), type_code, True, False, False)
+            or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
+            or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
+            or job.numbers == COMPLEX):
+        return <Py_ssize_t>INCONSISTENT
+    if job.size == 0 or job.n_units == 0 or job.columns == 0:
+        return <Py_ssize_t>OK
+    softmax.job = &job
+    softmax.out = cnp.PyArray_BYTES(out)
+    softmax.is_log = is_log
+    softmax.conversion.narrow, softmax.conversion.wide = out_code, FLOAT64
+    softmax.conversion.narrow_bytes, softmax.conversion.wide_bytes = width_of(<TypeCode>out_code), WORD
+    softmax.conversion.swapped = 0
+    job.is_sorted = is_sorted(&job)
+    job.interrupts = &interrupts
+    arm(&interrupts)
+    return finish(&interrupts, run_softmax(&softmax, &job, n_threads))
+
+
+def force(int n_threads):
+    """For tests: use exactly n_threads from now on. 0: not forced."""
+    global forced_threads
+    forced_threads = n_threads
+
+
+def main_thread_is(size_t ident):
+    """Set the identifier of the interpreter's main thread, which asks for signals."""
+    set_main_thread(ident)

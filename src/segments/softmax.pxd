@@ -1,0 +1,138 @@
+# cython: cdivision=True
+# Softmax: the accumulators POWERS of all segments, then a second reading of each element. Ids in ascending order are
+# reduced and read again in parts of whole segments that stay in the cache.
+from cython.parallel cimport prange, threadid
+from libc.math cimport INFINITY, NAN, log
+from libc.stdint cimport int64_t
+
+from common.interrupts cimport is_interrupted
+from common.items cimport inline_void
+from common.threads cimport TASKS_PER_THREAD, chunk_start
+from scatter.convert cimport Conversion, store_items
+from segments.accumulators cimport exp_of, prefetch_cell
+from segments.job cimport ITEMS, WORD, Block, Job, id_at, ids_of, read_ids, read_values, table_of
+from segments.routes cimport none_bytes, part_of, reduce_piece
+
+cdef enum:
+    PART = 1 << 14              # numbers of a part
+
+cdef struct Softmax:
+    const Job* job
+    Conversion conversion       # from float64 to the result
+    char* out                   # (units, positions, columns)
+    bint is_log
+
+
+cdef inline void settle(const Softmax* softmax, char* row) noexcept nogil:
+    """Make what is subtracted from a segment's elements, and what their powers are divided by, of its accumulators."""
+    cdef Py_ssize_t j
+    cdef double* greatest = <double*>row
+    cdef double* sums = greatest + softmax.job.columns
+    for j in range(softmax.job.columns):
+        if greatest[j] == -INFINITY:
+            greatest[j] = 0
+            sums[j] = 1
+        elif greatest[j] == INFINITY:
+            sums[j] = NAN
+        if softmax.is_log:
+            sums[j] = log(sums[j])
+
+
+cdef inline inline_void divide_block(bint is_log, Py_ssize_t columns, const Job* job, const Block* block,
+                                     const char* table, int64_t none, double* results) noexcept nogil:
+    cdef Py_ssize_t i, j, k = 0
+    cdef double divisors[ITEMS]
+    cdef const double* greatest
+    cdef const double* x
+    for i in range(block.n):
+        prefetch_cell(job, block, table, i)
+        greatest = <const double*>(table + block.offsets[i])
+        x = <const double*>(block.values + i * block.step)
+        for j in range(columns):
+            results[k] = -INFINITY if block.offsets[i] == none else x[j] - greatest[j]
+            divisors[k] = (greatest + job.columns)[j] if block.offsets[i] != none else not is_log
+            k += 1
+    for k in range(block.n * columns):
+        results[k] = results[k] - divisors[k] if is_log else exp_of(results[k]) / divisors[k]
+
+
+cdef inline void write_piece(const Softmax* softmax, Py_ssize_t unit, Py_ssize_t position, Py_ssize_t stop,
+                             char* none) noexcept nogil:
+    cdef const Job* job = softmax.job
+    cdef Block block
+    cdef double results[ITEMS]
+    cdef char* table = table_of(job, unit)
+    cdef char* to
+    cdef Py_ssize_t column, i, width = softmax.conversion.narrow_bytes
+    while position < stop:
+        block.n = min(max(ITEMS // job.columns, <Py_ssize_t>1), stop - position)
+        if is_interrupted(job.interrupts, 4 * block.n * job.columns):
+            return
+        read_ids(job, ids_of(job, unit), position, job.row_bytes, none - table, block.n, block.offsets)
+        column = 0
+        while column < job.columns:
+            block.columns = min(job.columns - column, <Py_ssize_t>ITEMS)
+            read_values(job, unit, position, column, &block)
+            if softmax.is_log:
+                divide_block(True, block.columns, job, &block, table + column * WORD, none - table, results)
+            elif job.columns == 1:
+                divide_block(False, 1, job, &block, table, none - table, results)
+            else:
+                divide_block(False, block.columns, job, &block, table + column * WORD, none - table, results)
+            to = softmax.out + ((unit * job.size + position) * job.columns + column) * width
+            store_items(&softmax.conversion, <const char*>results, NULL, 0, block.n * block.columns, to, width)
+            column += block.columns
+        position += block.n
+
+
+cdef inline void run_part(const Softmax* softmax, Py_ssize_t task, Py_ssize_t n_parts, char* none) noexcept nogil:
+    """Sorted ids: a part of a unit."""
+    cdef const Job* job = softmax.job
+    cdef Py_ssize_t start, stop, unit = task // n_parts
+    cdef int64_t segment, last
+    part_of(job, unit, task % n_parts, n_parts, &start, &stop)
+    if start == stop:
+        return
+    reduce_piece(job, unit, start, stop, 0, job.columns, none)
+    segment = max(id_at(job, ids_of(job, unit), start), <int64_t>0)
+    last = min(id_at(job, ids_of(job, unit), stop - 1), <int64_t>job.n - 1)
+    while segment <= last:
+        settle(softmax, table_of(job, unit) + segment * job.row_bytes)
+        segment += 1
+    write_piece(softmax, unit, start, stop, none)
+
+
+cdef inline void run_parts(const Softmax* softmax, int n_threads, char* none) noexcept nogil:
+    cdef const Job* job = softmax.job
+    cdef Py_ssize_t task, n_parts
+    n_parts = max(job.size * job.columns // PART, <Py_ssize_t>(n_threads * TASKS_PER_THREAD) if n_threads > 1 else 1)
+    if n_threads == 1:
+        for task in range(job.n_units * n_parts):
+            run_part(softmax, task, n_parts, none)
+    else:
+        for task in prange(job.n_units * n_parts, num_threads=n_threads, schedule="dynamic", chunksize=1):
+            run_part(softmax, task, n_parts, none + threadid() * none_bytes(job))
+
+
+cdef inline void settle_rows(const Softmax* softmax, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    for start in range(start, stop):
+        settle(softmax, softmax.job.table + start * softmax.job.row_bytes)
+
+
+cdef inline void write_task(const Softmax* softmax, Py_ssize_t task, Py_ssize_t n_tasks, char* none) noexcept nogil:
+    cdef Py_ssize_t size = softmax.job.size, part = task % n_tasks
+    write_piece(softmax, task // n_tasks, chunk_start(size, n_tasks, part), chunk_start(size, n_tasks, part + 1), none)
+
+
+cdef inline void write_all(const Softmax* softmax, int n_threads, char* none) noexcept nogil:
+    """After all accumulators are known."""
+    cdef Py_ssize_t n_tasks = n_threads * TASKS_PER_THREAD, rows = softmax.job.n_units * softmax.job.n, task
+    if n_threads == 1:
+        settle_rows(softmax, 0, rows)
+        for task in range(softmax.job.n_units):
+            write_piece(softmax, task, 0, softmax.job.size, none)
+        return
+    for task in prange(n_tasks, num_threads=n_threads, schedule="static"):
+        settle_rows(softmax, chunk_start(rows, n_tasks, task), chunk_start(rows, n_tasks, task + 1))
+    for task in prange(softmax.job.n_units * n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1):
+        write_task(softmax, task, n_tasks, none + threadid() * none_bytes(softmax.job))

@@ -7,11 +7,11 @@
 #     FIRST     position; -1: none
 #     LAST      position; -1: none
 #     TOTAL     count, and the sum in order; a complex sum is two words
-#     PRODUCT   in order, too
+#     PRODUCT   count, and the product in order
 #     GREATEST  value and position; -1: none. NaN is greatest, of equals the first one
 #     LEAST     the same
-#     MOMENTS   count, the first element, and the sums of the distances from it and of their squares, each as two numbers
-#               that add up to it; closed: the second word is the sum of the squared distances from the mean
+#     MOMENTS   count, the first element, and the sums of the distances from it and of their squares, each as two
+#               numbers that add up to it; closed: the second word is the sum of the squared distances from the mean
 #     POWERS    the greatest element, and the sum of exp(element - greatest)
 #
 # An error of MOMENTS: the distances are rounded once, and their sums are as exact as if made in twice the precision. So
@@ -68,14 +68,15 @@ cdef inline void close_moments(char* cell, Py_ssize_t stride) noexcept nogil:
     (<double*>(cell + stride))[0] = 0 if rest < 0 or n == 0 else rest
 
 
-cdef inline inline_void accumulate(bint adds, bint rounds, number_t x, char* cell, Py_ssize_t stride) noexcept nogil:
-    """Add to a sum, or multiply a product."""
+cdef inline inline_void accumulate(bint adds, bint rounds, bint is_first, number_t x, char* cell,
+                                   Py_ssize_t stride) noexcept nogil:
+    """Add to a sum, or multiply a product, which has no identity in complex numbers: 1 × (NaN + i) is NaN + NaN i."""
     cdef number_t* value = <number_t*>cell
     cdef number_t y
     if number_t is complex128:
         y.real = (<double*>cell)[0]
         y.imag = (<double*>(cell + stride))[0]
-        y = add(y, x) if adds else multiply(y, x)
+        y = add(y, x) if adds else (x if is_first else multiply(y, x))
         (<double*>cell)[0] = y.real
         (<double*>(cell + stride))[0] = y.imag
     else:
@@ -93,11 +94,9 @@ cdef inline inline_void apply_step(Accumulator what, bint rounds, number_t x, in
     cdef bint wins
     if what == COUNT:
         number[0] += 1
-    elif what == TOTAL:
+    elif what == TOTAL or what == PRODUCT:
+        accumulate(what == TOTAL, rounds, number[0] == 0, x, cell + stride, stride)
         number[0] += 1
-        accumulate(True, rounds, x, cell + stride, stride)
-    elif what == PRODUCT:
-        accumulate(False, rounds, x, cell, stride)
     elif what == FIRST:
         number[0] = position if number[0] < 0 else number[0]
     elif what == LAST:
@@ -125,9 +124,9 @@ cdef inline int words_of(Accumulator what, bint is_complex) noexcept nogil:
         return 6
     if what == GREATEST or what == LEAST or what == POWERS:
         return 2
-    if what == TOTAL:
+    if what == TOTAL or what == PRODUCT:
         return 3 if is_complex else 2
-    return 2 if is_complex and what == PRODUCT else 1
+    return 1
 
 
 cdef inline inline_void prefetch_cell(const Job* job, const Block* block, const char* table,

@@ -175,7 +175,7 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, cnp.ndarray ta
     """Reduce values into a table of opened accumulators. Returns a status.
 
     values: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or too great means no
-    segment. table: (units, segments, words, columns), of 8 bytes. accumulators: (Accumulator, number of words) for each.
+    segment. table: (units, segments, words, columns), of 8 bytes. accumulators: of each, (Accumulator, words).
     to_real: integers are reduced as float64. rounds: sums and products are rounded to float32 after each step.
     reads_values: False: their shape alone counts.
     """

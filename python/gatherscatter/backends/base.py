@@ -152,9 +152,20 @@ class Backend:
         """Whether `gather` and `scatter` of these arrays take indices of kind ARRAYS. Others are stacked to tuples."""
         return False
 
-    def borrowed(self, plan: Plan, data: Any, indices: Any) -> list[values.Array] | None:
-        """NumPy arrays on the same memory; None if there are none, or if a gradient or a trace has to record the call."""
+    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
+        """NumPy arrays on the same memory. None: there are none, or a gradient or a trace has to record the call.
+
+        plan: or what else has the operator.
+        """
         return None
+
+    def needs_gradient(self, array: Any) -> bool:
+        """Whether `recorded` is for results that are made of this array."""
+        return False
+
+    def recorded(self, result: Any, data: Any, indices: Any, formula: Callable[[Any, Any, Any], Any]) -> Any:
+        """A result with a gradient for data: formula(data, result, gradient of the result)."""
+        raise NotImplementedError
 
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """A scatter with the plan's `accumulate_dtype`. Here: in copies of data and updates of that dtype."""

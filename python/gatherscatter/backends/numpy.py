@@ -178,7 +178,7 @@ class NumPyBackend(Backend):
     def takes_arrays(self, *arrays: Any) -> bool:
         return True
 
-    def borrowed(self, plan: Plan, data: Any, indices: Any) -> list[values.Array] | None:
+    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
         return [data, indices]
 
     def is_writable(self, array: Any) -> bool:

@@ -14,8 +14,8 @@ from gatherscatter.errors import segments as messages
 from gatherscatter.errors.names import explained
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
+from gatherscatter.segments.gradients import segments_of
 from gatherscatter.segments.reduce import Segments
-from gatherscatter.segments.states import segments_of
 
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 

@@ -30,7 +30,7 @@ _GREATEST, _LEAST = (Accumulator.GREATEST, (0, -1)), (Accumulator.LEAST, (0, -1)
 _ACCUMULATORS: dict[str, tuple[Accumulator, tuple[float, ...]]] = {
     "add": _TOTAL,
     "mean": _TOTAL,
-    "mul": (Accumulator.PRODUCT, (1.0, 0.0)),
+    "mul": (Accumulator.PRODUCT, (0, 1.0, 0.0)),
     "var": _MOMENTS,
     "std": _MOMENTS,
     "any": (Accumulator.TRUES, (0,)),
@@ -44,7 +44,7 @@ _ACCUMULATORS: dict[str, tuple[Accumulator, tuple[float, ...]]] = {
     "argmin": _LEAST,
     "logsumexp": (Accumulator.POWERS, (-math.inf, 0.0)),
 }
-_WITH_COUNT = Accumulator.TOTAL, Accumulator.MOMENTS  # their first words
+_WITH_COUNT = Accumulator.TOTAL, Accumulator.PRODUCT, Accumulator.MOMENTS  # their first words
 
 
 class Pass(NamedTuple):
@@ -65,21 +65,21 @@ class Pass(NamedTuple):
     rounds: bool = False
 
 
-def segments_of(data: Any, ids: Ids, skipna: bool) -> Segments:
-    """The segments of an array: by the kernels where they can read it."""
-    segments = Segments(data, ids, False)
-    arrays = ids.backend.borrowed(segments.plan, data, ids.array) if segments.name in DTYPES else None
+def borrowed_segments(data: Any, ids: Ids, skipna: bool) -> Segments | None:
+    """The segments of an array that the kernels can read; None: they cannot."""
+    backend = ids.backend
+    arrays = backend.borrowed(ids.layout, data, ids.array) if backend.dtype_name(data) in DTYPES else None
     if arrays is None:
-        return Segments(data, ids, skipna)
+        return None
     by_kernels = KernelSegments(arrays[0], ids._replace(backend=NUMPY, array=arrays[1]), skipna)
-    return by_kernels if ids.backend is NUMPY else BorrowedSegments(data, ids, by_kernels)
+    return by_kernels if backend is NUMPY else BorrowedSegments(data, ids, by_kernels)
 
 
 class BorrowedSegments(Segments):
     """The segments of an array of another library, whose memory the kernels read."""
 
-    def __init__(self, data: Any, ids: Ids, by_kernels: KernelSegments) -> None:
-        super().__init__(data, ids, False)
+    def __init__(self, data: Any, ids: Ids, by_kernels: KernelSegments, skipna: bool = False) -> None:
+        super().__init__(data, ids, skipna)
         self.by_kernels = by_kernels
 
     def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
@@ -179,7 +179,7 @@ class KernelSegments(Segments):
 
     def number(self, name: str, dtype: str) -> Array:
         """The sum, product or extreme of each segment."""
-        words, word = self.words(name, dtype), 1 if name in ("add", "mean") else 0
+        words, word = self.words(name, dtype), 1 if name in ("add", "mul", "mean") else 0
         if self.name in COMPLEX:
             number = np.empty(words.shape[1:], "c16")
             number.real, number.imag = words[-2:]
@@ -239,9 +239,10 @@ class KernelSegments(Segments):
     def _mean(self, name: str, dtype: str, start: Any) -> Any:
         if self.is_scatter(name, dtype):
             return super()._mean(name, dtype, start)
-        wide = self.wide(dtype)
-        sums = self.cast(self.number("mean", dtype), wide)
-        return self.ended(sums / self.cast(np.maximum(self.counts, 1), wide), dtype, start)
+        sums = self.cast(self.number("mean", dtype), self.wide(dtype))
+        parts = sums.reshape(*sums.shape, 1).view(sums.real.dtype)  # a complex number is divided part by part
+        means = parts / np.maximum(self.counts, 1).astype(parts.dtype)[..., None]
+        return self.ended(means.view(sums.dtype)[..., 0], dtype, start)
 
     def variance(self, dtype: str) -> Array:
         # Closed: the second word is the sum of the squared distances from the mean.
@@ -291,4 +292,3 @@ class KernelSegments(Segments):
 def _check(status: int) -> None:
     if status != Status.OK:
         raise MemoryError
-

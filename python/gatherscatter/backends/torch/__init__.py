@@ -10,6 +10,7 @@ them: the kernels' fast path, or with a gradient ``native.py``. The formulas of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -219,11 +220,17 @@ class TorchBackend(Backend):
             or memory.as_numpy(*tensors) is None
         )
 
-    def borrowed(self, plan: Plan, data: Any, indices: Any) -> list[values.Array] | None:
+    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
         if not self.takes_arrays(data, indices):
             return None
         operators.check_storage(plan, data=data, indices=indices)
         return memory.as_numpy(data, indices)
+
+    def needs_gradient(self, array: Any) -> bool:
+        return memory.needs_gradient(array)
+
+    def recorded(self, result: Any, data: Any, indices: Any, formula: Callable[[Any, Any, Any], Any]) -> Tensor:
+        return autograd.with_formula(result, data, indices, formula)
 
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """By the kernels, which need no wide copy, unless a gradient or a trace has to record the casts."""

@@ -8,6 +8,7 @@ formulas (``backends/derivatives.py``) call `gather` and `scatter` again, so der
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import array_api_compat.torch as xp
@@ -77,6 +78,12 @@ def with_scatter(
     return result
 
 
+def with_formula(result: Tensor, data: Tensor, indices: Tensor, formula: Formula) -> Tensor:
+    """A result, recorded with the formula of its gradient."""
+    recorded: Tensor = _Reduced.apply(data, indices, formula, _Box(result))
+    return recorded
+
+
 def gather_scatter(
     data: Tensor,
     indices: Tensor,
@@ -98,6 +105,9 @@ def gather_scatter(
         return result
     passed: Tensor = _GatherScatter.apply(*arrays, reduction, include_self, to, of, _Box(result))
     return passed
+
+
+Formula = Callable[[Any, Any, Any], Any]
 
 
 class _Box(NamedTuple):
@@ -265,6 +275,19 @@ class _Scatter(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         to_data, to_updates = _scatter_vjp(ctx, grad, (ctx.needs_input_grad[0], ctx.needs_input_grad[2]))
         return to_data, None, to_updates, None, None, None, None
+
+
+class _Reduced(Function):
+    @staticmethod
+    def forward(ctx: Any, data: Tensor, indices: Tensor, formula: Formula, box: _Box) -> Tensor:
+        ctx.save_for_backward(data, indices, box.result)
+        ctx.formula = formula
+        return box.result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        data, _, result = ctx.saved_tensors  # indices: an error if they have changed
+        return ctx.formula(data, result, grad), None, None, None
 
 
 class _Passing(_Indexing):

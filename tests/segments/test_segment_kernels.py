@@ -1,0 +1,129 @@
+"""The kernels of segments: every route and number of threads gives the same bits, and how exact they are."""
+
+import itertools
+from fractions import Fraction
+
+import gatherscatter as gs
+import numpy as np
+import pytest
+from gatherscatter.backends import kernels
+
+REAL = ("add", "mul", "max", "min", "mean", "var", "any", "all", "count", "first", "last", "argmax", "logsumexp")
+NOT_COMPLEX = ("max", "min", "argmax", "logsumexp")
+TEAMS = (2, 8, 64)
+
+# Shapes of data, the axis of the ids: one column; few columns; more than a block has; units.
+SHAPES = {"elements": ((3000,), 0), "rows": ((900, 3), 0), "long rows": ((40, 1500), 0), "units": ((5, 700), 1)}
+
+
+def draw(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal(shape) * 3
+    if dtype[0] == "c":
+        values = values + 1j * rng.standard_normal(shape)
+    values = values.astype(dtype)
+    if dtype[0] in "fc":
+        values.flat[::7] = np.nan
+    return values
+
+
+def draw_ids(n, kind, n_segments=40):
+    ids = np.random.default_rng(1).integers(-2, n_segments, n)
+    return np.sort(ids) if kind == "sorted" else np.where(ids > 20, 3, ids) if kind == "skewed" else ids
+
+
+@pytest.mark.parametrize("kind", ["random", "sorted", "skewed"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bits_do_not_depend_on_threads(shape, kind):
+    sizes, axis = SHAPES[shape]
+    ids = draw_ids(sizes[axis], kind)
+    for dtype, skipna in itertools.product(["f8", "f4", "f2", "i4", "?", "c8"], [False, True]):
+        data = draw(sizes, dtype)
+        names = tuple(name for name in REAL if dtype[0] != "c" or name not in NOT_COMPLEX)
+        of_bools = ("any", "all", *(("max", "min", "first", "last") if dtype == "?" else ()))
+        fills = tuple(True if name in of_bools else 1 for name in names)
+        options = {"axis": axis, "skipna": skipna}
+
+
+        def call(names=names, fills=fills, data=data, options=options):
+            results = gs.segment_reduce(data, ids, 40, reduction=names, fill_value=fills, **options)
+            return [result.tobytes() for result in results]
+
+        expected = call()
+        for n_threads in TEAMS:
+            with kernels.forced(n_threads):
+                assert call() == expected
+        assert [call((name,), (fill,))[0] for name, fill in zip(names, fills, strict=True)] == expected
+
+
+@pytest.mark.parametrize("kind", ["random", "sorted", "skewed"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("softmax", [gs.segment_softmax, gs.segment_log_softmax])
+def test_bits_of_softmax_do_not_depend_on_threads(softmax, shape, kind):
+    sizes, axis = SHAPES[shape]
+    ids = draw_ids(sizes[axis], kind)
+    for dtype in ("f8", "f4", "f2"):
+        data = draw(sizes, dtype)
+        expected = softmax(data, ids, 40, axis=axis).tobytes()
+        for n_threads in TEAMS:
+            with kernels.forced(n_threads):
+                assert softmax(data, ids, 40, axis=axis).tobytes() == expected
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_more_positions_than_a_round(n_columns):
+    n = (1 << 20) + 40_000
+    rng = np.random.default_rng(0)
+    ids, data = rng.integers(0, 3000, n), rng.integers(-1000, 1000, (n, n_columns)).astype("f8")
+    with kernels.forced(3):
+        sums, where, last = gs.segment_reduce(data, ids, 3000, reduction=("add", "argmax", "last"))
+    for column in range(n_columns):
+        np.testing.assert_array_equal(sums[:, column], np.bincount(ids, data[:, column], 3000))
+    order = np.argsort(ids, kind="stable")
+    begins = np.searchsorted(ids[order], np.arange(3000))
+    np.testing.assert_array_equal(last, data[order[np.append(begins[1:], n) - 1]])
+    for segment in range(0, 3000, 500):
+        own = np.flatnonzero(ids == segment)
+        np.testing.assert_array_equal(where[segment], own[data[own].argmax(axis=0)])
+
+
+@pytest.mark.parametrize("offset, scale", [(0, 1), (1e8, 1), (1e15, 1), (-3e10, 1e-3), (1e200, 1e190), (0, 1e-160)])
+def test_variance_of_distant_numbers(offset, scale):
+    values = offset + scale * np.random.default_rng(0).standard_normal(500)
+    values = values[np.isfinite(values)]
+    exact = [Fraction(x) for x in values]
+    mean = sum(exact) / len(exact)
+    expected = sum((x - mean) ** 2 for x in exact) / len(exact)
+    if not 1e-300 < expected < 1e300:
+        return
+    found = gs.segment_reduce(values, np.zeros(len(values), int), reduction="var")[0]
+    assert abs(Fraction(found) - expected) <= expected * Fraction(4, 2**52)
+
+
+def test_variance_after_an_outlier():
+    values = np.append(1e9, np.random.default_rng(0).standard_normal(2000))
+    exact = [Fraction(x) for x in values]
+    mean = sum(exact) / len(exact)
+    expected = sum((x - mean) ** 2 for x in exact) / len(exact)
+    for some in (values, values[::-1].copy()):
+        found = gs.segment_reduce(some, np.zeros(len(some), int), reduction="var")[0]
+        assert abs(Fraction(found) - expected) <= expected * Fraction(4, 2**52)
+
+
+def test_softmax_is_exact_to_a_few_units():
+    data = np.append(0, -np.logspace(-18, np.log10(750), 4000))
+    ids = np.arange(len(data))
+    ids = np.append(ids, ids)  # each with a 0, which is the greatest
+    found = gs.segment_softmax(np.append(data, np.zeros(len(data))), ids)[: len(data)]
+    power = np.exp(data.astype(np.longdouble))
+    expected = (power / (power + 1)).astype("f8")
+    assert (np.abs(found - expected) <= 3 * np.spacing(expected)).all()
+    assert found[data < -746].max() == 0
+
+
+def test_a_variance_of_few():
+    data = np.array([1.0, 3.0, 5.0, 5.0, np.inf, 1.0, np.nan])
+    ids = np.array([0, 0, 1, 1, 2, 2, 3])
+    with np.errstate(all="ignore"):
+        found = gs.segment_reduce(data, ids, 5, reduction="var", correction=1)
+    np.testing.assert_array_equal(found, [2, 0, np.nan, np.nan, np.nan])

@@ -240,13 +240,14 @@ class KernelSegments(Segments):
         if self.is_scatter(name, dtype):
             return super()._mean(name, dtype, start)
         sums = self.cast(self.number("mean", dtype), self.wide(dtype))
-        parts = sums.reshape(*sums.shape, 1).view(sums.real.dtype)  # a complex number is divided part by part
+        parts = sums.reshape(*sums.shape, 1).view(sums.real.dtype)  # complex numbers are divided part by part
         means = parts / np.maximum(self.counts, 1).astype(parts.dtype)[..., None]
         return self.ended(means.view(sums.dtype)[..., 0], dtype, start)
 
     def variance(self, dtype: str) -> Array:
         # Closed: the second word is the sum of the squared distances from the mean.
-        apart = self.words("var")[1].reshape(*self.layout.shape, -1).sum(axis=-1)
+        apart = self.words("var")[1]
+        apart = apart.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
         counts = self.count("count").astype("f8")
         degrees = counts - self.correction
         return np.where(degrees > 0, apart / degrees, math.nan)

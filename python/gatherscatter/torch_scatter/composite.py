@@ -78,7 +78,7 @@ def scatter_std(
     sums = groups.add(squares) if out is None else groups.accumulate(squares, out, "add")
     counts = groups.counts().clamp_(min=1)
     degrees = (counts - 1).clamp_(min=1) if unbiased else counts
-    variances = sums / (degrees + 1e-6).to(sums.dtype)
+    variances = sums / (degrees.to(sums.dtype) + 1e-6)
     is_zero = variances == 0  # where the square root has no gradient
     return torch.where(is_zero, variances, torch.where(is_zero, 1, variances).sqrt())
 

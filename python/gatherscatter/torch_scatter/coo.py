@@ -63,7 +63,7 @@ def segment_sum_coo(src: Tensor, index: Tensor, out: Tensor | None = None, dim_s
     >>> torch_scatter.segment_sum_coo(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0, 0, 2, 2]))
     tensor([3., 0., 7.])
     """
-    return combined(_SUM, src, index, _last_axis(index), out, dim_size, "add")
+    return combined(_SUM, src, index, None, out, dim_size, "add")
 
 
 segment_add_coo = segment_sum_coo
@@ -105,7 +105,7 @@ def segment_mean_coo(src: Tensor, index: Tensor, out: Tensor | None = None, dim_
     >>> torch_scatter.segment_mean_coo(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0, 0, 2, 2]))
     tensor([1.5000, 0.0000, 3.5000])
     """
-    return averaged(_MEAN, src, index, _last_axis(index), out, dim_size)
+    return averaged(_MEAN, src, index, None, out, dim_size)
 
 
 def segment_min_coo(
@@ -148,7 +148,7 @@ def segment_min_coo(
     >>> torch_scatter.segment_min_coo(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0, 0, 2, 2]))
     (tensor([1., 0., 3.]), tensor([0, 4, 2]))
     """
-    return extreme(_MIN, src, index, _last_axis(index), out, dim_size, "min")
+    return extreme(_MIN, src, index, None, out, dim_size, "min")
 
 
 def segment_max_coo(
@@ -191,7 +191,7 @@ def segment_max_coo(
     >>> torch_scatter.segment_max_coo(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0, 0, 2, 2]))
     (tensor([2., 0., 4.]), tensor([1, 4, 3]))
     """
-    return extreme(_MAX, src, index, _last_axis(index), out, dim_size, "max")
+    return extreme(_MAX, src, index, None, out, dim_size, "max")
 
 
 def segment_coo(
@@ -237,7 +237,7 @@ def segment_coo(
     >>> torch_scatter.segment_coo(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0, 0, 2, 2]), reduce="mean")
     tensor([1.5000, 0.0000, 3.5000])
     """
-    return reduced(_SEGMENT, src, index, _last_axis(index), out, dim_size, reduce, REDUCTIONS)
+    return reduced(_SEGMENT, src, index, None, out, dim_size, reduce, REDUCTIONS)
 
 
 def gather_coo(src: Tensor, index: Tensor, out: Tensor | None = None) -> Tensor:
@@ -273,11 +273,5 @@ def gather_coo(src: Tensor, index: Tensor, out: Tensor | None = None) -> Tensor:
     >>> torch_scatter.gather_coo(torch.tensor([1.5, 0.0, 3.5]), torch.tensor([0, 0, 2, 2]))
     tensor([1.5000, 1.5000, 3.5000, 3.5000])
     """
-    axis_of(_GATHER, src, index, 0)
-    dim = _last_axis(index)
+    dim = axis_of(_GATHER, src, index, None)
     return delivered(_GATHER, core.gather(_GATHER, src, index, dim, dim), out)
-
-
-def _last_axis(index: Tensor) -> int:
-    """The axis that the groups lie along."""
-    return index.dim() - 1 if isinstance(index, Tensor) else 0

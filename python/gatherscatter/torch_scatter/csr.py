@@ -292,11 +292,10 @@ def gather_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> Tensor
 
 def _pointers(op: Operator, src: Tensor, indptr: Tensor) -> tuple[Tensor, int, int]:
     """The pointers, of the axes that they need; the axis of src that is reduced; and the number of batch axes."""
-    axis_of(op, src, indptr, 0)
-    dim = indptr.dim() - 1
+    dim = axis_of(op, src, indptr, None)
     if not indptr.shape[-1]:
         indptr = indptr.new_zeros((*indptr.shape[:-1], 1))  # no segments
-    full = expanded(op, "indptr", indptr, (*src.shape[:dim], indptr.shape[-1]))
+    full = expanded(op, indptr, (*src.shape[:dim], indptr.shape[-1]), indptr)
     if all(is_repeated(indptr, axis) for axis in range(dim)):
         return indptr[(0,) * dim], dim, 0
     return full, dim, dim
@@ -315,7 +314,14 @@ def _check(pointers: Tensor, n: int) -> None:
 
 def _sum_csr(op: Operator, src: Tensor, indptr: Tensor, out: Tensor | None) -> Tensor:
     pointers, dim, b = _pointers(op, src, indptr)
-    return delivered(op, segment_reduce(src, indptr=pointers, axis=dim, batch_dims=b, dtype=src.dtype), out)
+    return delivered(op, _sums(src, pointers, dim, b), out)
+
+
+def _sums(src: Tensor, pointers: Tensor, dim: int, batch_dims: int) -> Tensor:
+    """Sums of src's dtype, integers too."""
+    dtype = str(src.dtype).removeprefix("torch.")
+    result: Tensor = segment_reduce(src, indptr=pointers, axis=dim, batch_dims=batch_dims, dtype=dtype)
+    return result
 
 
 def _mean_csr(op: Operator, src: Tensor, indptr: Tensor, out: Tensor | None) -> Tensor:
@@ -323,9 +329,9 @@ def _mean_csr(op: Operator, src: Tensor, indptr: Tensor, out: Tensor | None) -> 
     if src.is_floating_point() or src.is_complex():
         means = segment_reduce(src, indptr=pointers, axis=dim, batch_dims=b, reduction="mean", fill_value=0)
         return delivered(op, means, out)
-    sums = segment_reduce(src, indptr=pointers, axis=dim, batch_dims=b, dtype=src.dtype)
+    sums = _sums(src, pointers, dim, b)
     counts = pointers.diff().clamp_(min=1)
-    counts = counts.reshape(*counts.shape[:-1], *[1] * (dim - b), -1, *[1] * (src.dim() - dim - 1))
+    counts = counts.reshape(*counts.shape[:b], *[1] * (dim - b), counts.shape[b], *[1] * (src.dim() - dim - 1))
     return delivered(op, sums.div_(counts, rounding_mode="floor"), out)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from gatherscatter import core, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
+from gatherscatter.errors.text import a, type_name
 from gatherscatter.gathers import gather_elements
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS, SCATTER, SCATTER_ELEMENTS, Operator
 from gatherscatter.segments import segment_reduce
@@ -117,13 +118,11 @@ class Groups(NamedTuple):
 
 def at_arg(src: Tensor, arg: Tensor, dim: int) -> Tensor:
     """The elements of src that arg names, with their gradient; 0 for an empty group."""
-    if not src.shape[dim]:
-        return src.sum(dim, keepdim=True).expand(arg.shape) * 0
     result: Tensor = gather_elements(src, arg, axis=dim, mode="fill", wrap_negative_indices=False)
     return result
 
 
-def group(names: Names, src: Tensor, index: Tensor, dim: IntLike, out: Tensor | None, dim_size: Any) -> Groups:
+def group(names: Names, src: Tensor, index: Tensor, dim: IntLike | None, out: Tensor | None, dim_size: Any) -> Groups:
     """The groups of a call of torch_scatter."""
     op = names.rows
     dim = axis_of(op, src, index, dim)
@@ -132,7 +131,7 @@ def group(names: Names, src: Tensor, index: Tensor, dim: IntLike, out: Tensor | 
         view = index.reshape([1] * dim + [-1] + [1] * (len(shape) - dim - 1))
     else:
         view = index.reshape(*index.shape, *[1] * (len(shape) - index.dim()))
-    full = expanded(op, "index", view, shape)
+    full = expanded(op, view, shape, index)
     if out is not None:
         n = out.shape[dim] if isinstance(out, Tensor) and out.dim() == len(shape) else 0
         check_out(op, out, (*shape[:dim], n, *shape[dim + 1 :]))
@@ -141,7 +140,7 @@ def group(names: Names, src: Tensor, index: Tensor, dim: IntLike, out: Tensor | 
         if n < 0:
             raise errors.shape_rule(op, f"dim_size={n} is negative; pass the number of groups")
     else:
-        n = max(int(index.max()) + 1, 0) if index.numel() else 0
+        n = max(int(index.to(torch.int64).max()) + 1, 0) if index.numel() else 0
     sizes = (*shape[:dim], n, *shape[dim + 1 :])
     if any(not is_repeated(view, axis) for axis in range(dim + 1, len(shape))):
         return Groups(names.elements, full, dim, 0, True, sizes)
@@ -152,27 +151,28 @@ def group(names: Names, src: Tensor, index: Tensor, dim: IntLike, out: Tensor | 
     return Groups(op, ids.expand(*shape[:b], shape[dim]), dim, b, False, sizes)
 
 
-def axis_of(op: Operator, src: Tensor, index: Tensor, dim: IntLike) -> int:
-    """The axis, from 0 on, of tensors that are checked."""
+def axis_of(op: Operator, src: Tensor, index: Tensor, dim: IntLike | None) -> int:
+    """Check the tensors. The axis that dim is, from 0 on; None: the last one of index."""
     for name, value in (("src", src), (op.indices, index)):
         if not isinstance(value, Tensor):
-            raise errors.not_an_array(op, name, value)
-    axis = plans.integer(op, "dim", dim)
-    if not -src.dim() <= axis < src.dim():
-        rule = f"dim={axis} is not in [{-src.dim()}, {src.dim() - 1}] for src of shape {tuple(src.shape)}"
+            raise TypeError(f"{op.name}: {name} is {a(type_name(value))}; pass a torch.Tensor")
+    r, shape = src.dim(), tuple(src.shape)
+    if not 1 <= index.dim() <= r:
+        rule = f"{op.indices} has shape {tuple(index.shape)}; pass 1 to {r} axes for src of shape {shape}"
+        raise errors.shape_rule(op, rule if r else "src has shape (), so it has no axis; pass src.reshape(1)")
+    axis = index.dim() - 1 if dim is None else plans.integer(op, "dim", dim)
+    if not -r <= axis < r:
+        rule = f"dim={axis} is not in [{-r}, {r - 1}] for src of shape {shape}"
         raise errors.shape_rule(op, f"{rule}; pass 0 for its first axis, -1 for its last")
-    if not 1 <= index.dim() <= src.dim():
-        rule = f"{op.indices} has shape {tuple(index.shape)}; pass 1 to {src.dim()} axes, since src has {src.dim()}"
-        raise errors.shape_rule(op, rule)
-    return axis % src.dim()
+    return axis % r
 
 
-def expanded(op: Operator, name: str, index: Tensor, shape: Sequence[int]) -> Tensor:
-    """The index, broadcast."""
-    if any(n not in (1, m) for n, m in zip(index.shape, shape, strict=True)):
-        rule = f"{name} of shape {tuple(index.shape)} does not broadcast to {tuple(shape)}, as src requires"
-        raise errors.shape_rule(op, f"{rule}; pass sizes that are 1 or those of src")
-    return index.expand(shape)
+def expanded(op: Operator, view: Tensor, shape: Sequence[int], index: Tensor) -> Tensor:
+    """A view of the index that has as many axes, broadcast."""
+    if any(n not in (1, m) for n, m in zip(view.shape, shape, strict=True)):
+        rule = f"{op.indices} of shape {tuple(index.shape)} does not broadcast to {tuple(shape)}"
+        raise errors.shape_rule(op, f"{rule}; pass one axis of the size along dim, or src's first axes")
+    return view.expand(shape)
 
 
 def delivered(op: Operator, result: Tensor, out: Tensor | None) -> Tensor:

@@ -305,14 +305,14 @@ def scatter(
     return reduced(_SCATTER, src, index, dim, out, dim_size, reduce, REDUCTIONS)
 
 
-# What these functions share with segment_coo
+# What these functions share with those of sorted groups, whose dim is None: the last axis of index
 
 REDUCTIONS = ("sum", "add", "mul", "mean", "min", "max")
 
 
 def reduced(
-    names: Names, src: Tensor, index: Tensor, dim: IntLike, out: Tensor | None, dim_size: IntLike | None, reduce: str,
-    accepted: tuple[str, ...],
+    names: Names, src: Tensor, index: Tensor, dim: IntLike | None, out: Tensor | None, dim_size: IntLike | None,
+    reduce: str, accepted: tuple[str, ...],
 ) -> Tensor:  # fmt: skip
     """Any reduction, by its name."""
     if reduce not in accepted:
@@ -325,7 +325,7 @@ def reduced(
 
 
 def combined(
-    names: Names, src: Tensor, index: Tensor, dim: IntLike, out: Tensor | None, dim_size: IntLike | None,
+    names: Names, src: Tensor, index: Tensor, dim: IntLike | None, out: Tensor | None, dim_size: IntLike | None,
     reduction: str,
 ) -> Tensor:  # fmt: skip
     """Sums or products."""
@@ -337,7 +337,7 @@ def combined(
 
 
 def averaged(
-    names: Names, src: Tensor, index: Tensor, dim: IntLike, out: Tensor | None, dim_size: IntLike | None
+    names: Names, src: Tensor, index: Tensor, dim: IntLike | None, out: Tensor | None, dim_size: IntLike | None
 ) -> Tensor:
     """Means; what is in out counts for the sum but not for the number of elements."""
     groups = group(names, src, index, dim, out, dim_size)
@@ -348,7 +348,13 @@ def averaged(
 
 
 def extreme(
-    names: Names, src: Tensor, index: Tensor, dim: IntLike, out: Tensor | None, dim_size: IntLike | None, which: str
+    names: Names,
+    src: Tensor,
+    index: Tensor,
+    dim: IntLike | None,
+    out: Tensor | None,
+    dim_size: IntLike | None,
+    which: str,
 ) -> tuple[Tensor, Tensor]:
     """Minima or maxima, and their positions."""
     groups = group(names, src, index, dim, out, dim_size)

@@ -73,10 +73,10 @@ def scatter_std(
     """
     groups = group(_STD, src, index, dim, out, dim_size)
     numbers = src if src.is_floating_point() else src.to(torch.get_default_dtype())
-    apart = numbers - groups.spread(groups.mean(numbers))
+    counts = groups.counts().clamp_(min=1)
+    apart = numbers - groups.spread(groups.add(numbers) / counts)
     squares = apart * apart
     sums = groups.add(squares) if out is None else groups.accumulate(squares, out, "add")
-    counts = groups.counts().clamp_(min=1)
     degrees = (counts - 1).clamp_(min=1) if unbiased else counts
     variances = sums / (degrees.to(sums.dtype) + 1e-6)
     is_zero = variances == 0  # where the square root has no gradient

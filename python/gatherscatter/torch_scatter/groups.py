@@ -78,6 +78,10 @@ class Groups(NamedTuple):
     def mean(self, src: Tensor) -> Tensor:
         return self.scatter(src, src.new_zeros(self.sizes), "mean", include_self=False)
 
+    def best(self, src: Tensor, which: str) -> Tensor:
+        """The least or greatest elements; 0 for an empty group."""
+        return self.scatter(src, src.new_zeros(self.sizes), which, include_self=False)
+
     def accumulate(self, src: Tensor, out: Tensor, reduction: str) -> Tensor:
         """Sums, products or extrema of the groups and of what is in out, in place."""
         if torch.is_grad_enabled() and (src.requires_grad or out.requires_grad):

@@ -320,6 +320,8 @@ def reduced(
     if reduce == "mean":
         return averaged(names, src, index, dim, out, dim_size)
     if reduce in ("min", "max"):
+        if out is None and not _has_gradient(src):
+            return group(names, src, index, dim, out, dim_size).best(src, reduce)  # which need not be found
         return extreme(names, src, index, dim, out, dim_size, reduce)[0]
     return combined(names, src, index, dim, out, dim_size, "mul" if reduce == "mul" else "add")
 
@@ -358,14 +360,16 @@ def extreme(
 ) -> tuple[Tensor, Tensor]:
     """Minima or maxima, and their positions."""
     groups = group(names, src, index, dim, out, dim_size)
-    fixed = src.detach()
     if out is None:
-        best = groups.scatter(fixed, src.new_zeros(groups.sizes), which, include_self=False)
-        arg = groups.arg(fixed, which)
-        needs_gradient = torch.is_grad_enabled() and src.requires_grad
-        return at_arg(src, arg, groups.dim) if needs_gradient else best, arg
+        best = groups.best(src.detach(), which)
+        arg = groups.arg(src, which)
+        return at_arg(src, arg, groups.dim) if _has_gradient(src) else best, arg
     before = out.detach().clone()
-    best = groups.scatter(fixed, before, which)
+    best = groups.scatter(src.detach(), before, which)
     is_new = (best != before) & ~before.isnan()
-    arg = torch.where(is_new, groups.arg(fixed, which), src.shape[groups.dim])
+    arg = torch.where(is_new, groups.arg(src, which), src.shape[groups.dim])
     return out.copy_(torch.where(is_new, at_arg(src, arg, groups.dim), out)), arg
+
+
+def _has_gradient(src: Tensor) -> bool:
+    return torch.is_grad_enabled() and src.requires_grad

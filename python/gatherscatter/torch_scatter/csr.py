@@ -284,7 +284,7 @@ def gather_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> Tensor
         raise errors.shape_rule(_GATHER, f"{rule}{src.shape[dim]}; pass a pointer more than src has along axis {dim}")
     last = int(indptr.flatten()[-1]) if indptr.numel() else 0
     n = last if out is None else out.shape[dim]
-    _check(pointers, n)
+    _check(pointers, dim, n)
     positions = torch.arange(n, dtype=pointers.dtype, device=src.device).expand(*pointers.shape[:-1], n)
     ids = torch.searchsorted(pointers.contiguous(), positions.contiguous(), right=True) - 1
     return delivered(_GATHER, core.gather(_GATHER, src, ids, dim, b, "fill"), out)
@@ -301,15 +301,13 @@ def _pointers(op: Operator, src: Tensor, indptr: Tensor) -> tuple[Tensor, int, i
     return full, dim, dim
 
 
-def _check(pointers: Tensor, n: int) -> None:
-    """Whether pointers to n elements, which are not those of data, are sound: as `segment_reduce` finds it for data."""
+def _check(pointers: Tensor, dim: int, n: int) -> None:
+    """Check pointers to the n elements of a result, as `segment_reduce` checks those to elements of data."""
     for value in (int(pointers.min()), int(pointers.max())) if pointers.numel() else ():
         if not 0 <= value <= n:
-            raise IndexError(
-                f"gather_csr: a pointer of indptr is {value}, which is not in [0, {n}]; pass pointers up to {n}"
-            )
+            raise IndexError(f"gather_csr: a pointer of indptr is {value}, but the result's axis {dim} has size {n}")
     if bool((pointers.diff() < 0).any()):
-        raise errors.shape_rule(_GATHER, "indptr decreases; pass pointers in ascending order")
+        raise errors.shape_rule(_GATHER, "indptr decreases; pass sorted pointers")
 
 
 def _sum_csr(op: Operator, src: Tensor, indptr: Tensor, out: Tensor | None) -> Tensor:

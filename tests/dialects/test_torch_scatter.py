@@ -250,7 +250,7 @@ def test_gradients(name, device):
     src = distinct(5, 3, device=device)
     if name == "scatter_std":  # which has no derivative where it is 0
         arguments[0] = torch.tensor([0, 1, 0, 1, 1], device=device)
-    assert torch.autograd.gradcheck(lambda x: first(getattr(gts, name)(x, *arguments)), src)
+    assert torch.autograd.gradcheck(lambda x: first(getattr(gts, name)(x, *arguments)), src, check_forward_ad=True)
     assert torch.autograd.gradgradcheck(lambda x: first(getattr(gts, name)(x, *arguments)), src)
 
 
@@ -283,6 +283,23 @@ def test_gradients_through_out(reduction):
 def test_out_that_is_a_leaf_is_refused_as_by_pytorch():
     with pytest.raises(RuntimeError, match="leaf Variable"):
         gts.scatter_sum(torch.ones(2), torch.tensor([0, 0]), out=torch.zeros(1, requires_grad=True))
+
+
+@pytest.mark.parametrize("name", [*(f"scatter_{name}" for name in REDUCTIONS), *COMPOSITES])
+def test_transforms_of_torch_func(name):
+    def call(src):
+        return first(getattr(gts, name)(src, INDEX, 0, dim_size=4))
+
+    def through_scatter(src):
+        return gts.scatter(src, INDEX, 0, dim_size=4, reduce=name[8:])
+
+    src = torch.randn(2, 5, 3, dtype=torch.float64)
+    expected = torch.stack([call(one) for one in src])
+    torch.testing.assert_close(torch.func.vmap(call)(src), expected)
+    for function in (call, through_scatter)[: 1 + (name[8:] in REDUCTIONS)]:
+        backward, forward = torch.func.jacrev(function)(src[0]), torch.func.jacfwd(function)(src[0])
+        assert backward.abs().sum() > 0
+        torch.testing.assert_close(forward, backward)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)

@@ -30,7 +30,7 @@ CASES = {
     "a negative index": (
         lambda: gts.scatter_max(SRC, INDEX - 1, 0),
         IndexError,
-        f"scatter_max: index[0] = -1 is out of bounds for out of shape (3, 3): axis 0 has size 3, {NEGATIVE}",
+        f"scatter_max: index[0] = -1 is out of bounds for the groups of shape (3,): axis 0 has size 3, {NEGATIVE}",
     ),
     "an index of rows": (
         lambda: gts.segment_mean_coo(SRC, tensor([[0, 0, 4]] * 4), dim_size=4),

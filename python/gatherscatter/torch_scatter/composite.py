@@ -134,10 +134,11 @@ def scatter_logsumexp(
     greatest = groups.scatter(src.detach(), start, "max")
     shift = torch.where(greatest.isfinite(), greatest, 0)
     sums = groups.add((src - groups.spread(shift)).exp())
+    nothing = torch.full_like(sums, -math.inf)
     if out is None:
-        nothing = torch.where(groups.counts() == 0, 0.0, -math.inf).to(src.dtype)
+        nothing = nothing.masked_fill(groups.counts() == 0, 0)
     else:
-        sums, nothing = sums + (out - shift).exp(), -math.inf
+        sums = sums + (out - shift).exp()
     is_zero = sums == 0
     result = torch.where(is_zero, nothing, (torch.where(is_zero, 1, sums) + eps).log() + shift)
     return result if out is None else out.copy_(result)

@@ -20,10 +20,11 @@ SIXTEEN_BITS = (torch.float16, torch.bfloat16)
 
 
 class Names(NamedTuple):
-    """The operators of one function: of ids along an axis, and of one id for each element."""
+    """The operators of one function: of ids along an axis, of one id for each element, and of counts by the former."""
 
     rows: Operator
     elements: Operator
+    counts: Operator
 
 
 def _strict(like: Operator, name: str, data: str, indices: str) -> Operator:
@@ -39,14 +40,19 @@ def _strict(like: Operator, name: str, data: str, indices: str) -> Operator:
 
 
 def scatters(name: str) -> Names:
-    return Names(_strict(SCATTER, name, "out", "index"), _strict(SCATTER_ELEMENTS, name, "out", "index"))
+    return Names(
+        _strict(SCATTER, name, "out", "index"),
+        _strict(SCATTER_ELEMENTS, name, "out", "index"),
+        _strict(SCATTER, name, "the groups", "index"),
+    )
 
 
 def gathers(name: str, indices: str) -> Operator:
     return _strict(GATHER, name, "src", indices)
 
 
-_SPREAD = _strict(GATHER, "gather", "the groups", "index"), _strict(GATHER_ELEMENTS, "gather", "the groups", "index")
+_SPREAD_ROWS = _strict(GATHER, "gather", "the groups", "index")
+_SPREAD_ELEMENTS = _strict(GATHER_ELEMENTS, "gather", "the groups", "index")
 
 
 class Groups(NamedTuple):
@@ -56,7 +62,7 @@ class Groups(NamedTuple):
     sizes: the shape of a result.
     """
 
-    op: Operator
+    names: Names
     ids: Tensor
     dim: int
     batch_dims: int
@@ -65,10 +71,10 @@ class Groups(NamedTuple):
 
     def scatter(self, src: Tensor, start: Tensor, reduction: str, out: Tensor | None = None, **options: Any) -> Tensor:
         wide = "float32" if src.dtype in SIXTEEN_BITS and reduction in ("add", "mul", "mean") else None
+        op = self.names.elements if self.each else self.names.rows
         result: Tensor = core.scatter(
-            self.op, start, self.ids, src, self.dim, self.batch_dims, reduction,
-            accumulate_dtype=wide, out=out, **options,
-        )  # fmt: skip
+            op, start, self.ids, src, self.dim, self.batch_dims, reduction, accumulate_dtype=wide, out=out, **options
+        )
         return result
 
     def add(self, src: Tensor) -> Tensor:
@@ -97,17 +103,19 @@ class Groups(NamedTuple):
             shape, axis = (*self.sizes[:b], self.sizes[dim]), b
             view = (*self.sizes[:b], *[1] * (dim - b), self.sizes[dim], *[1] * (len(self.sizes) - dim - 1))
         zeros = torch.zeros(shape, dtype=torch.int64, device=self.ids.device)
-        counts: Tensor = core.scatter(self.op, zeros, self.ids, 1, axis, b, "add")
+        op = self.names.elements if self.each else self.names.counts
+        counts: Tensor = core.scatter(op, zeros, self.ids, 1, axis, b, "add")
         return counts.reshape(view)
 
     def spread(self, values: Tensor) -> Tensor:
         """The value of its group for each element of src, of which every id is known to be in bounds."""
-        op = _SPREAD[self.each]
+        op = _SPREAD_ELEMENTS if self.each else _SPREAD_ROWS
         result: Tensor = core.gather(op, values, self.ids, self.dim, self.batch_dims, "promise_in_bounds")
         return result
 
     def arg(self, src: Tensor, which: str) -> Tensor:
         """Where in src the first greatest or least element of each group is; the size of src for an empty group."""
+        self.counts()  # raises for an index out of bounds; below, a negative one would mean no group
         axis, b, dim = self.dim, self.batch_dims, self.dim
         src, ids = src.detach(), self.ids
         if self.each:
@@ -147,12 +155,12 @@ def group(names: Names, src: Tensor, index: Tensor, dim: IntLike | None, out: Te
         n = max(int(index.to(torch.int64).max()) + 1, 0) if index.numel() else 0
     sizes = (*shape[:dim], n, *shape[dim + 1 :])
     if any(not is_repeated(view, axis) for axis in range(dim + 1, len(shape))):
-        return Groups(names.elements, full, dim, 0, True, sizes)
+        return Groups(names, full, dim, 0, True, sizes)
     b = dim if any(not is_repeated(view, axis) for axis in range(dim)) else 0
     ids = view
     for axis in (*range(len(shape) - 1, dim, -1), *([] if b else range(dim - 1, -1, -1))):
         ids = ids.select(axis, 0)
-    return Groups(op, ids.expand(*shape[:b], shape[dim]), dim, b, False, sizes)
+    return Groups(names, ids.expand(*shape[:b], shape[dim]), dim, b, False, sizes)
 
 
 def axis_of(op: Operator, src: Tensor, index: Tensor, dim: IntLike | None) -> int:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from gatherscatter import errors
 from gatherscatter._typing import IntLike
+from gatherscatter.backends.torch import memory
 from gatherscatter.torch_scatter.groups import Names, at_arg, group, scatters
 
 __all__ = [
@@ -320,7 +321,7 @@ def reduced(
     if reduce == "mean":
         return averaged(names, src, index, dim, out, dim_size)
     if reduce in ("min", "max"):
-        if out is None and not _has_gradient(src):
+        if out is None and not (memory.is_watched() or memory.needs_gradient(src)):
             return group(names, src, index, dim, out, dim_size).best(src, reduce)  # which need not be found
         return extreme(names, src, index, dim, out, dim_size, reduce)[0]
     return combined(names, src, index, dim, out, dim_size, "mul" if reduce == "mul" else "add")
@@ -361,15 +362,10 @@ def extreme(
     """Minima or maxima, and their positions."""
     groups = group(names, src, index, dim, out, dim_size)
     if out is None:
-        best = groups.best(src.detach(), which)
         arg = groups.arg(src, which)
-        return at_arg(src, arg, groups.dim) if _has_gradient(src) else best, arg
+        return at_arg(src, arg, groups.dim), arg
     before = out.detach().clone()
     best = groups.scatter(src.detach(), before, which)
     is_new = (best != before) & ~before.isnan()
     arg = torch.where(is_new, groups.arg(src, which), src.shape[groups.dim])
     return out.copy_(torch.where(is_new, at_arg(src, arg, groups.dim), out)), arg
-
-
-def _has_gradient(src: Tensor) -> bool:
-    return torch.is_grad_enabled() and src.requires_grad

@@ -199,6 +199,8 @@ def test_the_options_of_std_and_logsumexp(device):
     src, index = torch.tensor([1.0, 3.0, 5.0], device=device), torch.tensor([0, 0, 1], device=device)
     torch.testing.assert_close(gts.scatter_std(src, index, unbiased=False).cpu(), torch.tensor([1.0, 0.0]))
     torch.testing.assert_close(gts.scatter_std(src.int(), index).cpu(), torch.tensor([math.sqrt(2), 0]))
+    exactly = gts.scatter_std(src.double(), index)[0].item()
+    assert exactly == pytest.approx(math.sqrt(2 / (1 + 1e-6)), rel=1e-12)
     squares = torch.tensor([7.0, 0.0], device=device)
     torch.testing.assert_close(gts.scatter_std(src, index, out=squares).cpu(), torch.tensor([3.0, 0.0]))
     assert squares.tolist() == [9, 0]
@@ -267,6 +269,10 @@ def test_the_gradient_of_an_extremum_goes_to_its_arg(call):
     assert arg.tolist() == [0, 4, 2]
     assert not arg.requires_grad
     assert src.grad.tolist() == [10, 0, 30, 0]
+    # In forward mode too, also where the positions are not asked for.
+    tangent = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    for function in (lambda x: call(x, INDEX[:1])[0], lambda x: gts.scatter(x, INDEX[:1], reduce=call.__name__[8:])):
+        assert torch.func.jvp(function, (torch.full((4,), 5.0),), (tangent,))[1].tolist() == [1]
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)

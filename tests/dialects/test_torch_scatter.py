@@ -13,6 +13,7 @@ import torch
 from gatherscatter import torch_scatter as gts
 from libraries import on_devices
 
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated")  # what PyTorch says of its own doings
 each_device = pytest.mark.parametrize("device", on_devices("torch"))
 
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
@@ -405,6 +406,21 @@ def test_signatures_are_those_of_torch_scatter():
         found = inspect.signature(getattr(gts, name)).parameters.values()
         defaults = {one.name: None if one.default is one.empty else one.default for one in found}
         assert list(defaults.items()) == list(parameters.items()), name
+
+
+def test_it_can_take_the_place_of_torch_scatter():
+    """As docs/torch_scatter.md has it."""
+    program = """
+import sys
+from gatherscatter import torch_scatter
+sys.modules["torch_scatter"] = torch_scatter
+sys.modules["torch_scatter.composite"] = torch_scatter.composite
+import torch_scatter as theirs
+from torch_scatter.composite import scatter_softmax
+import torch_scatter.composite
+assert theirs.scatter_softmax is scatter_softmax is torch_scatter.composite.scatter_softmax
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_the_package_does_not_import_it():

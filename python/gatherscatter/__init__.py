@@ -12,7 +12,7 @@ same library::
 ``gs.gather_scatter`` gathers and scatters in one pass. ``gs.at(x)[index]`` gathers and scatters with any NumPy index.
 ``gs.segment_reduce`` reduces the elements of each group, and ``gs.bincount`` counts integers. ``gs.prepare`` checks and
 orders indices once, for many calls. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` provide the operators with the
-names and versions of those systems.
+names and versions of those systems; so does ``gatherscatter.torch_scatter``, which imports PyTorch.
 
 ``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.use_deterministic_algorithms`` makes float sums on
 GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the memory that is kept for later results.

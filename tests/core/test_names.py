@@ -1,5 +1,8 @@
 """Names of other libraries: the error says what the call is here."""
 
+import subprocess
+import sys
+
 import gatherscatter as gs
 import numpy as np
 import pytest
@@ -28,6 +31,15 @@ def test_functions(name):
     with pytest.raises(AttributeError) as caught:
         getattr(gs, name)
     assert str(caught.value) == f"module 'gatherscatter' has no attribute {name!r}; call gs.{CALLS[name]}"
+
+
+def test_the_module_that_imports_pytorch():
+    program = "import gatherscatter as gs; gs.torch_scatter"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stderr.splitlines()[-1] == (
+        "AttributeError: module 'gatherscatter' has no attribute 'torch_scatter'; it imports PyTorch, so import it by "
+        "name: from gatherscatter import torch_scatter"
+    )
 
 
 @pytest.mark.parametrize("name", ["frobnicate", "scatter_frobnicate", "__wrapped__", "segment_"])

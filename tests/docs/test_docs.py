@@ -3,12 +3,14 @@
 import copy
 import doctest
 import re
+import types
 import warnings
 from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
 import pytest
+from gatherscatter import torch_scatter
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if "_build" not in page.parts)
@@ -41,7 +43,9 @@ def test_there_are_examples():
     }
 
 
-@pytest.mark.parametrize("module", [gs, gs.onnx, gs.openvino, gs.tensorflow], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [gs, gs.onnx, gs.openvino, gs.tensorflow, torch_scatter], ids=lambda module: module.__name__
+)
 def test_every_function_is_in_the_reference_with_an_example(module):
     _, _, dialect = module.__name__.partition(".")
     page = (DOCS / "reference" / f"{dialect or 'index'}.md").read_text()
@@ -153,8 +157,13 @@ def test_coming_from_pytorch(theirs, ours):
         "v": V,
         "u": U,
         "w": V,
+        "s": np.array([2, 0, 2, 1, 0, 0]),
+        "c": np.array([0, 2, 3, 6]),
     }
-    the_same(theirs, ours, {"gs": gs, "torch": torch, "n": 6} | {k: torch.asarray(v) for k, v in arrays.items()})
+    # torch_scatter and pyg_lib themselves are not installed.
+    pyg_lib = types.SimpleNamespace(ops=torch_scatter)
+    names = {"gs": gs, "torch": torch, "torch_scatter": torch_scatter, "pyg_lib": pyg_lib, "n": 6}
+    the_same(theirs, ours, names | {name: torch.asarray(value) for name, value in arrays.items()})
 
 
 @pytest.mark.parametrize(("theirs", "ours"), rows("jax"))

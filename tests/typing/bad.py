@@ -8,6 +8,7 @@ import gatherscatter as gs
 import jax
 import numpy as np
 import torch
+from gatherscatter import torch_scatter as gts
 from numpy.typing import NDArray
 
 F8 = NDArray[np.float64]
@@ -121,6 +122,9 @@ def options(f8: F8, i8: I8, t: torch.Tensor, mode: str) -> None:
     gs.openvino.scatter_nd_update(f8, i8, f8, "mean")  # type: ignore[call-overload]
     gs.openvino.scatter_elements_update(f8, i8, f8, 0, "sub")  # type: ignore[call-overload]
     gs.tensorflow.gather_nd(f8, i8, bad_indices_policy="IGNROE")  # type: ignore[call-overload]
+    gts.scatter(f8, t)  # type: ignore[arg-type]
+    gts.scatter_max(t, t, 0.5)  # type: ignore[arg-type]
+    gts.scatter_softmax(t, t, eps=1.0)  # type: ignore[call-arg]
     gs.set_num_threads("2")  # type: ignore[arg-type]
     gs.set_num_threads(1.5)  # type: ignore[arg-type]
     gs.set_cache_limit(1e9)  # type: ignore[arg-type]

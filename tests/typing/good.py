@@ -13,6 +13,7 @@ import jax
 import numpy as np
 import torch
 from array_api_strict._array_object import Array as StrictArray
+from gatherscatter import torch_scatter as gts
 from numpy.typing import NDArray
 
 F8 = NDArray[np.float64]
@@ -237,6 +238,36 @@ def tensorflow(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> No
     assert_type(gs.tensorflow.tensor_scatter_nd_sub(t, t, t), torch.Tensor)
     assert_type(gs.tensorflow.tensor_scatter_nd_max(j, j, j), jax.Array)
     assert_type(gs.tensorflow.tensor_scatter_nd_min([1], [[0]], [2]), Anything)
+
+
+def torch_scatter(t: torch.Tensor) -> None:
+    assert_type(gts.scatter(t, t, 0, dim_size=3, reduce="max"), torch.Tensor)
+    assert_type(gts.scatter_sum(t, t, -1, t), torch.Tensor)
+    assert_type(gts.scatter_add(t, t, dim=np.int64(1)), torch.Tensor)
+    assert_type(gts.scatter_mul(t, t), torch.Tensor)
+    assert_type(gts.scatter_mean(t, t, out=None), torch.Tensor)
+    assert_type(gts.scatter_min(t, t), tuple[torch.Tensor, torch.Tensor])
+    assert_type(gts.scatter_max(t, t), tuple[torch.Tensor, torch.Tensor])
+    assert_type(gts.scatter_std(t, t, unbiased=False), torch.Tensor)
+    assert_type(gts.scatter_logsumexp(t, t, eps=1e-6), torch.Tensor)
+    assert_type(gts.scatter_softmax(t, t, 0, 3), torch.Tensor)
+    assert_type(gts.scatter_log_softmax(t, t), torch.Tensor)
+    assert_type(gts.segment_coo(t, t, None, 3, "mean"), torch.Tensor)
+    assert_type(gts.segment_sum_coo(t, t), torch.Tensor)
+    assert_type(gts.segment_add_coo(t, t), torch.Tensor)
+    assert_type(gts.segment_mean_coo(t, t, t), torch.Tensor)
+    assert_type(gts.segment_min_coo(t, t), tuple[torch.Tensor, torch.Tensor])
+    assert_type(gts.segment_max_coo(t, t, dim_size=3), tuple[torch.Tensor, torch.Tensor])
+    assert_type(gts.segment_csr(t, t, reduce="min"), torch.Tensor)
+    assert_type(gts.segment_sum_csr(t, t), torch.Tensor)
+    assert_type(gts.segment_add_csr(t, t), torch.Tensor)
+    assert_type(gts.segment_mean_csr(t, t, t), torch.Tensor)
+    assert_type(gts.segment_min_csr(t, t), tuple[torch.Tensor, torch.Tensor])
+    assert_type(gts.segment_max_csr(t, t), tuple[torch.Tensor, torch.Tensor])
+    assert_type(gts.gather_coo(t, t), torch.Tensor)
+    assert_type(gts.gather_csr(t, t, t), torch.Tensor)
+    assert_type(gts.softmax_csr(t, t, 1), torch.Tensor)
+    assert_type(gts.composite.scatter_std(t, t), torch.Tensor)
 
 
 def settings() -> None:

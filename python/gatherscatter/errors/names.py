@@ -71,6 +71,8 @@ def no_function(module: str, name: str) -> AttributeError:
             call = made.format(word=reduction)
             break
     fix = f"; call gs.{call}" if call else ""
+    if name == "torch_scatter":
+        fix = "; it imports PyTorch, so import it by name: from gatherscatter import torch_scatter"
     return AttributeError(f"module {module!r} has no attribute {name!r}{fix}")
 
 

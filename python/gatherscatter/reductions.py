@@ -41,10 +41,13 @@ def _bits(dtype: str) -> int:
 
 def dtype_name(dtype: Any) -> str:
     """NumPy's name of a dtype of any library, or of a name of a dtype."""
+    name = str(dtype)
+    if name.startswith("torch."):
+        return name[6:]
     try:
         return str(np.dtype(dtype).name)
-    except TypeError:  # torch.float32, "bfloat16"
-        return str(dtype).rpartition(".")[2]
+    except TypeError:  # "bfloat16"
+        return name
 
 
 def kind_of(dtype: str) -> str:

@@ -130,6 +130,10 @@ def _from_indptr(
     known = None if backend.is_unknown(indptr) else backend.as_numpy(indptr)
     if known is not None:
         _check_indptr(op, known, size)
+        if backend.borrowed(layout, indptr, indptr) is not None:
+            like = backend.astype(indptr, backend.dtype_of("int64", indptr))
+            ids = backend.from_numpy(_ids_of_pointers(known.astype(np.int64), size), like)
+            return Ids(backend, layout._replace(n=n), ids, "drop")
     xp = backend.namespace(indptr)
     dtype, device = xp.asarray(0).dtype, backend.device(indptr)
     begins = xp.zeros((*sizes[:b], size + 1), dtype=dtype, device=device)
@@ -137,6 +141,15 @@ def _from_indptr(
     counted = core.scatter_on(backend, step, begins, indptr, 1, b, b, "add", True, mode, None, None)
     ids = xp.cumulative_sum(counted, axis=b, dtype=dtype)[..., :size] - 1
     return Ids(backend, layout._replace(n=n), ids, "drop")  # n from the last pointer on
+
+
+def _ids_of_pointers(indptr: values.Array, size: int) -> values.Array:
+    """The id of each position: -1 before the first pointer, the number of segments from the last one on."""
+    n = indptr.shape[-1]
+    first = np.zeros((*indptr.shape[:-1], 1), np.int64)
+    counts = np.diff(indptr, axis=-1, prepend=first, append=first + size)
+    ids = np.broadcast_to(np.arange(-1, n), counts.shape)
+    return np.repeat(ids.reshape(-1), counts.reshape(-1)).reshape(*indptr.shape[:-1], size)
 
 
 def _check_indptr(op: Operator, indptr: values.Array, size: int) -> None:

@@ -22,7 +22,8 @@ import warnings
 from pathlib import Path
 
 import gatherscatter as gs
-import jobs_images  # noqa: F401  (they fill JOBS)
+import jobs_groups  # noqa: F401  (they fill JOBS)
+import jobs_images  # noqa: F401
 import jobs_numpy  # noqa: F401
 import jobs_others  # noqa: F401
 import numpy as np
@@ -67,7 +68,7 @@ def agree(found, expected, tolerance):
     return len(found) == len(expected) and all(
         a.shape == b.shape
         and a.dtype == b.dtype
-        and (np.array_equal(a, b) or (tolerance and np.allclose(a, b, rtol=tolerance, atol=0)))
+        and (np.array_equal(a, b) or (tolerance and np.allclose(a, b, rtol=0, atol=tolerance * np.abs(b).max())))
         for a, b in zip(found, expected, strict=True)
     )
 

@@ -68,7 +68,7 @@ class Job:
     title: str
     detail: str
     arrange: Callable[[np.random.Generator, int], dict[str, Callable[[], Any] | Needs]]
-    tolerance: float  # of a result, relative to ours; 0: equal to the bit
+    tolerance: float  # of a result, relative to our greatest number; 0: equal to the bit
 
     def make(self, rng, less=1):
         """The calls by name, ours first; without those whose library is not installed."""

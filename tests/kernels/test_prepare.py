@@ -330,7 +330,7 @@ LINES = gs.prepare("gather_elements", (3, 2), [[0, 1]])
               "Prepared: objects of this class are made by gatherscatter.prepare; call that"),
     "operator": (lambda: gs.prepare("gathers", (3,), [0]), ValueError,
                  "prepare: operator='gathers' is not one of 'gather', 'scatter', 'gather_nd', 'scatter_nd', "
-                 "'gather_elements', 'scatter_elements'; did you mean 'gather'?"),
+                 "'gather_elements', 'scatter_elements', 'segment'; did you mean 'gather'?"),
     "function": (lambda: gs.prepare(gs.gather, (3,), [0]), TypeError,
                  f"prepare: operator={gs.gather!r} is not a string; did you mean 'gather'?"),
     "shape": (lambda: gs.prepare("gather", 3, [0]), TypeError,

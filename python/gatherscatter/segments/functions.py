@@ -100,6 +100,7 @@ def segment_reduce(
     See Also
     --------
     segment_softmax : Softmax of each segment.
+    prepare : Checks and orders ids once, for many calls.
     scatter : Combines updates with initial values.
 
     Notes
@@ -111,6 +112,9 @@ def segment_reduce(
     are floats. On the CPU, sums of 16-bit floats are made in float32 and those of float32 in float64, and rounded once.
     NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless `skipna`; of equal elements, the first is the
     greatest. Gradients of ``"max"`` and ``"min"`` are shared equally among equals.
+
+    To give each element the value of its segment, as `PreparedSegments.gather` does, call
+    ``gs.gather(values, ids, mode="fill", wrap_negative_indices=False, fill_value=nan)``.
 
     Examples
     --------

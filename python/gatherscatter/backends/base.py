@@ -153,7 +153,7 @@ class Backend:
         return False
 
     def borrowed(self, plan: Plan, data: Any, indices: Any) -> list[values.Array] | None:
-        """NumPy arrays on the same memory; None if there are none, or if a gradient or a trace has to record the call."""
+        """NumPy arrays on the same memory; None if there are none, or if a gradient or a trace has to see the call."""
         return None
 
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:

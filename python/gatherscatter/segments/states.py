@@ -296,4 +296,3 @@ class KernelSegments(Segments):
 def _check(status: int) -> None:
     if status != Status.OK:
         raise MemoryError
-

@@ -202,6 +202,18 @@ def test_pytorch_gradients():
     assert torch.equal(found, expected)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated")
+@pytest.mark.filterwarnings("ignore:.*autograd.function.Function.* should not be instantiated:DeprecationWarning")
+def test_pytorch_compiles():
+    torch = pytest.importorskip("torch")
+    prepared = gs.prepare("segment", (4, 2), torch.tensor([1, 0, -1, 1]))
+    data = torch.arange(8.0).reshape(4, 2)
+    means = lambda x: prepared.reduce(x, reduction="mean")  # noqa: E731
+    for function in (means, prepared.softmax, lambda x: prepared.gather(x[:2])):
+        torch.testing.assert_close(torch.compile(function, fullgraph=True)(data), function(data), equal_nan=True)
+
+
 def test_jax_traces():
     jax = pytest.importorskip("jax")
     values = np.random.default_rng(0).standard_normal((7, 2))

@@ -91,7 +91,7 @@ class PreparedSegments:
         self = cls.__new__(cls)
         self._rows, self._layout, self._like = rows, layout, like
         self._has_rest = rows.shape[-1] > layout.n
-        self._arrays = {"counts": rows.counts[..., : layout.n]}
+        self._arrays = {"counts": _fixed(rows.counts[..., : layout.n].copy())}  # torch.compile takes no views
         self._converted = {}
         return self
 
@@ -345,6 +345,7 @@ class PreparedSegments:
         has_rest = self._has_rest and (backend.takes_numpy_indices or orders is not None)
         mode = "drop" if self._has_rest and not has_rest else "promise_in_bounds"
         layout, array = layout._replace(operator=op, data=found), indices_on(self._rows, backend, op, data)
+        # Dask takes NumPy's indices, but no NumPy array where it computes with counts.
         counts = None if backend.name == "Dask" else self._array("counts", backend, data)
         return data, Ids(backend, layout, array, mode, has_rest, counts, orders)
 
@@ -388,6 +389,11 @@ class PreparedSegments:
             order = kernels.grouped(ids.astype(np.int32, copy=False), rows)
         else:
             order = np.argsort(ids, axis=None, kind="stable")[: indptr[-1]]
-        for name, array in (("order", order.astype(np.int64)), ("indptr", indptr)):
-            array.flags.writeable = False
-            self._arrays[name] = array
+        self._arrays["order"] = _fixed(order.astype(np.int64))
+        self._arrays["indptr"] = _fixed(indptr)
+
+
+def _fixed(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The array, made read-only."""
+    array.flags.writeable = False
+    return array

@@ -119,6 +119,21 @@ def group_by(sheet: Sheet, names: Names) -> None:
     sheet.arrow((2.4, 2.4), (3.7, 2.4))
 
 
+def _by_group(sheet: Sheet, groups: Any, order: Any) -> None:
+    """Numbers of groups in a column, beside the same by group."""
+    for x, column in ((0, groups), (3, groups[order])):
+        _grid(sheet, column[:, None], {(row, 0): g for row, g in enumerate(column.tolist())}, x)
+    sheet.arrow((1.4, len(groups) / 2), (2.7, len(groups) / 2))
+
+
+def median(sheet: Sheet, names: Names) -> None:
+    _by_group(sheet, names["groups"], names["rows"].order)
+
+
+def experts(sheet: Sheet, names: Names) -> None:
+    _by_group(sheet, names["experts"].reshape(-1), names["routes"].order)
+
+
 def bincount(sheet: Sheet, names: Names) -> None:
     _grid(sheet, names["counts"], _nonzero(names["counts"]))
 
@@ -148,6 +163,8 @@ def sparse(sheet: Sheet, names: Names) -> None:
 CELLS: dict[str, Callable[[Sheet, Names], None]] = {
     "One-hot": one_hot,
     "Group by": group_by,
+    "Median": median,
+    "Expert routing": experts,
     "Bincount": bincount,
     "Top-k mask": top_k,
     "Confusion matrix": confusion,

@@ -31,13 +31,14 @@ from gatherscatter.gathers import gather, gather_elements, gather_nd
 from gatherscatter.indexing import at
 from gatherscatter.machine import explain, get_machine, set_machine
 from gatherscatter.memory import empty_cache, get_cache_limit, set_cache_limit
-from gatherscatter.prepared import Prepared, prepare
+from gatherscatter.prepared import Prepared, PreparedSegments, prepare
 from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
 from gatherscatter.segments import segment_log_softmax, segment_reduce, segment_softmax
 from gatherscatter.threads import get_num_threads, set_num_threads
 
 __all__ = [
     "Prepared",
+    "PreparedSegments",
     "__version__",
     "are_deterministic_algorithms_enabled",
     "at",

@@ -16,7 +16,7 @@ from gatherscatter.backends.base import Backend
 from gatherscatter.errors.hints import explained
 from gatherscatter.operators import GATHER, SCATTER, Operator
 from gatherscatter.plan import Shape
-from gatherscatter.prepared.prepare import Prepared, axes_of, positions_of, rows_of
+from gatherscatter.prepared.indices import Prepared, axes_of, positions_of, rows_of
 from gatherscatter.reductions import REDUCTIONS
 
 __all__ = ["gather_scatter"]

@@ -17,7 +17,7 @@ from gatherscatter._typing import (
     ScalarT,
     ScatterMode,
 )
-from gatherscatter.prepared.prepare import Prepared
+from gatherscatter.prepared.indices import Prepared
 
 __all__ = ["gather_scatter"]
 

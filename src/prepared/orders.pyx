@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
-"""Orders of prepared indices (prepared/prepare.py): updates grouped by destination row, for scatters of rows, and
+"""Orders of prepared indices (prepared/indices.py): updates grouped by destination row, for scatters of rows, and
 positions sorted by tile, for gathers of elements and points.
 
 An order is an argument of the calls of kernels with these indices (Orders in backends/kernels.py keeps it).

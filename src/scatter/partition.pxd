@@ -16,7 +16,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport OK
+from common.codes cimport ADD, FLOAT32, FLOAT64, OK
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, prefetch_row_l2, whole_lines
 from common.resolve cimport BLOCK
@@ -31,7 +31,7 @@ from scatter.buckets cimport (
 )
 from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, update_step
 from scatter.kernels cimport PREFETCHED_ROW, Elements, Rows, apply_elements
-from scatter.row_runs cimport RowRuns, can_reduce_runs, reduce_runs
+from scatter.row_runs cimport RowRuns, add_widened_runs, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
 from scatter.updates cimport apply_block
 
@@ -156,6 +156,13 @@ cdef inline void use_records(const Partition* partition, const Tile* tile, Use u
     use_some(partition, tile, use, rows, offsets, n)
 
 
+cdef inline bint adds_floats_to_doubles(const Job* job) noexcept nogil:
+    """Whether it is a sum of contiguous rows of float32, made in float64."""
+    return (job.kernel.step == ADD and job.conversion.narrow == FLOAT32 and job.conversion.wide == FLOAT64
+            and job.conversion.swapped == 0 and not job.by_value and job.row.outer.n <= 1
+            and (job.row.n_inner <= 1 or job.row.inner_other == sizeof(float)))
+
+
 cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noexcept nogil:
     """Apply the updates of an Order."""
     cdef const Job* job = partition.job
@@ -167,13 +174,17 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     cdef Py_ssize_t stop = order.end[row + tile.n - 1]
     cdef Rows some
     cdef RowRuns runs
-    if not job.loads and can_reduce_runs(&job.kernel) and (
+    cdef char* accumulators = <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes))
+    cdef char* marks = <char*>(<size_t>tile.marks - <size_t>(tile.first * job.kernel.mark_bytes))
+    cdef bint widens = adds_floats_to_doubles(job)
+    if (widens or (not job.loads and can_reduce_runs(&job.kernel))) and (
             job.update_rows != NULL or job.updates_are_linear):
         runs = RowRuns(order.end, order.updates, order.end[job.n_rows - 1], job.updates, step)
         while at < stop and not is_interrupted(job.interrupts, BLOCK * job.tuple_work):
-            reduce_runs(&job.kernel, &runs, at, min(at + BLOCK, stop),
-                        <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes)),
-                        <char*>(<size_t>tile.marks - <size_t>(tile.first * job.kernel.mark_bytes)), &row)
+            if widens:
+                add_widened_runs(&job.kernel, &runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
+            else:
+                reduce_runs(&job.kernel, &runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
             at += BLOCK
         return
     some.rows = rows

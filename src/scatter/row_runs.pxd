@@ -20,6 +20,7 @@ cdef extern from "scatter/vectors.h":
 cdef enum:
     VECTOR = 32                 # bytes
     VECTORS = 4                 # in registers at once
+    WIDENED = 16                # float32 that are added to float64 at once
 
 cdef struct RowRuns:
     const uint32_t* end         # of the updates of each row, in `order`
@@ -75,6 +76,46 @@ cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n
             combine_vector(step, type, sums + 2 * VECTOR, update + 2 * VECTOR)
             combine_vector(step, type, sums + 3 * VECTOR, update + 3 * VECTOR)
     memcpy(accumulator + column, sums, n_vectors * VECTOR)
+
+
+cdef inline inline_void add_widened(int n_items, const RowRuns* runs, Py_ssize_t item, Py_ssize_t prefetched,
+                                    Py_ssize_t start, Py_ssize_t stop, double* accumulator) noexcept nogil:
+    """Add some items of the updates start to stop, of one row, which are float32. prefetched: as in reduce_columns."""
+    cdef double sums[WIDENED]
+    cdef Py_ssize_t i, ahead = rows_ahead(prefetched) if prefetched else 0
+    cdef const float* update
+    cdef int k
+    memcpy(sums, accumulator + item, n_items * sizeof(double))
+    for i in range(start, stop):
+        if prefetched and i + ahead < runs.n:
+            prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step, prefetched)
+        update = <const float*>(runs.updates + runs.order[i] * runs.step) + item
+        for k in range(n_items):
+            sums[k] += <double>update[k]
+    memcpy(accumulator + item, sums, n_items * sizeof(double))
+
+
+cdef inline flat_void add_widened_runs(const Kernel* kernel, const RowRuns* runs, Py_ssize_t start, Py_ssize_t stop,
+                                       char* accumulators, char* marks, Py_ssize_t* row) noexcept nogil:
+    """As reduce_runs, for sums of float32 in float64."""
+    cdef Py_ssize_t last, item, prefetched, r = row[0]
+    cdef double* accumulator
+    while start < stop:
+        last = min(<Py_ssize_t>runs.end[r], stop)
+        if last > start:
+            accumulator = <double*>(accumulators + r * kernel.row_bytes)
+            item, prefetched = 0, min(kernel.row_bytes >> 1, <Py_ssize_t>PREFETCHED_ROW)
+            while item + WIDENED <= kernel.n_items:
+                add_widened(WIDENED, runs, item, prefetched, start, last, accumulator)
+                item += WIDENED
+                prefetched = 0
+            if item < kernel.n_items:
+                add_widened(<int>(kernel.n_items - item), runs, item, prefetched, start, last, accumulator)
+            if kernel.mark_bytes:
+                add_to_mark(kernel, marks, r, last - start)
+        start = last
+        r += last == <Py_ssize_t>runs.end[r]
+    row[0] = r
 
 
 cdef inline inline_void reduce_typed(ReductionCode step, floating* type, const Kernel* kernel, const RowRuns* runs,

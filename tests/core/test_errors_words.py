@@ -110,7 +110,10 @@ POSITIONS = {
         lambda: gs.gather_scatter(D, I, D, I, "add"),
         "gather_scatter: reduction is a keyword: pass reduction='add'",
     ),
-    "prepare's axis": (lambda: gs.prepare("gather", (3,), I, 0), "prepare: axis is a keyword: pass axis=0"),
+    "prepare's axis": (
+        lambda: gs.prepare("gather", (3,), I, 0),
+        "prepare: num_segments=0 is for operator='segment', not 'gather'; pass axis= and other options by keyword",
+    ),
     "ONNX's reduction": (
         lambda: gs.onnx.scatter_nd(D, I[:, None], U, "max", opset=18),
         "scatter_nd: reduction is a keyword: pass reduction='max'",

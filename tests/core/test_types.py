@@ -66,7 +66,16 @@ def test_stubs_fit_the_modules(tmp_path):
         ),
         *(
             f"gatherscatter.{name}"
-            for name in ("fused", "gathers", "onnx.functions", "openvino", "prepared.prepare", "scatters", "tensorflow")
+            for name in (
+                "fused",
+                "gathers",
+                "onnx.functions",
+                "openvino",
+                "prepared.indices",
+                "prepared.prepare",
+                "scatters",
+                "tensorflow",
+            )
         ),
     ]
     run = subprocess.run(

@@ -31,6 +31,13 @@ ARRAYS = {
         "n": 6,
         "columns": 3,
     },
+    "Median": {"groups": np.array([2, 0, 4, 2, 0, 2, 2]), "values": RNG.integers(-8, 8, 7).astype(float), "n": 6},
+    "Expert routing": {
+        "tokens": RNG.integers(-8, 8, (9, 2)).astype(float),
+        "experts": RNG.integers(0, 4, (9, 2)),
+        "weights": RNG.integers(0, 8, (9, 2)) / 8,
+        "layers": RNG.integers(-8, 8, (5, 2, 2)).astype(float),
+    },
     "Bincount": {"bins": RNG.integers(0, 5, (3, 20)), "weights": RNG.integers(0, 8, (3, 20)).astype(float), "n": 7},
     "2-D histogram": {"x": XY[0], "y": XY[1], "n": 8, "low": 0.0, "high": 1.0},
     "Top-k mask": {"scores": np.zeros((3, 7)), "top": np.array([[6, 1], [0, 3], [2, 5]])},

@@ -132,12 +132,15 @@ def test_rows_with_many_and_with_no_updates(dtype, reduction, include_self):
             each[rng.random(each.shape) < 0.01] = np.nan
             each[rng.random(each.shape) < 0.2] = 0.0
             each[rng.random(each.shape) < 0.2] = -0.0
-        words = {"reduction": reduction, "include_self": include_self}
-        with kernels.forced(1, scatter="direct"):
-            expected = gs.scatter(data, rows, updates, **words)
-        for n_threads in (1, 2, 8):
-            with kernels.forced(n_threads, scatter="partition"):
-                assert_same_bits(prepared.scatter(data, updates, **words), expected)
+        for wide in (None, "float64"):
+            if wide and (dtype == "f8" or reduction not in ("add", "mul", "mean")):
+                continue
+            words = {"reduction": reduction, "include_self": include_self, "accumulate_dtype": wide}
+            with kernels.forced(1, scatter="direct"):
+                expected = gs.scatter(data, rows, updates, **words)
+            for n_threads in (1, 2, 8):
+                with kernels.forced(n_threads, scatter="partition"):
+                    assert_same_bits(prepared.scatter(data, updates, **words), expected)
         assert prepared._orders.by_row is not None
 
 
@@ -330,7 +333,7 @@ LINES = gs.prepare("gather_elements", (3, 2), [[0, 1]])
               "Prepared: objects of this class are made by gatherscatter.prepare; call that"),
     "operator": (lambda: gs.prepare("gathers", (3,), [0]), ValueError,
                  "prepare: operator='gathers' is not one of 'gather', 'scatter', 'gather_nd', 'scatter_nd', "
-                 "'gather_elements', 'scatter_elements'; did you mean 'gather'?"),
+                 "'gather_elements', 'scatter_elements', 'segment'; did you mean 'gather'?"),
     "function": (lambda: gs.prepare(gs.gather, (3,), [0]), TypeError,
                  f"prepare: operator={gs.gather!r} is not a string; did you mean 'gather'?"),
     "shape": (lambda: gs.prepare("gather", 3, [0]), TypeError,

@@ -73,6 +73,14 @@ def segments() -> None:
     gs.segment_reduce(f8, [0, 1, 0], 2, reduction=("max", "count"), axis=0, skipna=True, fill_value=(0, None))
     gs.segment_softmax(f8, indptr=[0, 3], mode="drop")
     gs.segment_log_softmax(f8, [0, 1, 0], 2, out=f8)
+    prepared = gs.prepare("segment", f8.shape, [0, 1, 0], 2, axis=0, batch_dims=0, mode="drop")
+    assert_type(prepared, gs.PreparedSegments)
+    assert_type(gs.prepare("segment", [3], segment_ids=np.array([0, 1, 0])).num_segments, int)
+    assert_type(gs.prepare("segment", (3,), indptr=[0, 3]).shape, tuple[int, ...])
+    prepared.reduce(f8, reduction=("max", "count"), skipna=True, min_count=1, fill_value=(0, None))
+    prepared.softmax(f8, dtype="float32")
+    prepared.log_softmax(f8, out=f8)
+    prepared.gather([1.0, 2.0], fill_value=0)
 
 
 def gather_scatter_keeps_the_type(

@@ -218,6 +218,12 @@ class Orders:
         return self._translated.get(rows)
 
 
+def grouped(rows: Array, n_rows: int) -> Array:
+    """The positions of rows, of dtype int32, by row and in order; without those beyond n_rows."""
+    end, positions = _orders.group(rows, n_rows, memory.empty, threads.limit)
+    return positions[: end[-1]]
+
+
 def numbers(plan: Plan, indices: Array) -> Array:
     """The number of the slice that each index or tuple selects, among those of its batch; -1 for none.
 

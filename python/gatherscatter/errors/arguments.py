@@ -116,6 +116,8 @@ def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
         fix = "pass an array, not its class"
     elif name == "gatherscatter.Prepared":
         fix = f"call one of its methods, {argument}.gather(data) or {argument}.scatter(data, updates)"
+    elif name == "gatherscatter.PreparedSegments":
+        fix = f"call one of its methods, such as {argument}.reduce(data)"
     elif name == "gatherscatter.At":
         fix = f"pass {argument}.get()"
     elif hasattr(value, "to_dask_array"):

@@ -132,3 +132,37 @@ def fills(op: Operator, found: object, n: int) -> ValueError:
     return ValueError(
         f"{op.name}: fill_value={shown(found)} is not {n} values, one for each reduction; pass None for the default"
     )
+
+
+def values_shape(op: Operator, found: Sequence[int], leading: Sequence[int]) -> ValueError:
+    return ValueError(
+        f"{op.name}: values has shape {tuple(found)}; pass a value for each segment, of a shape that begins with "
+        f"{tuple(leading)}"
+    )
+
+
+def element_of_none(op: Operator, position: Sequence[int], dtype: object) -> ValueError:
+    where = ", ".join(map(str, position))
+    return ValueError(
+        f"{op.name}: element {where} belongs to no segment, and {dtype} has no NaN to say so; pass fill_value="
+    )
+
+
+# Of prepare
+
+
+def only_for_segments(op: Operator, option: str, value: object, operator: str) -> TypeError:
+    word = option if option != "num_segments" else f"num_segments={shown(value)}"  # the others are arrays
+    fix = "pass indices=" if option == "segment_ids" else "pass axis= and other options by keyword"
+    return TypeError(f"{op.name}: {word} is for operator='segment', not {operator!r}; {fix}")
+
+
+def no_wrapping(op: Operator, value: object) -> TypeError:
+    return TypeError(
+        f"{op.name}: wrap_negative_indices={shown(value)} is not for operator='segment', where a negative id means no "
+        "segment; call prepare without it"
+    )
+
+
+def ids_twice(op: Operator) -> TypeError:
+    return TypeError(f"{op.name}: segment_ids= is given by position too; pass the ids once")

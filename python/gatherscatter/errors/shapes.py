@@ -58,7 +58,7 @@ def prepared_shape(
     """leading: the sizes that data must have too. exact: data has no other axes."""
     rule = f"{op.data} whose shape {'is' if exact else 'begins with'} {tuple(leading)}"
     return ValueError(
-        f"{op.name}: {op.data} has shape {tuple(found)}, but the indices were prepared for shape {tuple(shape)}; "
+        f"{op.name}: {op.data} has shape {tuple(found)}, but the {op.indices} were prepared for shape {tuple(shape)}; "
         f"pass {rule}, or call prepare for this shape"
     )
 

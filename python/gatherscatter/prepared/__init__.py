@@ -1,8 +1,11 @@
 """Prepared indices: checked, resolved and ordered once, for many gathers and scatters.
 
-``prepare.py`` has the public function and class, ``resolve.py`` what it does with the indices.
+``prepare.py`` has the public function, ``indices.py`` and ``segments.py`` the classes of its results, and
+``resolve.py`` what is done with the indices.
 """
 
-from gatherscatter.prepared.prepare import Prepared, prepare
+from gatherscatter.prepared.indices import Prepared
+from gatherscatter.prepared.prepare import prepare
+from gatherscatter.prepared.segments import PreparedSegments
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "PreparedSegments", "prepare"]

@@ -100,6 +100,7 @@ def segment_reduce(
     See Also
     --------
     segment_softmax : Softmax of each segment.
+    prepare : Checks and orders ids once, for many calls.
     scatter : Combines updates with initial values.
 
     Notes
@@ -111,6 +112,9 @@ def segment_reduce(
     are floats. On the CPU, sums of 16-bit floats are made in float32 and those of float32 in float64, and rounded once.
     NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless `skipna`; of equal elements, the first is the
     greatest. Gradients of ``"max"`` and ``"min"`` are shared equally among equals.
+
+    To give each element the value of its segment, as `PreparedSegments.gather` does, call
+    ``gs.gather(values, ids, mode="fill", wrap_negative_indices=False, fill_value=nan)``.
 
     Examples
     --------
@@ -124,23 +128,31 @@ def segment_reduce(
     >>> gs.segment_reduce(values, indptr=[0, 3, 3, 4], reduction="max", fill_value=0)
     array([5., 0., 7.])
     """
-    op = rules.REDUCE
+    found = _ids.read(rules.REDUCE, data, segment_ids, num_segments, indptr, axis, batch_dims, mode)
+    return reduce_segments(*found, reduction, skipna, min_count, fill_value, correction, dtype, out)
+
+
+def reduce_segments(
+    data: Any, ids: _ids.Ids, reduction: Any, skipna: Any, min_count: Any, fill_value: Any, correction: Any, dtype: Any,
+    out: Any,
+) -> Any:  # fmt: skip
+    """`segment_reduce` of an array and ids that have been read."""
+    op = ids.layout.operator
     names = rules.names(op, reduction)
     skipna = plans.boolean(op, "skipna", skipna)
     few = plans.integer(op, "min_count", min_count)
-    array, ids = _ids.read(op, data, segment_ids, num_segments, indptr, axis, batch_dims, mode)
     is_tuple = isinstance(reduction, tuple)
     fills = fill_value if is_tuple and isinstance(fill_value, tuple) else (fill_value,) * len(names)
     if len(fills) != len(names):
         raise messages.fills(op, fill_value, len(names))
-    segments = segments_of(array, ids, skipna)
+    segments = segments_of(data, ids, skipna)
     segments.correction = _correction(op, correction, names)
     if segments.is_date and not segments.is_numpy:
         reason = "compute the array first, or view it as int64"
-        raise errors.cannot(segments.backend.name, op, f"data of {array.dtype}", reason)
+        raise errors.cannot(segments.backend.name, op, f"data of {data.dtype}", reason)
     dtypes = []
     for name in names:
-        rules.check_dtype(op, name, segments.name, array.dtype)
+        rules.check_dtype(op, name, segments.name, data.dtype)
         dtypes.append(rules.result_dtype(op, name, segments.name, dtype, segments.defaults, len(names) == 1))
     outs = _outs(op, segments, out, dtypes, is_tuple)
     segments.expect(names, dtypes)
@@ -248,7 +260,8 @@ def segment_softmax(
     >>> gs.segment_softmax(np.array([1.0, 1.0, 5.0, 2.0]), [0, 0, 1, -1])
     array([0.5, 0.5, 1. , 0. ])
     """
-    return _softmax(rules.SOFTMAX, data, segment_ids, num_segments, axis, batch_dims, indptr, mode, dtype, out)
+    found = _ids.read(rules.SOFTMAX, data, segment_ids, num_segments, indptr, axis, batch_dims, mode)
+    return softmax_of_segments(*found, dtype, out, is_log=False)
 
 
 @explained
@@ -308,21 +321,20 @@ def segment_log_softmax(
     >>> gs.segment_log_softmax(np.array([0.0, 0.0, 5.0]), [0, 0, 1]).round(3)
     array([-0.693, -0.693,  0.   ])
     """
-    return _softmax(rules.LOG_SOFTMAX, data, segment_ids, num_segments, axis, batch_dims, indptr, mode, dtype, out)
+    found = _ids.read(rules.LOG_SOFTMAX, data, segment_ids, num_segments, indptr, axis, batch_dims, mode)
+    return softmax_of_segments(*found, dtype, out, is_log=True)
 
 
-def _softmax(
-    op: Any, data: Any, segment_ids: Any, num_segments: Any, axis: Any, batch_dims: Any, indptr: Any, mode: Any,
-    dtype: Any, out: Any,
-) -> Any:  # fmt: skip
-    array, ids = _ids.read(op, data, segment_ids, num_segments, indptr, axis, batch_dims, mode)
-    segments = segments_of(array, ids, False)
-    rules.check_dtype(op, "logsumexp", segments.name, array.dtype)
+def softmax_of_segments(data: Any, ids: _ids.Ids, dtype: Any, out: Any, *, is_log: bool) -> Any:
+    """`segment_softmax`, or its logarithm, of an array and ids that have been read."""
+    op = ids.layout.operator
+    segments = segments_of(data, ids, False)
+    rules.check_dtype(op, "logsumexp", segments.name, data.dtype)
     name = rules.result_dtype(op, "logsumexp", segments.name, dtype, segments.defaults, False)
     if out is not None:
         segments.backend.check_out(segments.plan, out, _like(segments, name), ids.layout.data)
     with _silent(segments):
-        result = segments.softmax(name, op is rules.LOG_SOFTMAX)
+        result = segments.softmax(name, is_log)
     return _deliver(segments, result, out)
 
 

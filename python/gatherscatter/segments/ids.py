@@ -24,7 +24,8 @@ class Ids(NamedTuple):
     """The segment of each position: an array of the library.
 
     mode: "promise_in_bounds" if no id is outside of the segments; "drop" if others mean none; "raise" if negative ones
-    do, and too large ones are found later. has_rest: those of no segment are n, which has a row of its own.
+    do, and too large ones are found later. has_rest: those of no segment are n, which has a row of its own. counts: how
+    many elements each segment has, if that is known. orders: of prepared ids, as in a plan.
     """
 
     backend: Backend
@@ -32,6 +33,8 @@ class Ids(NamedTuple):
     array: Any
     mode: str
     has_rest: bool = False
+    counts: Any = None
+    orders: Any = None
 
 
 def read(

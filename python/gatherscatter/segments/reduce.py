@@ -39,6 +39,7 @@ class Segments:
     def __init__(self, data: Any, ids: Ids, skipna: bool) -> None:
         self.data, self.ids = data, ids.array
         self.backend, self.layout, self.mode, self.has_rest = ids.backend, ids.layout, ids.mode, ids.has_rest
+        self.known_counts, self.orders = ids.counts, ids.orders
         self.all_have_one = ids.mode == "promise_in_bounds" and not ids.has_rest
         self.op = ids.layout.operator
         self.xp = self.backend.namespace(data)
@@ -63,7 +64,7 @@ class Segments:
         table = self.full(layout.shape, start, values)
         result = core.scatter_on(
             self.backend, self.op, table, self.ids, values, layout.axis, layout.batch_dims, reduction,
-            include_self, self.mode, wide or None, None,
+            include_self, self.mode, wide or None, None, self.orders is not None, self.orders,
         )  # fmt: skip
         return result[(slice(None),) * layout.axis + (slice(self.layout.n),)] if self.has_rest else result
 
@@ -106,8 +107,10 @@ class Segments:
         index = self.backend.dtype_of(self.defaults[0], self.data)
         if self.valid is not None:
             return self.scatter(self.backend.astype(self.valid, index), 0, "add")
-        ones = xp.broadcast_to(xp.ones((), dtype=index, device=self.backend.device(self.data)), self.ids.shape)
-        counts = self.of_ids(ones).scatter(ones, 0, "add")
+        counts = self.known_counts
+        if counts is None:
+            ones = xp.broadcast_to(xp.ones((), dtype=index, device=self.backend.device(self.data)), self.ids.shape)
+            counts = self.of_ids(ones).scatter(ones, 0, "add")
         lead = (*layout.data[: layout.batch_dims], *[1] * (layout.axis - layout.batch_dims))
         return xp.reshape(counts, (*lead, layout.n, *[1] * len(layout.inner)))
 

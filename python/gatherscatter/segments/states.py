@@ -71,8 +71,11 @@ def borrowed_segments(data: Any, ids: Ids, skipna: bool) -> Segments | None:
     arrays = backend.borrowed(ids.layout, data, ids.array) if backend.dtype_name(data) in DTYPES else None
     if arrays is None:
         return None
-    by_kernels = KernelSegments(arrays[0], ids._replace(backend=NUMPY, array=arrays[1]), skipna)
-    return by_kernels if backend is NUMPY else BorrowedSegments(data, ids, by_kernels)
+    if backend is NUMPY:
+        return KernelSegments(data, ids, skipna)
+    counts = None if ids.counts is None else backend.as_numpy(ids.counts)
+    borrowed = ids._replace(backend=NUMPY, array=arrays[1], counts=counts)
+    return BorrowedSegments(data, ids, KernelSegments(arrays[0], borrowed, skipna))
 
 
 class BorrowedSegments(Segments):
@@ -197,7 +200,9 @@ class KernelSegments(Segments):
             return words.reshape(*lead, layout.n, *[1] * len(layout.inner))
         return words.reshape(layout.shape)
 
-    def _count(self) -> Array:
+    def _count(self) -> Any:
+        if self.known_counts is not None and not self.skips:
+            return super()._count()
         for (key, code), words in self._words.items():
             if key.of == "data" and code in _WITH_COUNT:
                 return words[0].view("i8").reshape(self.layout.shape)

@@ -147,11 +147,11 @@ def gather_scatter(
     if mode == "drop":
         indices, source_indices = _kept(data, indices, source, source_indices, take, put, axis)
         take, put = (plans.without_negatives(op, False) for op in (take, put))
-    if type(axis) is int and axis == 0 and weights is None:
+    if type(axis) is int and axis == 0:
         backend, (table, at, slices) = core.arrays(put, data=data, indices=indices, updates=source)
         if type(source_indices) is type(at) and not isinstance(slices, values.TYPES):
             arrays = table, at, slices, source_indices
-            result = _in_one_pass(backend, put, take, arrays, mode, reduction, include_self, out)
+            result = _in_one_pass(backend, put, take, arrays, weights, mode, reduction, include_self, out)
             if result is not None:
                 return result
     updates = core.gather(take, source, source_indices, axis, 0, "fill" if mode == "drop" else mode)
@@ -166,14 +166,19 @@ _SHORTEST, _LONGEST = 64, 4095
 
 
 def _in_one_pass(
-    backend: Backend, put: Operator, take: Operator, arrays: tuple[Any, ...], mode: str, reduction: Any,
-    include_self: Any, out: Any, orders: Sequence[Any] = (None, None),
+    backend: Backend, put: Operator, take: Operator, arrays: tuple[Any, ...], weights: Any, mode: str,
+    reduction: Any, include_self: Any, out: Any, orders: Sequence[Any] = (None, None),
 ) -> Any:  # fmt: skip
     """The result; None if it takes two steps, or is an error. All arrays are of the backend's library.
 
     orders: of prepared indices and source indices.
     """
     data, indices, source, source_indices = arrays
+    if weights is not None:
+        owner, (_, weights) = core.arrays(_WEIGHTS, data=source, updates=weights, convert_updates=True)
+        if owner is not backend or isinstance(weights, values.TYPES):
+            return None
+        arrays = *arrays, weights
     if type(include_self) is not bool or not backend.scatters_rows(*arrays):  # first: other layouts may have no shape
         return None
     shape, n = tuple(data.shape), tuple(indices.shape)
@@ -183,6 +188,7 @@ def _in_one_pass(
         or data.dtype != source.dtype
         or not _SHORTEST <= (n_bytes := math.prod(shape[1:]) * data.dtype.itemsize) <= _LONGEST
         or math.prod(n) * n_bytes < _FEWEST_BYTES
+        or (weights is not None and _misfit(weights, source, n))
     ):
         return None
     if mode == "drop":  # a pair that is skipped has no destination: its row of source, -1, may be any
@@ -192,7 +198,14 @@ def _in_one_pass(
     to = plans.scatter(put, shape, n, 0, 0, mode, reduction, include_self)._replace(orders=orders[0])
     of = plans.gather(take, tuple(source.shape), n, 0, 0, "raise" if mode == "drop" else mode)
     of = of._replace(orders=orders[1])
-    return backend.gather_scatter(data, indices, source, source_indices, to, of, out)
+    arrays = *arrays[:3], source_indices, *arrays[4:]
+    return backend.gather_scatter(arrays, to, of, out)
+
+
+def _misfit(weights: Any, source: Any, positions: Shape) -> bool:
+    """Whether weights along axis 0 are not of source's dtype and shape. `_weighted` has the errors."""
+    found, shape = tuple(weights.shape), positions + tuple(source.shape[1:])
+    return weights.dtype != source.dtype or len(found) < len(positions) or found != shape[: len(found)]
 
 
 def _with_prepared(
@@ -202,12 +215,12 @@ def _with_prepared(
     """With indices that need no more checks."""
     _check_shapes(positions_of(indices), positions_of(source_indices))
     backend, (table, slices) = core.arrays(_PUT, data=data, updates=source)
-    if not isinstance(slices, values.TYPES) and weights is None:
+    if not isinstance(slices, values.TYPES):
         at, of = rows_of(indices, backend, _PUT, table), rows_of(source_indices, backend, _TAKE, slices)
         if at is not None and of is not None:
             put, take = (plans.without_negatives(op, False) for op in (_PUT, _TAKE))
             arrays, orders = (table, at[0], slices, of[0]), (at[1], of[1])
-            result = _in_one_pass(backend, put, take, arrays, "raise", reduction, include_self, out, orders)
+            result = _in_one_pass(backend, put, take, arrays, weights, "raise", reduction, include_self, out, orders)
             if result is not None:
                 return result
     updates = source_indices.gather(source)

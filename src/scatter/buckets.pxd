@@ -195,7 +195,7 @@ cdef inline void place(const Partition* partition, bint all, Py_ssize_t width, c
 cdef inline void number_updates(const Job* job, Py_ssize_t first, Py_ssize_t n, uint32_t* numbers) noexcept nogil:
     """What records have instead of updates: their numbers, or the rows of the source that they are."""
     cdef Py_ssize_t i
-    if job.update_rows != NULL:
+    if job.update_rows != NULL and job.weights.first == NULL:
         memcpy(numbers, job.update_rows + first, n * sizeof(uint32_t))
     else:
         for i in range(n):

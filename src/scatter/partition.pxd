@@ -29,7 +29,7 @@ from scatter.buckets cimport (
     APART, GROUP_BYTES, MIN_RECORDS, SCRATCH_BYTES, Partition, Reader, next_block, place_chunk, plan_pools, read_tile,
     record_size, tile_shift,
 )
-from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, update_step
+from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, record_step, update_step
 from scatter.kernels cimport PREFETCHED_ROW, Elements, Rows, apply_elements
 from scatter.row_runs cimport RowRuns, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
@@ -79,7 +79,7 @@ cdef inline void read_offsets(const Partition* partition, const char* records, P
                               int64_t* offsets) noexcept nogil:
     """Where the updates are: in their records, from the pools on, or in job.updates."""
     cdef const Job* job = partition.job
-    cdef Py_ssize_t i, step = job.row_bytes if job.update_rows != NULL else update_step(job)
+    cdef Py_ssize_t i, step = record_step(job)
     cdef uint32_t number
     if partition.by_value:
         for i in range(n):
@@ -162,14 +162,16 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     cdef const Order* order = job.order
     cdef int64_t rows[BLOCK]
     cdef int64_t offsets[BLOCK]
-    cdef Py_ssize_t row = tile.first, n = 0, step = job.row_bytes if job.update_rows != NULL else update_step(job)
+    cdef Py_ssize_t row = tile.first, n = 0, step = record_step(job)
     cdef Py_ssize_t at = order.end[row - 1] if row else 0
     cdef Py_ssize_t stop = order.end[row + tile.n - 1]
+    cdef const uint32_t* updates = order.numbers if job.weights.first != NULL else order.updates
     cdef Rows some
     cdef RowRuns runs
-    if not job.loads and can_reduce_runs(&job.kernel) and (
+    if not job.loads and can_reduce_runs(&job.kernel, &job.weights) and (
             job.update_rows != NULL or job.updates_are_linear):
-        runs = RowRuns(order.end, order.updates, order.end[job.n_rows - 1], job.updates, step)
+        runs = RowRuns(order.end, order.updates, order.end[job.n_rows - 1], job.updates,
+                       job.row_bytes if job.update_rows != NULL else step, &job.weights, order.numbers)
         while at < stop and not is_interrupted(job.interrupts, BLOCK * job.tuple_work):
             reduce_runs(&job.kernel, &runs, at, min(at + BLOCK, stop),
                         <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes)),
@@ -184,9 +186,9 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
         while at < order.end[row]:
             rows[n] = row - tile.first
             if job.update_rows != NULL or job.updates_are_linear:
-                offsets[n] = order.updates[at] * step
+                offsets[n] = updates[at] * step
             else:
-                offsets[n] = offset_of(job, order.updates[at])
+                offsets[n] = offset_of(job, updates[at])
             n += 1
             at += 1
             if n == BLOCK:
@@ -216,7 +218,7 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
             return
     if is_interrupted(job.interrupts, tile.n * job.row_bytes >> 3):
         return
-    if not partition.by_value and not job.by_last and job.order == NULL and not job.by_updates:
+    if not partition.by_value and not job.by_last and job.order == NULL and not job.by_updates and job.weights.first == NULL:
         use_records(partition, &tile, PREFETCH)
     if partition.is_first:
         open_tile(job, &tile)

@@ -53,6 +53,7 @@ from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.source cimport are_rows, is_source
 from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
+from scatter.weights cimport are_weights, describe_weights
 
 cnp.import_array()
 import_shared()
@@ -175,8 +176,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
                              cnp.ndarray out, int axis, int batch_dims, Mode mode, bint wrap_negative,
                              ReductionCode code, TypeCode type_code, TypeCode accumulate, bint include_self,
                              bint checks_first, int n_threads, cnp.ndarray source, cnp.ndarray update_rows,
-                             tuple prepared) noexcept:
-    """arrays: as in describe. source, update_rows, prepared: as in scatter."""
+                             tuple prepared, cnp.ndarray weights=None) noexcept:
+    """arrays: as in describe. source to weights: as in scatter."""
     cdef Job job
     cdef Interrupts interrupts
     cdef Order order
@@ -218,6 +219,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     describe_accumulators(&job, out, <ReductionCode>job.reduction.step, type_code, accumulate, include_self)
     if not job.is_dense:
         describe_strided(&job, out, row_axis)
+    job.weights = describe_weights(weights, source, indices, type_code)
     describe_units(&job, kind, out, indices, axis, batch_dims)
     if prepared is not None and kind == AXIS and axis == 0 and describe_order(
             prepared, job.n_rows, job.walk.n, update_rows is not None, &order):
@@ -252,7 +254,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
 def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates not None,
             cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int reduction,
             int type_code, int accumulate, bint include_self, bint checks_first, int n_threads,
-            cnp.ndarray source=None, cnp.ndarray update_rows=None, tuple prepared=None):
+            cnp.ndarray source=None, cnp.ndarray update_rows=None, tuple prepared=None, cnp.ndarray weights=None):
     """Copy data to out, apply the updates, and return a status. The shapes must be those of a valid plan.
 
     data: None if out holds it already. indices: for ARRAYS, a tuple of arrays. reduction: a registered ReductionCode.
@@ -265,6 +267,8 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
 
     prepared: of prepared indices, what orders.group has made of them for so many rows; with update_rows, what
     orders.translate has made of that.
+
+    weights: of rows of source, by which they are multiplied: one or several for each index, each of as many items.
     """
     cdef Py_ssize_t status
     cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
@@ -274,11 +278,13 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
         return <Py_ssize_t>INCONSISTENT
     if update_rows is not None and not is_source(source, update_rows, kind, first, out, axis, accumulate):
         return <Py_ssize_t>UNSUITED
+    if weights is not None and (update_rows is None or not are_weights(weights, source, first, type_code)):
+        return <Py_ssize_t>UNSUITED
     if BOOL < type_code <= UINT64 and not reductions[reduction].divides:
         accumulate = NONE  # modulo a power of 2, the bits that remain are the same
     status = scatter_into(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
                           <ReductionCode>reduction, <TypeCode>type_code, <TypeCode>accumulate, include_self,
-                          checks_first, n_threads, source, update_rows, prepared)
+                          checks_first, n_threads, source, update_rows, prepared, weights)
     raise_if_interrupted(status)
     return status
 

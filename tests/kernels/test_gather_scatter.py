@@ -434,15 +434,15 @@ class TestPrepared:
         to, of = gs.prepare("scatter", (1100,), indices), gs.prepare("gather", (700,), rows)
         expected = gs.gather_scatter(data, to, source, of, reduction="add")
         translated = to._orders._translated
-        end, order, n_source = translated[of._orders]
+        end, order, n_source, numbers = translated[of._orders]
         assert n_source == rows.max() + 1
         wrong = np.zeros_like(order)
-        for planted in (None, (end, wrong[1:], n_source), (end[1:], wrong, n_source), (end, wrong)):
+        for planted in (None, (end, wrong[1:], n_source, numbers), (end[1:], wrong, n_source, numbers), (end, wrong)):
             translated[of._orders] = planted
             assert_same_bits(gs.gather_scatter(data, to, source, of, reduction="add"), expected)
-        translated[of._orders] = end, wrong, n_source
+        translated[of._orders] = end, wrong, n_source, numbers
         assert (gs.gather_scatter(data, to, source, of, reduction="add") != expected).any()  # so the order matters
-        translated[of._orders] = end, order, np.array([701])
+        translated[of._orders] = end, order, np.array([701]), numbers
         with pytest.raises(RuntimeError, match="changed"):
             gs.gather_scatter(data, to, source, of, reduction="add")
 

@@ -34,6 +34,7 @@ def scatter(
     source: NDArray[Any] | None = None,
     update_rows: NDArray[np.int32] | None = None,
     prepared: tuple[NDArray[Any], ...] | None = None,
+    weights: NDArray[Any] | None = None,
 ) -> int: ...
 def take(
     kind: int,

@@ -16,6 +16,8 @@ A scatter is three independent decisions:
 A destination's updates are applied in their order on every route, so all of them give the same bits. Threads never
 write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
@@ -37,7 +39,9 @@ from common.small_calls cimport (
 )
 from common.stream cimport STREAM_BYTES, can_stream
 from common.machine cimport import_shared, shared
-from common.threads cimport begin_call, end_call, may_have_team, most_threads, note_team, possible_threads
+from common.threads cimport (
+    begin_call, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads, team_size,
+)
 from common.walk cimport OTHER, is_linear
 from prepared.order cimport Order, describe_order
 from scatter.blocks cimport run_blocks
@@ -48,6 +52,7 @@ from scatter.describe cimport (
     number_rows,
 )
 from scatter.direct cimport run_direct
+from scatter.dots cimport Dots, dot_chunk
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
@@ -304,6 +309,47 @@ def take(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.
                           TAKE, NONE, NONE, True, False, n_threads, None, None, None)
     raise_if_interrupted(status)
     return status
+
+
+def dot_rows(cnp.ndarray a not None, cnp.ndarray numbers_a not None, cnp.ndarray b not None,
+             cnp.ndarray numbers_b not None, cnp.ndarray out not None, int n_threads):
+    """Write dot products of rows of a and of b to out, and return a status.
+
+    numbers_a, numbers_b: of the rows of each pair, int32. out: one or several products for each pair, each of as many
+    items. All arrays are contiguous; a, b and out are of dtype float32 or float64. UNSUITED: they are not.
+    """
+    cdef Dots dots
+    cdef Interrupts interrupts
+    cdef cnp.ndarray array
+    cdef Py_ssize_t chunk, items, n = cnp.PyArray_SIZE(numbers_a), products = cnp.PyArray_SIZE(out)
+    cdef int team, kind = cnp.PyArray_TYPE(out)
+    if (kind != cnp.NPY_FLOAT64 and kind != cnp.NPY_FLOAT32) or cnp.PyArray_SIZE(numbers_b) != n or n == 0:
+        return <Py_ssize_t>UNSUITED
+    for array in (a, b, numbers_a, numbers_b, out):
+        if not cnp.PyArray_ISCARRAY_RO(array) or cnp.PyArray_SIZE(array) == 0 or cnp.PyArray_TYPE(array) != (
+                cnp.NPY_INT32 if array is numbers_a or array is numbers_b else kind):
+            return <Py_ssize_t>UNSUITED
+    items = cnp.PyArray_SIZE(a) // cnp.PyArray_DIM(a, 0)
+    dots.n_items = n * items // products
+    if (cnp.PyArray_SIZE(b) != cnp.PyArray_DIM(b, 0) * items or dots.n_items * products != n * items
+            or items % dots.n_items or not cnp.PyArray_ISWRITEABLE(out)):
+        return <Py_ssize_t>UNSUITED
+    dots.rows[0], dots.rows[1] = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(b)
+    dots.numbers[0] = <const int32_t*>cnp.PyArray_DATA(numbers_a)
+    dots.numbers[1] = <const int32_t*>cnp.PyArray_DATA(numbers_b)
+    if not are_rows(dots.numbers[0], n, cnp.PyArray_DIM(a, 0)) or not are_rows(dots.numbers[1], n, cnp.PyArray_DIM(b, 0)):
+        return <Py_ssize_t>INCONSISTENT
+    dots.row_bytes = items * cnp.PyArray_ITEMSIZE(out)
+    dots.n_pairs = n
+    dots.is_double = kind == cnp.NPY_FLOAT64
+    dots.products = cnp.PyArray_BYTES(out)
+    dots.interrupts = &interrupts
+    arm(&interrupts)
+    team = team_size(n_threads, forced_threads, <double>n * dots.row_bytes / 8)
+    for chunk in prange(team, num_threads=team, schedule="static", nogil=True):
+        dot_chunk(&dots, chunk_start(n, team, chunk), chunk_start(n, team, chunk + 1))
+    raise_if_interrupted(with_interrupts(&interrupts, OK))
+    return <Py_ssize_t>OK
 
 
 def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode, include_self,

@@ -48,6 +48,14 @@ def take(
     wrap_negative: bool,
     n_threads: int,
 ) -> int: ...
+def dot_rows(
+    a: NDArray[Any],
+    numbers_a: NDArray[np.int32],
+    b: NDArray[Any],
+    numbers_b: NDArray[np.int32],
+    out: NDArray[Any],
+    n_threads: int,
+) -> int: ...
 def try_scatter(
     kind: int,
     wrap_negative: object,

@@ -119,6 +119,20 @@ def gather_scatter(
     )  # fmt: skip
 
 
+def dots(a: Array, of_a: Array, b: Array, of_b: Array, plans: tuple[Plan, Plan], shape: Shape) -> Array | None:
+    """Dot products, of this shape, of rows of a and of b, both contiguous; None for a dtype that has none.
+
+    of_a, of_b: indices. plans: of their gathers.
+    """
+    result = memory.empty(shape, a.dtype)
+    rows = [numbers(plan, indices) for plan, indices in zip(plans, (of_a, of_b), strict=True)]
+    status = _scatter.dot_rows(a, rows[0], b, rows[1], result, threads.limit)
+    if status == UNSUITED:
+        return None
+    check(status, of_a, plans[0])
+    return result
+
+
 def take(plan: Plan, grad: Array, indices: Array) -> tuple[Array, Array]:
     """The gradients of an assignment, of data and of updates, in one pass. plan: of the assignment; not for ARRAYS.
 

@@ -26,7 +26,6 @@ from gatherscatter.plan import Plan
 # A gather's mode, and that of the scatters in its formulas; a scatter's mode, and that of its gathers.
 _SCATTER_MODES = {"fill": "drop", "raise": "promise_in_bounds"}
 _GATHER_MODES = {"drop": "fill", "raise": "promise_in_bounds"}
-_BLOCK_BYTES = 1 << 19  # of rows, at a time
 
 
 def gather(data: Tensor, indices: Tensor, fill: Tensor | None, options: Options, plan: Plan | None = None) -> Tensor:
@@ -304,19 +303,14 @@ def _weighted_sums(shape: Any, indices: Tensor, rows: Sequence[Tensor], to: Opti
 def _dots(tensors: Sequence[Tensor], shape: Any, first: Options, second: Options) -> Tensor:
     """Dot products of rows of two tensors, of this shape, with their gradients. tensors: each with its indices."""
     a, at_a, b, at_b = tensors
-    if memory.is_watched() or not memory.is_plain(*tensors):
-        result: Tensor = (gather(a, at_a, None, first) * gather(b, at_b, None, second)).reshape(*shape, -1).sum(-1)
-    elif memory.needs_gradient(a, b):
-        result = _Dots.apply(shape, first, second, *tensors)
-    else:  # in blocks, so that what is gathered stays in the caches
-        at_a, at_b = at_a.reshape(-1), at_b.reshape(-1)
-        first, second = first._replace(orders=None), second._replace(orders=None)
-        result = a.new_empty(len(at_a), math.prod(shape) // len(at_a))
-        step = max(_BLOCK_BYTES * a.shape[0] // a.nbytes, 1)
-        for i in range(0, len(at_a), step):
-            some = gather(a, at_a[i : i + step], None, first) * gather(b, at_b[i : i + step], None, second)
-            torch.sum(some.reshape(len(some), result.shape[1], -1), -1, out=result[i : i + step])
-        result = result.reshape(shape)
+    result: Tensor | None = None
+    if not memory.is_watched() and memory.is_plain(*tensors):
+        if memory.needs_gradient(a, b):
+            result = _Dots.apply(shape, first, second, *tensors)
+        else:
+            result = operators.dots(tensors, shape, first, second)
+    if result is None:
+        result = (gather(a, at_a, None, first) * gather(b, at_b, None, second)).reshape(*shape, -1).sum(-1)
     return result
 
 

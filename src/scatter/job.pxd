@@ -97,13 +97,6 @@ cdef inline Py_ssize_t update_step(const Job* job) noexcept nogil:
     return job.walk.stride[job.walk.n_dims - 1][OTHER]
 
 
-cdef inline Py_ssize_t record_step(const Job* job) noexcept nogil:
-    """Where an update is: so many bytes times what a record or an order has of it, or with weights, just its number."""
-    if job.weights.first != NULL:
-        return 1
-    return job.row_bytes if job.update_rows != NULL else update_step(job)
-
-
 cdef inline bint is_fresh(const Job* job) noexcept nogil:
     """Whether rows of the result are still to be written from data."""
     return job.data != NULL or job.element != NULL

@@ -146,31 +146,41 @@ cdef inline void note_last(const Job* job, const Rows* rows, char* accumulators,
             last[rows.rows[i]] = <uint32_t>(number + rows.offsets[i] // step)
 
 
-cdef inline void apply_weighted(const Job* job, const Rows* rows, char* accumulators, char* marks,
-                                Py_ssize_t n) noexcept nogil:
-    """Multiply rows of the source, in batches, and apply the products. rows.offsets: the numbers of the updates."""
+cdef inline void apply_products(const Job* job, const Rows* rows, const char* factors, const int64_t* places,
+                                char* accumulators, char* marks, Py_ssize_t n) noexcept nogil:
+    """Multiply rows, in batches, and apply the products. places: of their weights, from `factors` on."""
     cdef char memory[PRODUCTS_BYTES + CACHE_LINE]
-    cdef int64_t offsets[BLOCK]
-    cdef Py_ssize_t pitch = job.row_bytes, batch = PRODUCTS_BYTES // pitch, i, m
-    cdef const int64_t* numbers = rows.offsets
-    cdef char* products = at_line(memory)
+    cdef Py_ssize_t pitch = job.row_bytes, batch = PRODUCTS_BYTES // pitch, i = 0, m
     cdef Rows some
-    some.updates = products
+    some.updates = at_line(memory)
     some.step = pitch
     some.offsets = NULL
     some.is_far = rows.is_far
-    for i in range(n):
-        offsets[i] = job.update_rows[numbers[i]] * pitch
-        prefetch_row(job.weights.first + numbers[i] * job.weights.n_bytes, job.weights.n_bytes)
     for i in range(min(n, rows_ahead(pitch))):
-        prefetch_row_l2(job.updates + offsets[i], min(pitch, <Py_ssize_t>PREFETCHED_ROW))
+        prefetch_row_l2(rows.updates + rows.offsets[i], min(pitch, <Py_ssize_t>PREFETCHED_ROW))
     i = 0
     while i < n:
         m = min(batch, n - i)
-        multiply_rows(&job.weights, numbers + i, job.updates, offsets + i, m, n - i, products)
+        multiply_rows(&job.weights, factors, places + i, rows.updates, rows.offsets + i, m, n - i, <char*>some.updates)
         some.rows = rows.rows + i
         apply_rows(&job.kernel, &some, accumulators, marks, m)
         i += m
+
+
+cdef inline void apply_weighted(const Job* job, const Rows* rows, char* accumulators, char* marks,
+                                Py_ssize_t n) noexcept nogil:
+    """apply_products; rows.offsets: the numbers of the updates."""
+    cdef int64_t offsets[BLOCK]
+    cdef int64_t places[BLOCK]
+    cdef Rows some = rows[0]
+    cdef Py_ssize_t i
+    some.updates = job.updates
+    some.offsets = offsets
+    for i in range(n):
+        offsets[i] = job.update_rows[rows.offsets[i]] * job.row_bytes
+        places[i] = rows.offsets[i] * job.weights.n_bytes
+        prefetch_row(job.weights.first + places[i], job.weights.n_bytes)
+    apply_products(job, &some, job.weights.first, places, accumulators, marks, n)
 
 
 cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulators, char* marks,

@@ -19,12 +19,14 @@ cdef extern from "scatter/vectors.h":
 cdef enum:
     VECTOR = 32                 # bytes
     PRODUCTS_BYTES = 1 << 13    # of a batch: L1 holds them and their accumulators
+    MOST_WEIGHTS = 1 << 6       # bytes of an update's weights. To multiply more, or fewer items than a
+                                # vector has with each, takes as long in a pass of its own
 
 cdef struct Weights:
     const char* first           # NULL: none
     TypeCode type_code
     Py_ssize_t n                # of each update,
-    Py_ssize_t n_bytes          # which take so many
+    Py_ssize_t n_bytes          # which take so many; 0: none
     Py_ssize_t n_items          # of a row, that one multiplies; the next weight multiplies the next ones
 
 
@@ -37,14 +39,15 @@ cdef inline bint are_weights(cnp.ndarray weights, cnp.ndarray source, cnp.ndarra
         return False
     n_items = cnp.PyArray_SIZE(source) // cnp.PyArray_DIM(source, 0)
     per_row = cnp.PyArray_SIZE(weights) // n
-    return (1 < n_items <= PRODUCTS_BYTES // width and per_row > 0 and n_items % per_row == 0
-            and cnp.PyArray_SIZE(weights) == n * per_row)
+    return (0 < per_row <= MOST_WEIGHTS // width and n_items % per_row == 0 and n_items <= PRODUCTS_BYTES // width
+            and n_items * width >= per_row * VECTOR and cnp.PyArray_SIZE(weights) == n * per_row)
 
 
 cdef inline Weights describe_weights(cnp.ndarray weights, cnp.ndarray source, cnp.ndarray indices,
                                      TypeCode type_code) noexcept:
     cdef Weights some
     some.first = NULL
+    some.n_bytes = 0
     if weights is not None:
         some.first = cnp.PyArray_BYTES(weights)
         some.type_code = type_code
@@ -75,8 +78,8 @@ cdef inline inline_void multiply_items(value_t* type, value_t weight, const_rest
         memcpy(products + i * <Py_ssize_t>sizeof(value_t), &item, sizeof(value_t))
 
 
-cdef inline inline_void multiply_typed(value_t* type, const Weights* weights, const int64_t* numbers,
-                                       const char* source, const int64_t* offsets, Py_ssize_t n, Py_ssize_t n_known,
+cdef inline inline_void multiply_typed(value_t* type, const Weights* weights, const char* factors,
+                                       const int64_t* places, const char* source, const int64_t* offsets, Py_ssize_t n, Py_ssize_t n_known,
                                        char* products) noexcept nogil:
     cdef Py_ssize_t i, j, per_row = weights.n, size = weights.n_items * <Py_ssize_t>sizeof(value_t)
     cdef Py_ssize_t ahead = rows_ahead(per_row * size)
@@ -85,33 +88,33 @@ cdef inline inline_void multiply_typed(value_t* type, const Weights* weights, co
     for i in range(n):
         if i + ahead < n_known:
             prefetch_row_l2(source + offsets[i + ahead], min(per_row * size, <Py_ssize_t>PREFETCHED_ROW))
-        first = weights.first + numbers[i] * weights.n_bytes
+        first = factors + places[i]
         for j in range(per_row):
             memcpy(&weight, first + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))
             multiply_items(type, weight, source + offsets[i] + j * size, weights.n_items,
                            products + (i * per_row + j) * size)
 
 
-cdef inline flat_void multiply_rows(const Weights* weights, const int64_t* numbers, const char* source,
-                                    const int64_t* offsets, Py_ssize_t n, Py_ssize_t n_known,
+cdef inline flat_void multiply_rows(const Weights* weights, const char* factors, const int64_t* places,
+                                    const char* source, const int64_t* offsets, Py_ssize_t n, Py_ssize_t n_known,
                                     char* products) noexcept nogil:
-    """The products of n updates of these numbers, which are rows of source at offsets. n_known: offsets that follow."""
+    """The products of n rows of source at offsets, and of factors at places. n_known: offsets, with those that follow."""
     cdef int type_code = weights.type_code
     if type_code == FLOAT32:
-        multiply_typed(<float*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<float*>NULL, weights, factors, places, source, offsets, n, n_known, products)
     elif type_code == FLOAT64:
-        multiply_typed(<double*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<double*>NULL, weights, factors, places, source, offsets, n, n_known, products)
     elif type_code == FLOAT16:
-        multiply_typed(<float16*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<float16*>NULL, weights, factors, places, source, offsets, n, n_known, products)
     elif type_code == BFLOAT16:
-        multiply_typed(<bfloat16*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<bfloat16*>NULL, weights, factors, places, source, offsets, n, n_known, products)
     elif type_code == BOOL:
-        multiply_typed(<boolean*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<boolean*>NULL, weights, factors, places, source, offsets, n, n_known, products)
     elif type_code == INT8 or type_code == UINT8:  # modulo a power of 2, signs make no difference
-        multiply_typed(<uint8_t*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<uint8_t*>NULL, weights, factors, places, source, offsets, n, n_known, products)
     elif type_code == INT16 or type_code == UINT16:
-        multiply_typed(<uint16_t*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<uint16_t*>NULL, weights, factors, places, source, offsets, n, n_known, products)
     elif type_code == INT32 or type_code == UINT32:
-        multiply_typed(<uint32_t*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<uint32_t*>NULL, weights, factors, places, source, offsets, n, n_known, products)
     else:
-        multiply_typed(<uint64_t*>NULL, weights, numbers, source, offsets, n, n_known, products)
+        multiply_typed(<uint64_t*>NULL, weights, factors, places, source, offsets, n, n_known, products)

@@ -54,7 +54,8 @@ def gather_scatter(
     """Gather slices of `source`, and scatter them into a copy of `data`.
 
     The result is that of ``scatter(data, indices, gather(source, source_indices))``, bit for bit, and so are its
-    gradients. This function does not store what it gathers where it can avoid that, so it is faster.
+    gradients. With weights, what is gathered is multiplied by them, rounded, and then scattered. This function does not
+    store what it gathers where it can avoid that, so it is faster.
 
     An example is message passing on a graph: each edge adds the features of its source node to its target node. It is
     also the product of a sparse matrix of zeros and ones, and a dense one.
@@ -106,9 +107,10 @@ def gather_scatter(
 
     Notes
     -----
-    Without weights, there is one pass on NumPy arrays and on CPU tensors of PyTorch, if `axis` is 0, `source` is
-    contiguous, a slice has 64 to 4095 bytes, and 2 MiB or more are gathered. The gradients of PyTorch's ``"add"`` and
-    ``"mean"`` take one pass too. All else is done in two steps. The user guide has all conditions.
+    There is one pass on NumPy arrays and on CPU tensors of PyTorch, if `axis` is 0, `source` is contiguous, a slice has
+    64 to 4095 bytes, and 2 MiB or more are gathered; with weights, if a pair has at most 64 bytes of them, each for 32
+    bytes of a slice or more. The gradients of PyTorch's ``"add"`` and ``"mean"`` take one pass too. All else is done in
+    two steps. The user guide has all conditions.
 
     `indices` and `source_indices` may both be objects of `prepare`, for the shapes of `data` and of `source`. They have
     options of their own, so `axis`, `mode` and `wrap_negative_indices` cannot be passed then.
@@ -124,6 +126,14 @@ def gather_scatter(
     array([[0., 0.],
            [1., 2.],
            [4., 6.]])
+
+    With a weight for each edge:
+
+    >>> weights = np.array([0.5, 2.0, 1.0])
+    >>> gs.gather_scatter(np.zeros((3, 2)), [1, 2, 2], features, [0, 0, 1], weights=weights, reduction="add")
+    array([[0. , 0. ],
+           [0.5, 1. ],
+           [5. , 8. ]])
     """
     reduction = plans.word(_PUT, "reduction", reduction, tuple(REDUCTIONS))
     prepared = [isinstance(array, Prepared) for array in (indices, source_indices)]

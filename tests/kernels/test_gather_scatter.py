@@ -8,29 +8,13 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import REDUCTIONS, reduces
-from gatherscatter import fused, reference
+from gatherscatter import reference
 from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import NumPyBackend
 from routes import draw
 
 DTYPES = ["f4", "f8", "i4", "i8", "u1", "f2", "F"]
 INDEX_DTYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4"]
-
-
-@pytest.fixture
-def passes(monkeypatch):
-    """Takes one pass for calls of any size. For each call that asked for it, whether it was possible."""
-    made = []
-    run = NumPyBackend.gather_scatter
-
-    def watched(*arguments):
-        result = run(*arguments)
-        made.append(result is not None)
-        return result
-
-    monkeypatch.setattr(fused, "_FEWEST_BYTES", 0)
-    monkeypatch.setattr(NumPyBackend, "gather_scatter", watched)
-    return made
 
 
 def pairs(n_rows, n_source, n, seed=0):

@@ -34,7 +34,7 @@ cdef struct RowRuns:
 cdef inline bint can_reduce_runs(const Kernel* kernel, const Weights* weights) noexcept nogil:
     return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.row_bytes % VECTOR == 0
             and (kernel.step == ADD or kernel.step == MUL or kernel.step == MAX or kernel.step == MIN)
-            and (weights.first == NULL or kernel.row_bytes // weights.n % VECTOR == 0))
+            and (weights.n_bytes == 0 or kernel.row_bytes // weights.n % VECTOR == 0))
 
 
 cdef inline inline_void combine_vector(ReductionCode step, floating* type, char* sums,
@@ -71,16 +71,16 @@ cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n
     cdef const char* update
     cdef const char* weight
     cdef const Weights* weights = runs.weights
-    for k in range(n_vectors if weights.first != NULL else 0):
+    for k in range(n_vectors if weights.n_bytes else 0):
         shift[k] = (column + k * VECTOR) // (weights.n_items * <Py_ssize_t>sizeof(floating)) * sizeof(floating)
     memcpy(sums, accumulator + column, n_vectors * VECTOR)
     for i in range(start, stop):
         if prefetched and i + ahead < runs.n:
             prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step, prefetched)
-            if weights.first != NULL:
+            if weights.n_bytes:
                 prefetch_row_l2(weights.first + runs.numbers[i + ahead] * weights.n_bytes, weights.n_bytes)
         update = runs.updates + runs.order[i] * runs.step + column
-        if weights.first != NULL:
+        if weights.n_bytes:
             weight = weights.first + runs.numbers[i] * weights.n_bytes
             scale_vector(type, products, update, weight + shift[0])
             if n_vectors == VECTORS:

@@ -337,7 +337,7 @@ def dot_rows(cnp.ndarray a not None, cnp.ndarray numbers_a not None, cnp.ndarray
     dots.rows[0], dots.rows[1] = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(b)
     dots.numbers[0] = <const int32_t*>cnp.PyArray_DATA(numbers_a)
     dots.numbers[1] = <const int32_t*>cnp.PyArray_DATA(numbers_b)
-    if not are_rows(dots.numbers[0], n, cnp.PyArray_DIM(a, 0)) or not are_rows(dots.numbers[1], n, cnp.PyArray_DIM(b, 0)):
+    if not (are_rows(dots.numbers[0], n, cnp.PyArray_DIM(a, 0)) and are_rows(dots.numbers[1], n, cnp.PyArray_DIM(b, 0))):
         return <Py_ssize_t>INCONSISTENT
     dots.row_bytes = items * cnp.PyArray_ITEMSIZE(out)
     dots.n_pairs = n

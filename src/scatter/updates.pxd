@@ -189,7 +189,7 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
     cdef char buffer[2][BLOCK * 16]
     cdef Elements elements
     cdef Py_ssize_t done
-    if job.weights.first != NULL:
+    if job.weights.n_bytes:
         apply_weighted(job, rows, accumulators, marks, n)
     elif job.by_value:
         elements.indices = <const char*>rows.rows
@@ -247,7 +247,7 @@ cdef inline Py_ssize_t keep_window(int64_t* rows, int64_t* offsets, Py_ssize_t n
 cdef inline void read_update_rows(const Job* job, Py_ssize_t start, Py_ssize_t n, int64_t* offsets) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        offsets[i] = job.update_rows[start + i] * job.row_bytes if job.weights.first == NULL else start + i
+        offsets[i] = job.update_rows[start + i] * job.row_bytes if job.weights.n_bytes == 0 else start + i
 
 
 cdef inline bint has_short_runs(const Job* job) noexcept nogil:

@@ -23,7 +23,7 @@ cdef enum:
                                 # vector has with each, takes as long in a pass of its own
 
 cdef struct Weights:
-    const char* first           # NULL: none
+    const char* first
     TypeCode type_code
     Py_ssize_t n                # of each update,
     Py_ssize_t n_bytes          # which take so many; 0: none
@@ -46,7 +46,6 @@ cdef inline bint are_weights(cnp.ndarray weights, cnp.ndarray source, cnp.ndarra
 cdef inline Weights describe_weights(cnp.ndarray weights, cnp.ndarray source, cnp.ndarray indices,
                                      TypeCode type_code) noexcept:
     cdef Weights some
-    some.first = NULL
     some.n_bytes = 0
     if weights is not None:
         some.first = cnp.PyArray_BYTES(weights)
@@ -79,8 +78,8 @@ cdef inline inline_void multiply_items(value_t* type, value_t weight, const_rest
 
 
 cdef inline inline_void multiply_typed(value_t* type, const Weights* weights, const char* factors,
-                                       const int64_t* places, const char* source, const int64_t* offsets, Py_ssize_t n, Py_ssize_t n_known,
-                                       char* products) noexcept nogil:
+                                       const int64_t* places, const char* source, const int64_t* offsets,
+                                       Py_ssize_t n, Py_ssize_t n_known, char* products) noexcept nogil:
     cdef Py_ssize_t i, j, per_row = weights.n, size = weights.n_items * <Py_ssize_t>sizeof(value_t)
     cdef Py_ssize_t ahead = rows_ahead(per_row * size)
     cdef const char* first
@@ -98,7 +97,10 @@ cdef inline inline_void multiply_typed(value_t* type, const Weights* weights, co
 cdef inline flat_void multiply_rows(const Weights* weights, const char* factors, const int64_t* places,
                                     const char* source, const int64_t* offsets, Py_ssize_t n, Py_ssize_t n_known,
                                     char* products) noexcept nogil:
-    """The products of n rows of source at offsets, and of factors at places. n_known: offsets, with those that follow."""
+    """The products of n rows of source, at offsets, and of weights, at places from `factors` on.
+
+    n_known: how many offsets there are: those after the first n are of rows that are prefetched.
+    """
     cdef int type_code = weights.type_code
     if type_code == FLOAT32:
         multiply_typed(<float*>NULL, weights, factors, places, source, offsets, n, n_known, products)

@@ -274,7 +274,8 @@ class _Passing(_Indexing):
     def of_rows(self) -> _Indexing:
         return _Indexing(self.indices, self.leading, self.options)
 
-    def gather(self, data: Any) -> tuple[Tensor | None, Tensor | None]:
+    def gather(self, data: Any) -> Any:
+        """Both gradients; None for one that nobody wants."""
         indices, source, source_indices, *weights = self.tensors
         to_source = to_weights = None
         if self.wants[0]:
@@ -349,11 +350,12 @@ class _GatherScatter(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         wants = *ctx.needs_input_grad, False
         of_data, of_source, of_weights = wants[5], wants[7], wants[9]
-        at = _Passing(ctx.shape, *ctx.options, ctx.saved_tensors, (of_source, of_weights))
+        (reduction, include_self), (to, of) = ctx.rules, ctx.options
+        at = _Passing(ctx.shape, to, of, ctx.saved_tensors, (of_source, of_weights))
         grad = _dense(grad)
         grad = grad if memory.is_watched() else grad.contiguous()
-        passed = of_data, of_source or of_weights
-        to_data, found = derivatives.scatter_vjp(at, *ctx.rules, None, None, None, grad, passed)
+        asked = of_data, of_source or of_weights
+        to_data, found = derivatives.scatter_vjp(at, reduction, include_self, None, None, None, grad, asked)
         to_source, to_weights = found or (None, None)
         return (*(None,) * 5, to_data, None, to_source, None, to_weights)[: len(wants) - 1]
 

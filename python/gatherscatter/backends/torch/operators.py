@@ -117,13 +117,13 @@ def passed(tensors: Sequence[Tensor], to: Plan, of: Plan) -> Tensor | None:
 
 def dots(tensors: Sequence[Tensor], shape: Any, first: Options, second: Options) -> Tensor | None:
     """Dot products of rows of two tensors; None if the kernel cannot compute them. tensors: each with its indices."""
-    a, of_a, b, of_b = tensors
-    arrays = memory.as_numpy(a.contiguous(), of_a, b.contiguous(), of_b)
+    arrays = memory.as_numpy(*(tensor.contiguous() for tensor in tensors))
     if arrays is None:
         return None
+    a, of_a, b, of_b = arrays
     pair = first.plan(False, a.shape, of_a.shape), second.plan(False, b.shape, of_b.shape)
-    result = kernels.dots(*arrays, pair, tuple(shape))
-    return None if result is None else memory.from_numpy(result, a.dtype)
+    result = kernels.dots(a, of_a, b, of_b, pair, tuple(shape))
+    return None if result is None else memory.from_numpy(result, tensors[0].dtype)
 
 
 def assigned(grad: Tensor, indices: Tensor, options: Options) -> tuple[Tensor, Tensor] | None:

@@ -67,6 +67,37 @@ def by_bags(torch, source, target, nodes):
     return lambda x: torch.nn.functional.embedding_bag(rows, x, starts, mode="sum")
 
 
+@job(
+    "weighted-graph",
+    "Weighted messages of a fixed graph",
+    "1 M edges, 100 k nodes of 32 float64, prepared",
+    tolerance=1e-12,
+)
+def weighted_messages(rng, less):
+    """The product of a sparse and a dense matrix; the weights change from call to call."""
+    nodes = 100_000 // less**2
+    source, target = rng.integers(0, nodes, (2, 10 * nodes))
+    x, weights = rng.random((nodes, 32)), rng.random(10 * nodes)
+    take, put = gs.prepare("gather", (nodes,), source), gs.prepare("scatter", (nodes,), target)
+    zeros, options = np.broadcast_to(0.0, (nodes, 32)), {"weights": weights, "reduction": "add"}
+
+    def products(sparse):
+        """Of a matrix that has its weights in order already."""
+        matrix = sparse.csr_array((weights, (target, source)), shape=(nodes, nodes))
+        return lambda: matrix @ x
+
+    def add_at():
+        result = np.zeros((nodes, 32))
+        np.add.at(result, target, weights[:, None] * x[source])
+        return result
+
+    return {
+        OURS: lambda: gs.gather_scatter(zeros, put, x, take, **options),
+        "SciPy, CSR product": Needs("scipy.sparse", products),
+        "NumPy, add.at": add_at,
+    }
+
+
 def both_ways(by):
     """With its own gradient, which is the same on the reversed edges; autograd's would be slower."""
 

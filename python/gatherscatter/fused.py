@@ -54,7 +54,8 @@ def gather_scatter(
     """Gather slices of `source`, and scatter them into a copy of `data`.
 
     The result is that of ``scatter(data, indices, gather(source, source_indices))``, bit for bit, and so are its
-    gradients. This function does not store what it gathers where it can avoid that, so it is faster.
+    gradients. With weights, what is gathered is multiplied by them, rounded, and then scattered. This function does not
+    store what it gathers where it can avoid that, so it is faster.
 
     An example is message passing on a graph: each edge adds the features of its source node to its target node. It is
     also the product of a sparse matrix of zeros and ones, and a dense one.
@@ -106,9 +107,10 @@ def gather_scatter(
 
     Notes
     -----
-    Without weights, there is one pass on NumPy arrays and on CPU tensors of PyTorch, if `axis` is 0, `source` is
-    contiguous, a slice has 64 to 4095 bytes, and 2 MiB or more are gathered. The gradients of PyTorch's ``"add"`` and
-    ``"mean"`` take one pass too. All else is done in two steps. The user guide has all conditions.
+    There is one pass on NumPy arrays and on CPU tensors of PyTorch, if `axis` is 0, `source` is contiguous, a slice has
+    64 to 4095 bytes, and 2 MiB or more are gathered; with weights, if a pair has at most 64 bytes of them, each for 32
+    bytes of a slice or more. The gradients of PyTorch's ``"add"`` and ``"mean"`` take one pass too. All else is done in
+    two steps. The user guide has all conditions.
 
     `indices` and `source_indices` may both be objects of `prepare`, for the shapes of `data` and of `source`. They have
     options of their own, so `axis`, `mode` and `wrap_negative_indices` cannot be passed then.
@@ -124,6 +126,14 @@ def gather_scatter(
     array([[0., 0.],
            [1., 2.],
            [4., 6.]])
+
+    With a weight for each edge:
+
+    >>> weights = np.array([0.5, 2.0, 1.0])
+    >>> gs.gather_scatter(np.zeros((3, 2)), [1, 2, 2], features, [0, 0, 1], weights=weights, reduction="add")
+    array([[0. , 0. ],
+           [0.5, 1. ],
+           [5. , 8. ]])
     """
     reduction = plans.word(_PUT, "reduction", reduction, tuple(REDUCTIONS))
     prepared = [isinstance(array, Prepared) for array in (indices, source_indices)]
@@ -147,11 +157,11 @@ def gather_scatter(
     if mode == "drop":
         indices, source_indices = _kept(data, indices, source, source_indices, take, put, axis)
         take, put = (plans.without_negatives(op, False) for op in (take, put))
-    if type(axis) is int and axis == 0 and weights is None:
+    if type(axis) is int and axis == 0:
         backend, (table, at, slices) = core.arrays(put, data=data, indices=indices, updates=source)
         if type(source_indices) is type(at) and not isinstance(slices, values.TYPES):
             arrays = table, at, slices, source_indices
-            result = _in_one_pass(backend, put, take, arrays, mode, reduction, include_self, out)
+            result = _in_one_pass(backend, put, take, arrays, weights, mode, reduction, include_self, out)
             if result is not None:
                 return result
     updates = core.gather(take, source, source_indices, axis, 0, "fill" if mode == "drop" else mode)
@@ -166,14 +176,19 @@ _SHORTEST, _LONGEST = 64, 4095
 
 
 def _in_one_pass(
-    backend: Backend, put: Operator, take: Operator, arrays: tuple[Any, ...], mode: str, reduction: Any,
-    include_self: Any, out: Any, orders: Sequence[Any] = (None, None),
+    backend: Backend, put: Operator, take: Operator, arrays: tuple[Any, ...], weights: Any, mode: str,
+    reduction: Any, include_self: Any, out: Any, orders: Sequence[Any] = (None, None),
 ) -> Any:  # fmt: skip
     """The result; None if it takes two steps, or is an error. All arrays are of the backend's library.
 
     orders: of prepared indices and source indices.
     """
     data, indices, source, source_indices = arrays
+    if weights is not None:
+        owner, (_, weights) = core.arrays(_WEIGHTS, data=source, updates=weights, convert_updates=True)
+        if owner is not backend or isinstance(weights, values.TYPES):
+            return None
+        arrays = *arrays, weights
     if type(include_self) is not bool or not backend.scatters_rows(*arrays):  # first: other layouts may have no shape
         return None
     shape, n = tuple(data.shape), tuple(indices.shape)
@@ -183,6 +198,7 @@ def _in_one_pass(
         or data.dtype != source.dtype
         or not _SHORTEST <= (n_bytes := math.prod(shape[1:]) * data.dtype.itemsize) <= _LONGEST
         or math.prod(n) * n_bytes < _FEWEST_BYTES
+        or (weights is not None and _misfit(weights, source, n))
     ):
         return None
     if mode == "drop":  # a pair that is skipped has no destination: its row of source, -1, may be any
@@ -192,7 +208,14 @@ def _in_one_pass(
     to = plans.scatter(put, shape, n, 0, 0, mode, reduction, include_self)._replace(orders=orders[0])
     of = plans.gather(take, tuple(source.shape), n, 0, 0, "raise" if mode == "drop" else mode)
     of = of._replace(orders=orders[1])
-    return backend.gather_scatter(data, indices, source, source_indices, to, of, out)
+    arrays = *arrays[:3], source_indices, *arrays[4:]
+    return backend.gather_scatter(arrays, to, of, out)
+
+
+def _misfit(weights: Any, source: Any, positions: Shape) -> bool:
+    """Whether weights along axis 0 are not of source's dtype and shape. `_weighted` has the errors."""
+    found, shape = tuple(weights.shape), positions + tuple(source.shape[1:])
+    return weights.dtype != source.dtype or len(found) < len(positions) or found != shape[: len(found)]
 
 
 def _with_prepared(
@@ -202,12 +225,12 @@ def _with_prepared(
     """With indices that need no more checks."""
     _check_shapes(positions_of(indices), positions_of(source_indices))
     backend, (table, slices) = core.arrays(_PUT, data=data, updates=source)
-    if not isinstance(slices, values.TYPES) and weights is None:
+    if not isinstance(slices, values.TYPES):
         at, of = rows_of(indices, backend, _PUT, table), rows_of(source_indices, backend, _TAKE, slices)
         if at is not None and of is not None:
             put, take = (plans.without_negatives(op, False) for op in (_PUT, _TAKE))
             arrays, orders = (table, at[0], slices, of[0]), (at[1], of[1])
-            result = _in_one_pass(backend, put, take, arrays, "raise", reduction, include_self, out, orders)
+            result = _in_one_pass(backend, put, take, arrays, weights, "raise", reduction, include_self, out, orders)
             if result is not None:
                 return result
     updates = source_indices.gather(source)

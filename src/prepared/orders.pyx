@@ -99,7 +99,7 @@ cdef inline uint32_t translate_chunk(const uint32_t* updates, const uint32_t* ro
 
 def translate(cnp.ndarray end not None, cnp.ndarray updates not None, cnp.ndarray update_rows not None, empty,
               int n_threads):
-    """Translate an order to rows of a source: (end, rows, n_source), for calls of gather_scatter. None: it has none.
+    """Translate an order to rows of a source, for gather_scatter: (end, rows, n_source, updates). None: it has none.
 
     update_rows: the row of each update, of dtype int32, contiguous. empty: makes an array of a shape and a dtype.
     """
@@ -127,7 +127,7 @@ def translate(cnp.ndarray end not None, cnp.ndarray updates not None, cnp.ndarra
         most[0] = max(most[0], most[task])
     n_source = empty((1,), cnp.PyArray_DescrFromType(cnp.NPY_INTP))
     n_source[0] = <Py_ssize_t>most[0] + 1
-    return end, translated, n_source
+    return end, translated, n_source, updates
 
 
 def pays(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n):

@@ -12,13 +12,14 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes16, inline_void, prefetch_l1, prefetch_write, whole_lines, word_t,
+    CACHE_LINE, bytes16, inline_void, is_word, prefetch_l1, prefetch_write, whole_lines, word_t,
 )
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
 from common.threads cimport chunk_start
 from common.walk cimport OTHER, Cursor, seek
 from scatter.job cimport Job, update_step
+from scatter.weights cimport MOST_WEIGHTS
 
 cdef enum:
     MAX_TILES = 1 << 10         # of elements: as many write streams as L1 and the TLB sustain
@@ -49,7 +50,7 @@ cdef struct Partition:
     int block_shift             # log2 of a block's bytes
     Py_ssize_t n_blocks         # of a pool
     Py_ssize_t record_bytes
-    bint by_value               # a record has the update; otherwise its number
+    bint by_value               # a record has the update; otherwise its number, or row of a source, and its weights
     char* accumulators          # of a tile for each thread, or of each tile of the group; NULL: in the result
     Py_ssize_t tile_bytes
     char* marks                 # of a tile for each thread, or of each tile of the group
@@ -91,8 +92,8 @@ cdef inline int tile_shift(const Job* job, int n_threads) noexcept nogil:
 
 
 cdef inline Py_ssize_t record_size(const Job* job) noexcept nogil:
-    """A row id, and the element or the number of an update."""
-    return 4 + (max(job.conversion.narrow_bytes, <Py_ssize_t>4) if job.by_value else 4)
+    """A row id, and the element or the number of an update, and its weights."""
+    return 4 + (max(job.conversion.narrow_bytes, <Py_ssize_t>4) if job.by_value else 4) + job.weights.n_bytes
 
 
 cdef inline bint can_partition(const Job* job) noexcept nogil:
@@ -178,7 +179,7 @@ cdef inline void place_kept(const Partition* partition, Py_ssize_t width, const 
 cdef inline void place(const Partition* partition, bint all, Py_ssize_t width, const int64_t* rows,
                        const char* updates, Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places,
                        uint32_t* used, uint32_t* links) noexcept nogil:
-    if not all:
+    if not all or not is_word(width):
         place_kept(partition, width, rows, updates, step, n, pool, places, used, links)
     elif width == 4:
         place_words(<uint32_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
@@ -192,21 +193,26 @@ cdef inline void place(const Partition* partition, bint all, Py_ssize_t width, c
         place_words(<bytes16*>NULL, partition, rows, updates, step, n, pool, places, used, links)
 
 
-cdef inline void number_updates(const Job* job, Py_ssize_t first, Py_ssize_t n, uint32_t* numbers) noexcept nogil:
-    """What records have instead of updates: their numbers, or the rows of the source that they are."""
-    cdef Py_ssize_t i
-    if job.update_rows != NULL:
+cdef inline void number_updates(const Job* job, Py_ssize_t first, Py_ssize_t n, char* numbers) noexcept nogil:
+    """What records have instead of updates: their numbers, or the rows of the source that they are, with weights."""
+    cdef Py_ssize_t i, n_bytes = job.weights.n_bytes
+    if n_bytes:
+        for i in range(n):
+            memcpy(numbers, job.update_rows + first + i, sizeof(uint32_t))
+            memcpy(numbers + sizeof(uint32_t), job.weights.first + (first + i) * n_bytes, n_bytes)
+            numbers += sizeof(uint32_t) + n_bytes
+    elif job.update_rows != NULL:
         memcpy(numbers, job.update_rows + first, n * sizeof(uint32_t))
     else:
         for i in range(n):
-            numbers[i] = <uint32_t>(first + i) + job.by_last  # there 0 is none
+            (<uint32_t*>numbers)[i] = <uint32_t>(first + i) + job.by_last  # there 0 is none
 
 
 cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
     """Resolve the chunk's tuples, and place the records of its updates."""
     cdef const Job* job = partition.job
     cdef int64_t rows[BLOCK]
-    cdef uint32_t numbers[BLOCK]
+    cdef char numbers[BLOCK * (4 + MOST_WEIGHTS)]
     cdef uint32_t places[MAX_ROW_TILES]
     cdef char* pool = partition.pools + chunk * partition.pool_bytes
     cdef uint32_t* links = links_of(partition, pool)
@@ -222,7 +228,7 @@ cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk, Py_ss
     for tile in range(partition.n_tiles):
         places[tile] = <uint32_t>(tile << partition.block_shift)
     if not partition.by_value:
-        step = width = sizeof(uint32_t)
+        step = width = partition.record_bytes - 4
     seek(&job.walk, at, &cursor)
     while at < stop:
         updates = job.updates + cursor.offset[OTHER]
@@ -235,7 +241,7 @@ cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk, Py_ss
             return
         if not partition.by_value:
             number_updates(job, at, n, numbers)
-            updates = <const char*>numbers
+            updates = numbers
         place(partition, all, width, rows, updates, step, n, pool, places, &used, links)
         at += n
     memcpy(ends_of(partition, pool), places, partition.n_tiles * sizeof(uint32_t))

@@ -19,6 +19,7 @@ from prepared.order cimport Order
 from scatter.convert cimport Conversion
 from scatter.fill cimport fill_elements
 from scatter.kernels cimport Kernel
+from scatter.weights cimport Weights
 
 ctypedef fused index_t:
     int32_t
@@ -72,6 +73,7 @@ cdef struct Job:
     const char* updates
     bint updates_are_linear     # the offset in updates advances by one stride over the walk
     const int32_t* update_rows  # update t is this row of `updates`; NULL: `updates` has one row for each tuple
+    Weights weights             # by which these rows are multiplied
     # Prepared indices
     const Order* order          # NULL: none
     # Batches: tuples of a unit name rows of this unit only

@@ -18,7 +18,7 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, FLOAT32, FLOAT64, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, prefetch_row_l2, whole_lines
+from common.items cimport CACHE_LINE, at_line, prefetch_row, prefetch_row_l2, whole_lines
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
@@ -33,7 +33,7 @@ from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, update_step
 from scatter.kernels cimport PREFETCHED_ROW, Elements, Rows, apply_elements
 from scatter.row_runs cimport RowRuns, add_widened_runs, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
-from scatter.updates cimport apply_block
+from scatter.updates cimport apply_block, apply_products
 
 
 cdef enum:
@@ -86,7 +86,7 @@ cdef inline void read_offsets(const Partition* partition, const char* records, P
             offsets[i] = records + i * partition.record_bytes + 4 - partition.pools
         return
     for i in range(n):
-        memcpy(&number, records + i * 8 + 4, 4)
+        memcpy(&number, records + i * partition.record_bytes + 4, 4)
         if job.update_rows != NULL or job.updates_are_linear:
             offsets[i] = number * step
         else:
@@ -109,8 +109,17 @@ cdef inline void apply_values(const Partition* partition, const Tile* tile) noex
         apply_elements(&job.kernel, &elements, tile.accumulators, tile.marks, n, &done)
 
 
+cdef inline void apply_some(const Job* job, const Tile* tile, const Rows* rows, const char* factors,
+                            const int64_t* weights, Py_ssize_t n) noexcept nogil:
+    """weights: where those of each update are, from `factors` on, if there are any."""
+    if job.weights.n_bytes:
+        apply_products(job, rows, factors, weights, tile.accumulators, tile.marks, n)
+    else:
+        apply_block(job, rows, tile.accumulators, tile.marks, n)
+
+
 cdef inline void use_some(const Partition* partition, const Tile* tile, Use use, const int64_t* rows,
-                          const int64_t* offsets, Py_ssize_t n) noexcept nogil:
+                          const int64_t* offsets, const int64_t* weights, Py_ssize_t n) noexcept nogil:
     cdef Rows some
     cdef Py_ssize_t i
     if use == PREFETCH:
@@ -128,7 +137,7 @@ cdef inline void use_some(const Partition* partition, const Tile* tile, Use use,
             some.updates = partition.pools
         some.offsets = offsets
         some.is_far = False
-        apply_block(partition.job, &some, tile.accumulators, tile.marks, n)
+        apply_some(partition.job, tile, &some, partition.pools, weights, n)
 
 
 cdef inline void use_records(const Partition* partition, const Tile* tile, Use use) noexcept nogil:
@@ -137,23 +146,26 @@ cdef inline void use_records(const Partition* partition, const Tile* tile, Use u
     cdef Reader reader = read_tile(partition, tile.first >> partition.shift)
     cdef int64_t rows[BLOCK]
     cdef int64_t offsets[BLOCK]
-    cdef Py_ssize_t m, n = 0
+    cdef int64_t weights[BLOCK]
+    cdef Py_ssize_t i, m, n = 0
     while next_block(&reader):
         while reader.n:
             m = min(BLOCK - n, reader.n)
             read_rows(reader.records, partition.record_bytes, m, rows + n)
             read_offsets(partition, reader.records, m, offsets + n)
+            for i in range(m if job.weights.n_bytes else 0):
+                weights[n + i] = reader.records + i * partition.record_bytes + 8 - partition.pools
             reader.records += m * partition.record_bytes
             reader.n -= m
             n += m
             if n == BLOCK:
                 if is_interrupted(job.interrupts, n * job.tuple_work):
                     return
-                use_some(partition, tile, use, rows, offsets, n)
+                use_some(partition, tile, use, rows, offsets, weights, n)
                 if use == PREFETCH:
                     return
                 n = 0
-    use_some(partition, tile, use, rows, offsets, n)
+    use_some(partition, tile, use, rows, offsets, weights, n)
 
 
 cdef inline bint adds_floats_to_doubles(const Job* job) noexcept nogil:
@@ -169,6 +181,7 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     cdef const Order* order = job.order
     cdef int64_t rows[BLOCK]
     cdef int64_t offsets[BLOCK]
+    cdef int64_t weights[BLOCK]
     cdef Py_ssize_t row = tile.first, n = 0, step = job.row_bytes if job.update_rows != NULL else update_step(job)
     cdef Py_ssize_t at = order.end[row - 1] if row else 0
     cdef Py_ssize_t stop = order.end[row + tile.n - 1]
@@ -176,10 +189,11 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     cdef RowRuns runs
     cdef char* accumulators = <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes))
     cdef char* marks = <char*>(<size_t>tile.marks - <size_t>(tile.first * job.kernel.mark_bytes))
-    cdef bint widens = adds_floats_to_doubles(job)
-    if (widens or (not job.loads and can_reduce_runs(&job.kernel))) and (
+    cdef bint widens = adds_floats_to_doubles(job) and job.weights.n_bytes == 0
+    if (widens or (not job.loads and can_reduce_runs(&job.kernel, &job.weights))) and (
             job.update_rows != NULL or job.updates_are_linear):
-        runs = RowRuns(order.end, order.updates, order.end[job.n_rows - 1], job.updates, step)
+        runs = RowRuns(order.end, order.updates, order.end[job.n_rows - 1], job.updates, step, &job.weights,
+                       order.numbers)
         while at < stop and not is_interrupted(job.interrupts, BLOCK * job.tuple_work):
             if widens:
                 add_widened_runs(&job.kernel, &runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
@@ -198,16 +212,19 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
                 offsets[n] = order.updates[at] * step
             else:
                 offsets[n] = offset_of(job, order.updates[at])
+            if job.weights.n_bytes:
+                weights[n] = order.numbers[at] * job.weights.n_bytes
+                prefetch_row(job.weights.first + weights[n], job.weights.n_bytes)
             n += 1
             at += 1
             if n == BLOCK:
                 if is_interrupted(job.interrupts, n * job.tuple_work):
                     return
-                apply_block(job, &some, tile.accumulators, tile.marks, n)
+                apply_some(job, tile, &some, job.weights.first, weights, n)
                 n = 0
         row += 1
     if n:
-        apply_block(job, &some, tile.accumulators, tile.marks, n)
+        apply_some(job, tile, &some, job.weights.first, weights, n)
 
 
 cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thread) noexcept nogil:
@@ -329,7 +346,7 @@ cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
     partition.shift = tile_shift(job, job.n_threads)
     partition.n_tiles = ((job.n_rows - 1) >> partition.shift) + 1
     partition.by_value = job.by_value and job.order == NULL and job.update_rows == NULL
-    partition.record_bytes = record_size(job) if partition.by_value else 8
+    partition.record_bytes = record_size(job) if partition.by_value else 8 + job.weights.n_bytes
     per_round = plan_rounds(&partition, &n_slots)
     if partition.keeps and job.by_updates:  # tiles are opened once
         return False

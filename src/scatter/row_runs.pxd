@@ -6,6 +6,7 @@ from common.codes cimport ADD, FLOAT32, FLOAT64, MAX, MIN, MUL, ReductionCode
 from common.items cimport flat_void, inline_void, prefetch_row_l2
 from scatter.kernels cimport PREFETCHED_ROW, Kernel, add_to_mark, rows_ahead
 from scatter.steps cimport floating
+from scatter.weights cimport VECTOR, Weights, scale_vector
 
 cdef extern from "scatter/vectors.h":
     void add_floats "gs_floats_add" (char* to, const char* update) nogil
@@ -18,7 +19,6 @@ cdef extern from "scatter/vectors.h":
     void min_doubles "gs_doubles_min" (char* to, const char* update) nogil
 
 cdef enum:
-    VECTOR = 32                 # bytes
     VECTORS = 4                 # in registers at once
     WIDENED = 16                # float32 that are added to float64 at once
 
@@ -28,11 +28,14 @@ cdef struct RowRuns:
     Py_ssize_t n                # of them
     const char* updates
     Py_ssize_t step             # bytes from an update to the next
+    const Weights* weights
+    const uint32_t* numbers     # of the updates: those of their weights
 
 
-cdef inline bint can_reduce_runs(const Kernel* kernel) noexcept nogil:
+cdef inline bint can_reduce_runs(const Kernel* kernel, const Weights* weights) noexcept nogil:
     return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.row_bytes % VECTOR == 0
-            and (kernel.step == ADD or kernel.step == MUL or kernel.step == MAX or kernel.step == MIN))
+            and (kernel.step == ADD or kernel.step == MUL or kernel.step == MAX or kernel.step == MIN)
+            and (weights.n_bytes == 0 or kernel.row_bytes // weights.n % VECTOR == 0))
 
 
 cdef inline inline_void combine_vector(ReductionCode step, floating* type, char* sums,
@@ -63,13 +66,29 @@ cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n
                                        char* accumulator) noexcept nogil:
     """Apply the updates start to stop, of one row, to some vectors of it. prefetched: bytes of later updates, or 0."""
     cdef char sums[VECTORS * VECTOR]
-    cdef Py_ssize_t i, ahead = rows_ahead(prefetched) if prefetched else 0
+    cdef char products[VECTORS * VECTOR]
+    cdef Py_ssize_t shift[VECTORS]
+    cdef Py_ssize_t i, k, ahead = rows_ahead(prefetched) if prefetched else 0
     cdef const char* update
+    cdef const char* weight
+    cdef const Weights* weights = runs.weights
+    for k in range(n_vectors if weights.n_bytes else 0):
+        shift[k] = (column + k * VECTOR) // (weights.n_items * <Py_ssize_t>sizeof(floating)) * sizeof(floating)
     memcpy(sums, accumulator + column, n_vectors * VECTOR)
     for i in range(start, stop):
         if prefetched and i + ahead < runs.n:
             prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step, prefetched)
+            if weights.n_bytes:
+                prefetch_row_l2(weights.first + runs.numbers[i + ahead] * weights.n_bytes, weights.n_bytes)
         update = runs.updates + runs.order[i] * runs.step + column
+        if weights.n_bytes:
+            weight = weights.first + runs.numbers[i] * weights.n_bytes
+            scale_vector(type, products, update, weight + shift[0])
+            if n_vectors == VECTORS:
+                scale_vector(type, products + VECTOR, update + VECTOR, weight + shift[1])
+                scale_vector(type, products + 2 * VECTOR, update + 2 * VECTOR, weight + shift[2])
+                scale_vector(type, products + 3 * VECTOR, update + 3 * VECTOR, weight + shift[3])
+            update = products
         combine_vector(step, type, sums, update)
         if n_vectors == VECTORS:
             combine_vector(step, type, sums + VECTOR, update + VECTOR)

@@ -16,6 +16,8 @@ A scatter is three independent decisions:
 A destination's updates are applied in their order on every route, so all of them give the same bits. Threads never
 write to shared destinations, so there are no locks and no atomics. Between passes there is a barrier.
 """
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
@@ -37,7 +39,9 @@ from common.small_calls cimport (
 )
 from common.stream cimport STREAM_BYTES, can_stream
 from common.machine cimport import_shared, shared
-from common.threads cimport begin_call, end_call, may_have_team, most_threads, note_team, possible_threads
+from common.threads cimport (
+    begin_call, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads, team_size,
+)
 from common.walk cimport OTHER, is_linear
 from prepared.order cimport Order, describe_order
 from scatter.blocks cimport run_blocks
@@ -48,11 +52,13 @@ from scatter.describe cimport (
     number_rows,
 )
 from scatter.direct cimport run_direct
+from scatter.dots cimport Dots, dot_chunk
 from scatter.job cimport N_TYPES, Job, Reduction, begin_writing
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.source cimport are_rows, is_source
 from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
+from scatter.weights cimport are_weights, describe_weights
 
 cnp.import_array()
 import_shared()
@@ -175,8 +181,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
                              cnp.ndarray out, int axis, int batch_dims, Mode mode, bint wrap_negative,
                              ReductionCode code, TypeCode type_code, TypeCode accumulate, bint include_self,
                              bint checks_first, int n_threads, cnp.ndarray source, cnp.ndarray update_rows,
-                             tuple prepared) noexcept:
-    """arrays: as in describe. source, update_rows, prepared: as in scatter."""
+                             tuple prepared, cnp.ndarray weights=None) noexcept:
+    """arrays: as in describe. source to weights: as in scatter."""
     cdef Job job
     cdef Interrupts interrupts
     cdef Order order
@@ -218,6 +224,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     describe_accumulators(&job, out, <ReductionCode>job.reduction.step, type_code, accumulate, include_self)
     if not job.is_dense:
         describe_strided(&job, out, row_axis)
+    job.weights = describe_weights(weights, source, indices, type_code)
     describe_units(&job, kind, out, indices, axis, batch_dims)
     if prepared is not None and kind == AXIS and axis == 0 and describe_order(
             prepared, job.n_rows, job.walk.n, update_rows is not None, &order):
@@ -252,7 +259,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
 def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates not None,
             cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int reduction,
             int type_code, int accumulate, bint include_self, bint checks_first, int n_threads,
-            cnp.ndarray source=None, cnp.ndarray update_rows=None, tuple prepared=None):
+            cnp.ndarray source=None, cnp.ndarray update_rows=None, tuple prepared=None, cnp.ndarray weights=None):
     """Copy data to out, apply the updates, and return a status. The shapes must be those of a valid plan.
 
     data: None if out holds it already. indices: for ARRAYS, a tuple of arrays. reduction: a registered ReductionCode.
@@ -265,6 +272,8 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
 
     prepared: of prepared indices, what orders.group has made of them for so many rows; with update_rows, what
     orders.translate has made of that.
+
+    weights: of rows of source, by which they are multiplied: one or several for each index, each of as many items.
     """
     cdef Py_ssize_t status
     cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
@@ -274,11 +283,13 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
         return <Py_ssize_t>INCONSISTENT
     if update_rows is not None and not is_source(source, update_rows, kind, first, out, axis, accumulate):
         return <Py_ssize_t>UNSUITED
+    if weights is not None and (update_rows is None or not are_weights(weights, source, first, type_code)):
+        return <Py_ssize_t>UNSUITED
     if BOOL < type_code <= UINT64 and not reductions[reduction].divides:
         accumulate = NONE  # modulo a power of 2, the bits that remain are the same
     status = scatter_into(<Kind>kind, data, first, arrays, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
                           <ReductionCode>reduction, <TypeCode>type_code, <TypeCode>accumulate, include_self,
-                          checks_first, n_threads, source, update_rows, prepared)
+                          checks_first, n_threads, source, update_rows, prepared, weights)
     raise_if_interrupted(status)
     return status
 
@@ -298,6 +309,47 @@ def take(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.
                           TAKE, NONE, NONE, True, False, n_threads, None, None, None)
     raise_if_interrupted(status)
     return status
+
+
+def dot_rows(cnp.ndarray a not None, cnp.ndarray numbers_a not None, cnp.ndarray b not None,
+             cnp.ndarray numbers_b not None, cnp.ndarray out not None, int n_threads):
+    """Write dot products of rows of a and of b to out, and return a status.
+
+    numbers_a, numbers_b: of the rows of each pair, int32. out: one or several products for each pair, each of as many
+    items. All arrays are contiguous; a, b and out are of dtype float32 or float64. UNSUITED: they are not.
+    """
+    cdef Dots dots
+    cdef Interrupts interrupts
+    cdef cnp.ndarray array
+    cdef Py_ssize_t chunk, items, n = cnp.PyArray_SIZE(numbers_a), products = cnp.PyArray_SIZE(out)
+    cdef int team, kind = cnp.PyArray_TYPE(out)
+    if (kind != cnp.NPY_FLOAT64 and kind != cnp.NPY_FLOAT32) or cnp.PyArray_SIZE(numbers_b) != n or n == 0:
+        return <Py_ssize_t>UNSUITED
+    for array in (a, b, numbers_a, numbers_b, out):
+        if not cnp.PyArray_ISCARRAY_RO(array) or cnp.PyArray_SIZE(array) == 0 or cnp.PyArray_TYPE(array) != (
+                cnp.NPY_INT32 if array is numbers_a or array is numbers_b else kind):
+            return <Py_ssize_t>UNSUITED
+    items = cnp.PyArray_SIZE(a) // cnp.PyArray_DIM(a, 0)
+    dots.n_items = n * items // products
+    if (cnp.PyArray_SIZE(b) != cnp.PyArray_DIM(b, 0) * items or dots.n_items * products != n * items
+            or items % dots.n_items or not cnp.PyArray_ISWRITEABLE(out)):
+        return <Py_ssize_t>UNSUITED
+    dots.rows[0], dots.rows[1] = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(b)
+    dots.numbers[0] = <const int32_t*>cnp.PyArray_DATA(numbers_a)
+    dots.numbers[1] = <const int32_t*>cnp.PyArray_DATA(numbers_b)
+    if not (are_rows(dots.numbers[0], n, cnp.PyArray_DIM(a, 0)) and are_rows(dots.numbers[1], n, cnp.PyArray_DIM(b, 0))):
+        return <Py_ssize_t>INCONSISTENT
+    dots.row_bytes = items * cnp.PyArray_ITEMSIZE(out)
+    dots.n_pairs = n
+    dots.is_double = kind == cnp.NPY_FLOAT64
+    dots.products = cnp.PyArray_BYTES(out)
+    dots.interrupts = &interrupts
+    arm(&interrupts)
+    team = team_size(n_threads, forced_threads, <double>n * dots.row_bytes / 8)
+    for chunk in prange(team, num_threads=team, schedule="static", nogil=True):
+        dot_chunk(&dots, chunk_start(n, team, chunk), chunk_start(n, team, chunk + 1))
+    raise_if_interrupted(with_interrupts(&interrupts, OK))
+    return <Py_ssize_t>OK
 
 
 def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dims, reduction, mode, include_self,

@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes16, inline_void, prefetch_row, prefetch_stream, prefetch_write,
+    CACHE_LINE, at_line, bytes16, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream, prefetch_write,
 )
 from common.resolve cimport BLOCK, are_native, resolve_block
 from common.rows cimport Row
@@ -14,8 +14,10 @@ from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items, word_t
 from scatter.job cimport RUN, Job, update_step
 from scatter.kernels cimport (
-    AHEAD, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points, count_rows, mark_of,
+    AHEAD, PREFETCHED_ROW, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points, count_rows,
+    mark_of, rows_ahead,
 )
+from scatter.weights cimport PRODUCTS_BYTES, multiply_rows
 
 cdef enum:
     BUFFER_BYTES = 1 << 13      # of converted updates: L1 holds them and their accumulators
@@ -144,13 +146,52 @@ cdef inline void note_last(const Job* job, const Rows* rows, char* accumulators,
             last[rows.rows[i]] = <uint32_t>(number + rows.offsets[i] // step)
 
 
+cdef inline void apply_products(const Job* job, const Rows* rows, const char* factors, const int64_t* places,
+                                char* accumulators, char* marks, Py_ssize_t n) noexcept nogil:
+    """Multiply rows, in batches, and apply the products. places: of their weights, from `factors` on."""
+    cdef char memory[PRODUCTS_BYTES + CACHE_LINE]
+    cdef Py_ssize_t pitch = job.row_bytes, batch = PRODUCTS_BYTES // pitch, i = 0, m
+    cdef Rows some
+    some.updates = at_line(memory)
+    some.step = pitch
+    some.offsets = NULL
+    some.is_far = rows.is_far
+    for i in range(min(n, rows_ahead(pitch))):
+        prefetch_row_l2(rows.updates + rows.offsets[i], min(pitch, <Py_ssize_t>PREFETCHED_ROW))
+    i = 0
+    while i < n:
+        m = min(batch, n - i)
+        multiply_rows(&job.weights, factors, places + i, rows.updates, rows.offsets + i, m, n - i, <char*>some.updates)
+        some.rows = rows.rows + i
+        apply_rows(&job.kernel, &some, accumulators, marks, m)
+        i += m
+
+
+cdef inline void apply_weighted(const Job* job, const Rows* rows, char* accumulators, char* marks,
+                                Py_ssize_t n) noexcept nogil:
+    """apply_products; rows.offsets: the numbers of the updates."""
+    cdef int64_t offsets[BLOCK]
+    cdef int64_t places[BLOCK]
+    cdef Rows some = rows[0]
+    cdef Py_ssize_t i
+    some.updates = job.updates
+    some.offsets = offsets
+    for i in range(n):
+        offsets[i] = job.update_rows[rows.offsets[i]] * job.row_bytes
+        places[i] = rows.offsets[i] * job.weights.n_bytes
+        prefetch_row(job.weights.first + places[i], job.weights.n_bytes)
+    apply_products(job, &some, job.weights.first, places, accumulators, marks, n)
+
+
 cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulators, char* marks,
                              Py_ssize_t n) noexcept nogil:
     """Apply n ≤ BLOCK updates, in order. No row is SKIPPED."""
     cdef char buffer[2][BLOCK * 16]
     cdef Elements elements
     cdef Py_ssize_t done
-    if job.by_value:
+    if job.weights.n_bytes:
+        apply_weighted(job, rows, accumulators, marks, n)
+    elif job.by_value:
         elements.indices = <const char*>rows.rows
         elements.are_records = False
         elements.is_far = False  # apply_tuples prefetches
@@ -206,7 +247,7 @@ cdef inline Py_ssize_t keep_window(int64_t* rows, int64_t* offsets, Py_ssize_t n
 cdef inline void read_update_rows(const Job* job, Py_ssize_t start, Py_ssize_t n, int64_t* offsets) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        offsets[i] = job.update_rows[start + i] * job.row_bytes
+        offsets[i] = job.update_rows[start + i] * job.row_bytes if job.weights.n_bytes == 0 else start + i
 
 
 cdef inline bint has_short_runs(const Job* job) noexcept nogil:

@@ -36,7 +36,33 @@ typedef int64_t gs_double_masks __attribute__((vector_size(32)));
 /* NaN propagates from either side, the first one stays; of equals `to` stays (`extreme` in steps.pxd). */
 #define GS_TAKES_UPDATE(operation) ((b operation a) | ((b != b) & (a == a)))
 
+/* `to` becomes the product of `update` and a weight, a number. */
+#if defined(__GNUC__)
+#define GS_SCALE(vector, number) \
+    static GS_ALWAYS_INLINE void vector##_scale(char *to, const char *update, const char *weight) { \
+        vector a; \
+        number b; \
+        memcpy(&a, update, sizeof a); \
+        memcpy(&b, weight, sizeof b); \
+        a *= b; \
+        memcpy(to, &a, sizeof a); \
+    }
+#else
+#define GS_SCALE(vector, number) \
+    static GS_ALWAYS_INLINE void vector##_scale(char *to, const char *update, const char *weight) { \
+        int i; \
+        for (i = 0; i < 32; i += (int)sizeof(number)) { \
+            number a, b; \
+            memcpy(&a, update + i, sizeof a); \
+            memcpy(&b, weight, sizeof b); \
+            a *= b; \
+            memcpy(to + i, &a, sizeof a); \
+        } \
+    }
+#endif
+
 #define GS_STEPS(vector, masks, number) \
+    GS_SCALE(vector, number) \
     GS_STEP(vector##_add, vector, number, a + b) \
     GS_STEP(vector##_multiply, vector, number, a * b) \
     GS_STEP(vector##_max, vector, number, GS_EITHER(vector, masks, GS_TAKES_UPDATE(>))) \

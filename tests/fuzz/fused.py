@@ -54,6 +54,9 @@ def code(call, given):
         indices = f"gs.prepare('scatter', np.shape(data), indices{words})"
         rows = f"gs.prepare('gather', {_source_shape(call)}, {rows}, axis={call.axis})"
     words = "".join(f", {key}={value!r}" for key, value in options.items()) + (", out=out" if "out" in given else "")
+    if call.number % 2 and call.arguments["updates"].type.dtype.kind in "iu":  # 1 changes no bit of them
+        leading = call.data[call.axis + 1 :][: call.number // 2 % 3]
+        words += f", weights=np.ones({(*call.indices, *leading)}, updates.dtype)"
     return f"gs.gather_scatter(data, {indices}, {source}, {rows}{words})"
 
 

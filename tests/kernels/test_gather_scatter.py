@@ -8,29 +8,13 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import REDUCTIONS, reduces
-from gatherscatter import fused, reference
+from gatherscatter import reference
 from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import NumPyBackend
 from routes import draw
 
 DTYPES = ["f4", "f8", "i4", "i8", "u1", "f2", "F"]
 INDEX_DTYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4"]
-
-
-@pytest.fixture
-def passes(monkeypatch):
-    """Takes one pass for calls of any size. For each call that asked for it, whether it was possible."""
-    made = []
-    run = NumPyBackend.gather_scatter
-
-    def watched(*arguments):
-        result = run(*arguments)
-        made.append(result is not None)
-        return result
-
-    monkeypatch.setattr(fused, "_FEWEST_BYTES", 0)
-    monkeypatch.setattr(NumPyBackend, "gather_scatter", watched)
-    return made
 
 
 def pairs(n_rows, n_source, n, seed=0):
@@ -434,15 +418,15 @@ class TestPrepared:
         to, of = gs.prepare("scatter", (1100,), indices), gs.prepare("gather", (700,), rows)
         expected = gs.gather_scatter(data, to, source, of, reduction="add")
         translated = to._orders._translated
-        end, order, n_source = translated[of._orders]
+        end, order, n_source, numbers = translated[of._orders]
         assert n_source == rows.max() + 1
         wrong = np.zeros_like(order)
-        for planted in (None, (end, wrong[1:], n_source), (end[1:], wrong, n_source), (end, wrong)):
+        for planted in (None, (end, wrong[1:], n_source, numbers), (end[1:], wrong, n_source, numbers), (end, wrong)):
             translated[of._orders] = planted
             assert_same_bits(gs.gather_scatter(data, to, source, of, reduction="add"), expected)
-        translated[of._orders] = end, wrong, n_source
+        translated[of._orders] = end, wrong, n_source, numbers
         assert (gs.gather_scatter(data, to, source, of, reduction="add") != expected).any()  # so the order matters
-        translated[of._orders] = end, order, np.array([701])
+        translated[of._orders] = end, order, np.array([701]), numbers
         with pytest.raises(RuntimeError, match="changed"):
             gs.gather_scatter(data, to, source, of, reduction="add")
 

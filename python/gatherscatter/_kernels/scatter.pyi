@@ -34,6 +34,7 @@ def scatter(
     source: NDArray[Any] | None = None,
     update_rows: NDArray[np.int32] | None = None,
     prepared: tuple[NDArray[Any], ...] | None = None,
+    weights: NDArray[Any] | None = None,
 ) -> int: ...
 def take(
     kind: int,
@@ -45,6 +46,14 @@ def take(
     batch_dims: int,
     mode: int,
     wrap_negative: bool,
+    n_threads: int,
+) -> int: ...
+def dot_rows(
+    a: NDArray[Any],
+    numbers_a: NDArray[np.int32],
+    b: NDArray[Any],
+    numbers_b: NDArray[np.int32],
+    out: NDArray[Any],
     n_threads: int,
 ) -> int: ...
 def try_scatter(

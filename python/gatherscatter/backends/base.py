@@ -8,7 +8,7 @@ entry point's name is the top-level package of the array class.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -138,14 +138,15 @@ class Backend:
         """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
-    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
+    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any, *weights: Any) -> bool:
         """Whether `gather_scatter` may be able to run a call. Its arrays are of this library."""
         return False
 
-    def gather_scatter(
-        self, data: Any, indices: Any, source: Any, source_indices: Any, to: Plan, of: Plan, out: Any
-    ) -> Any:
-        """A gather along axis 0, and the scatter of its result along axis 0; None if it takes two steps."""
+    def gather_scatter(self, arrays: Sequence[Any], to: Plan, of: Plan, out: Any) -> Any:
+        """A gather along axis 0, and the scatter of its result along axis 0; None if it takes two steps.
+
+        arrays: data, indices, source, source_indices and, if what is gathered is multiplied, weights of its dtype.
+        """
         return None
 
     def takes_arrays(self, *arrays: Any) -> bool:

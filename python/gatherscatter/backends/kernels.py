@@ -105,9 +105,10 @@ def scatter(
 
 
 def gather_scatter(
-    plan: Plan, of: Plan, data: Array | None, indices: Array, source: Array, rows: Array, out: Array, checks_first: bool
-) -> int:
-    """As `scatter`, of the updates source[rows], which are not stored. UNSUITED: they have to be."""
+    plan: Plan, of: Plan, data: Array | None, indices: Array, source: Array, rows: Array, out: Array,
+    checks_first: bool, weights: Array | None,
+) -> int:  # fmt: skip
+    """As `scatter`, of the updates source[rows], times the weights. UNSUITED: they have to be stored."""
     if not plan.n_tuples:
         return UNSUITED
     prepared = None if plan.orders is None or of.orders is None else plan.orders.for_rows(of.orders)
@@ -115,7 +116,22 @@ def gather_scatter(
         plan.kind, data, indices, np.broadcast_to(source[0], plan.shape), out, plan.axis, plan.batch_dims,
         MODES[plan.mode], plan.wrap_negative_indices, int(REDUCTIONS[plan.reduction].code),
         TYPE_CODES.get(out.dtype.name, 0), 0, plan.include_self, checks_first, threads.limit, source, rows, prepared,
+        weights,
     )  # fmt: skip
+
+
+def dots(a: Array, of_a: Array, b: Array, of_b: Array, plans: tuple[Plan, Plan], shape: Shape) -> Array | None:
+    """Dot products, of this shape, of rows of a and of b, both contiguous; None for a dtype that has none.
+
+    of_a, of_b: indices. plans: of their gathers.
+    """
+    result = memory.empty(shape, a.dtype)
+    rows = [numbers(plan, indices) for plan, indices in zip(plans, (of_a, of_b), strict=True)]
+    status = _scatter.dot_rows(a, rows[0], b, rows[1], result, threads.limit)
+    if status == UNSUITED:
+        return None
+    check(status, of_a, plans[0])
+    return result
 
 
 def take(plan: Plan, grad: Array, indices: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import math
 import sys
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -142,12 +143,11 @@ class NumPyBackend(Backend):
         result += shift
         return self.deliver(plan, result.view(native).astype(data.dtype, copy=False), out)  # type: ignore[no-any-return]
 
-    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
+    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any, *weights: Any) -> bool:
         return bool(source.flags.c_contiguous and not data.dtype.hasobject)
 
-    def gather_scatter(
-        self, data: Any, indices: Any, source: Any, source_indices: Any, to: Plan, of: Plan, out: Any
-    ) -> Any:
+    def gather_scatter(self, arrays: Sequence[Any], to: Plan, of: Plan, out: Any) -> Any:
+        data, indices, source, source_indices, *weights = arrays
         self.check_reduction(to, data)
         if data.dtype.kind in "mM" and to.reduction != "none":
             return None
@@ -158,15 +158,16 @@ class NumPyBackend(Backend):
         if target is not None and (
             _may_overlap_itself(target)
             or (not _is_same(target, data) and _overlap(target, data))
-            or _overlaps_indices(target, (indices, source, source_indices))
+            or _overlaps_indices(target, tuple(arrays[1:]))
         ):
             return None
         rows = kernels.numbers(of, source_indices)
         result = memory.empty(data.shape, data.dtype) if target is None else target
         kept = target is not None and _is_same(target, data)
         status = kernels.gather_scatter(
-            to, of, None if kept else data, indices, source, rows, result, checks_first=target is not None
-        )
+            to, of, None if kept else data, indices, source, rows, result, target is not None,
+            np.ascontiguousarray(weights[0]) if weights else None,
+        )  # fmt: skip
         if status == kernels.UNSUITED:
             return None
         kernels.check(status, indices, to)

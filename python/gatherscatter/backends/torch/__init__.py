@@ -10,7 +10,7 @@ them: the kernels' fast path, or with a gradient ``native.py``. The formulas of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -150,8 +150,8 @@ class TorchBackend(Backend):
         NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, arrays[3])
         return _delivered(out)
 
-    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any) -> bool:
-        tensors = data, indices, source, source_indices
+    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any, *weights: Any) -> bool:
+        tensors = data, indices, source, source_indices, *weights
         return (
             not memory.is_watched()
             and memory.is_plain(*tensors)
@@ -162,20 +162,18 @@ class TorchBackend(Backend):
             and all(tensor.is_cpu for tensor in tensors)
         )
 
-    def gather_scatter(
-        self, data: Any, indices: Any, source: Any, source_indices: Any, to: Plan, of: Plan, out: Any
-    ) -> Any:
+    def gather_scatter(self, arrays: Sequence[Any], to: Plan, of: Plan, out: Any) -> Any:
+        data = arrays[0]
         self.check_reduction(to, data)
         if out is None:
             options = [operators.options_of(plan.operator, 0, 0, plan.mode, plan.orders) for plan in (to, of)]
-            return autograd.gather_scatter(
-                data, indices, source, source_indices, to.reduction, to.include_self, *options
-            )
+            return autograd.gather_scatter(arrays, to.reduction, to.include_self, *options)
         self.check_out(to, out, data, to.data)
-        _check_gradients(to, updates=source, out=out)
-        tensors = {"data": data, "indices": indices, "source": source, "source_indices": source_indices}
-        arrays = _writable(to, **tensors, out=out)
-        result = None if arrays is None else NUMPY.gather_scatter(*arrays[:4], to, of, arrays[4])
+        tensors = dict(zip(operators.PASSED, arrays, strict=False))
+        _check_gradients(to, updates=tensors["source"], out=out)
+        _check_gradients(to, updates=arrays[-1], out=out)
+        found = _writable(to, **tensors, out=out)
+        result = None if found is None else NUMPY.gather_scatter(found[:-1], to, of, found[-1])
         return None if result is None else _delivered(out)
 
     def _gather_by_arrays(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:

@@ -8,7 +8,7 @@ formulas (``backends/derivatives.py``) call `gather` and `scatter` again, so der
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import array_api_compat.torch as xp
@@ -85,25 +85,21 @@ def with_formula(result: Tensor, data: Tensor, indices: Tensor, formula: Formula
 
 
 def gather_scatter(
-    data: Tensor,
-    indices: Tensor,
-    source: Tensor,
-    source_indices: Tensor,
-    reduction: str,
-    include_self: bool,
-    to: Options,
-    of: Options,
+    tensors: Sequence[Tensor], reduction: str, include_self: bool, to: Options, of: Options
 ) -> Tensor | None:
-    """A gather and a scatter along axis 0 in one pass, with its gradients; None if that is not possible."""
-    wants = memory.needs_gradient(data, source)
+    """A gather and a scatter along axis 0 in one pass, with its gradients; None if that is not possible.
+
+    tensors: data, indices, source, source_indices and, if there are, weights.
+    """
+    wants = memory.needs_gradient(*tensors)
     if memory.is_watched() or (wants and reduction not in ("add", "mean")):
         return None
+    data, indices, source, source_indices, *_ = tensors
     plan = to.plan(True, data.shape, indices.shape, reduction, include_self)
-    arrays = data, indices, source, source_indices
-    result = operators.passed(*arrays, plan, of.plan(False, source.shape, source_indices.shape))
+    result = operators.passed(tensors, plan, of.plan(False, source.shape, source_indices.shape))
     if result is None or not wants:
         return result
-    passed: Tensor = _GatherScatter.apply(*arrays, reduction, include_self, to, of, _Box(result))
+    passed: Tensor = _GatherScatter.apply(reduction, include_self, to, of, _Box(result), *tensors)
     return passed
 
 
@@ -291,55 +287,99 @@ class _Reduced(Function):
 
 
 class _Passing(_Indexing):
-    """The indexing of `gather_scatter`: what the formulas gather is summed where the updates came from."""
+    """The indexing of `gather_scatter`: what the formulas gather becomes the gradients of source and weights."""
 
-    def __init__(self, indices: Tensor, data: Any, options: Options, back: Any) -> None:
-        super().__init__(indices, data, options)
-        self.back = back
+    def __init__(self, data: Any, to: Options, of: Options, tensors: Sequence[Tensor], wants: Sequence[bool]) -> None:
+        super().__init__(tensors[0], data, to)
+        self.of, self.tensors, self.wants = of, tensors, wants
 
     def of_rows(self) -> _Indexing:
         return _Indexing(self.indices, self.leading, self.options)
 
-    def gather(self, data: Any) -> Tensor:
-        source_indices, shape, options = self.back
-        result = None
-        if not memory.is_watched() and memory.is_plain(data) and data.is_contiguous():
-            zeros = memory.zeros((1, *shape[1:]), data.dtype).expand(shape)
-            result = gather_scatter(zeros, source_indices, data, self.indices, "add", True, options, self.options)
-        if result is None:
-            zeros = memory.zeros(shape, data.dtype)
-            result = scatter(zeros, source_indices, super().gather(data), "add", True, options)
-        return result
+    def gather(self, data: Any) -> Any:
+        """Both gradients; None for one that nobody wants."""
+        indices, source, source_indices, *weights = self.tensors
+        to_source = to_weights = None
+        if self.wants[0]:
+            rows = data, indices, *weights
+            to_source = _weighted_sums(source.shape, source_indices, rows, self.of, self.options)
+        if self.wants[1]:
+            to_weights = _dots((source, source_indices, data, indices), weights[0].shape, self.of, self.options)
+        return to_source, to_weights
+
+
+def _weighted_sums(shape: Any, indices: Tensor, rows: Sequence[Tensor], to: Options, of: Options) -> Tensor:
+    """Sums of rows of a source, in an array of this shape. rows: source, its indices and, if there are, weights."""
+    source, source_indices, *weights = rows
+    result = None
+    if not memory.is_watched() and memory.is_plain(source, *weights) and source.is_contiguous():
+        zeros = memory.zeros((1, *shape[1:]), source.dtype).expand(shape)
+        result = gather_scatter((zeros, indices, *rows), "add", True, to, of)
+    if result is None:
+        updates = gather(source, source_indices, None, of)
+        for factors in weights:
+            updates = updates * factors.reshape(*factors.shape, *[1] * (updates.ndim - factors.ndim))
+        result = scatter(memory.zeros(shape, source.dtype), indices, updates, "add", True, to)
+    return result
+
+
+def _dots(tensors: Sequence[Tensor], shape: Any, first: Options, second: Options) -> Tensor:
+    """Dot products of rows of two tensors, of this shape, with their gradients. tensors: each with its indices."""
+    a, at_a, b, at_b = tensors
+    result: Tensor | None = None
+    if not memory.is_watched() and memory.is_plain(*tensors):
+        if memory.needs_gradient(a, b):
+            result = _Dots.apply(shape, first, second, *tensors)
+        else:
+            result = operators.dots(tensors, shape, first, second)
+    if result is None:
+        result = (gather(a, at_a, None, first) * gather(b, at_b, None, second)).reshape(*shape, -1).sum(-1)
+    return result
+
+
+class _Dots(Function):
+    @staticmethod
+    def forward(
+        ctx: Any, shape: Any, first: Options, second: Options, a: Tensor, at_a: Tensor, b: Tensor, at_b: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(a, at_a, b, at_b)
+        ctx.options = first, second
+        return _dots((a.detach(), at_a, b.detach(), at_b), shape, first, second)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        a, at_a, b, at_b = ctx.saved_tensors
+        first, second = ctx.options
+        grad = _dense(grad)
+        wants = ctx.needs_input_grad
+        to_a = _weighted_sums(a.shape, at_a, (b, at_b, grad), first, second) if wants[3] else None
+        to_b = _weighted_sums(b.shape, at_b, (a, at_a, grad), second, first) if wants[5] else None
+        return None, None, None, to_a, None, to_b, None
 
 
 class _GatherScatter(Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        data: Tensor,
-        indices: Tensor,
-        source: Tensor,
-        source_indices: Tensor,
-        reduction: str,
-        include_self: bool,
-        to: Options,
-        of: Options,
-        box: _Box,
-    ) -> Tensor:
-        ctx.save_for_backward(indices, source_indices)
-        ctx.shapes, ctx.rules = (data.shape, source.shape), (reduction, include_self)
-        ctx.to, ctx.of = (x._replace(mode="promise_in_bounds") if x.mode == "raise" else x for x in (to, of))
+        ctx: Any, reduction: str, include_self: bool, to: Options, of: Options, box: _Box, data: Tensor,
+        *tensors: Tensor,
+    ) -> Tensor:  # fmt: skip
+        ctx.save_for_backward(*tensors)
+        ctx.shape, ctx.rules = data.shape, (reduction, include_self)
+        ctx.options = [x._replace(mode="promise_in_bounds") if x.mode == "raise" else x for x in (to, of)]
         return box.result
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        indices, source_indices = ctx.saved_tensors
-        wants = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
-        at = _Passing(indices, ctx.shapes[0], ctx.to, (source_indices, ctx.shapes[1], ctx.of))
+        wants = *ctx.needs_input_grad, False
+        of_data, of_source, of_weights = wants[5], wants[7], wants[9]
+        (reduction, include_self), (to, of) = ctx.rules, ctx.options
+        at = _Passing(ctx.shape, to, of, ctx.saved_tensors, (of_source, of_weights))
         grad = _dense(grad)
         grad = grad if memory.is_watched() else grad.contiguous()
-        to_data, to_source = derivatives.scatter_vjp(at, *ctx.rules, None, None, None, grad, wants)
-        return to_data, None, to_source, *(None,) * 6
+        asked = of_data, of_source or of_weights
+        to_data, found = derivatives.scatter_vjp(at, reduction, include_self, None, None, None, grad, asked)
+        to_source, to_weights = found or (None, None)
+        return (*(None,) * 5, to_data, None, to_source, None, to_weights)[: len(wants) - 1]
 
 
 # Everything else: the dispatcher calls an operator once for each level of torch.func

@@ -6,6 +6,7 @@ without numbers (for meta and fake tensors) and their rules for `torch.func.vmap
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -103,12 +104,26 @@ def scattered(data: Tensor, indices: Tensor, updates: Tensor, plan: Plan) -> Ten
     return memory.from_numpy(NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, None), data.dtype)
 
 
-def passed(data: Tensor, indices: Tensor, source: Tensor, source_indices: Tensor, to: Plan, of: Plan) -> Tensor | None:
+PASSED = "data", "indices", "source", "source_indices", "weights"
+
+
+def passed(tensors: Sequence[Tensor], to: Plan, of: Plan) -> Tensor | None:
     """A gather and a scatter in one pass; None if that is not possible."""
-    check_storage(to, data=data, indices=indices, source=source, source_indices=source_indices)
-    arrays = memory.as_numpy(data, indices, source, source_indices)
-    result = None if arrays is None else NUMPY.gather_scatter(*arrays, to, of, None)
-    return None if result is None else memory.from_numpy(result, data.dtype)
+    check_storage(to, **dict(zip(PASSED, tensors, strict=False)))
+    arrays = memory.as_numpy(*tensors)
+    result = None if arrays is None else NUMPY.gather_scatter(arrays, to, of, None)
+    return None if result is None else memory.from_numpy(result, tensors[0].dtype)
+
+
+def dots(tensors: Sequence[Tensor], shape: Any, first: Options, second: Options) -> Tensor | None:
+    """Dot products of rows of two tensors; None if the kernel cannot compute them. tensors: each with its indices."""
+    arrays = memory.as_numpy(*(tensor.contiguous() for tensor in tensors))
+    if arrays is None:
+        return None
+    a, of_a, b, of_b = arrays
+    pair = first.plan(False, a.shape, of_a.shape), second.plan(False, b.shape, of_b.shape)
+    result = kernels.dots(a, of_a, b, of_b, pair, tuple(shape))
+    return None if result is None else memory.from_numpy(result, tensors[0].dtype)
 
 
 def assigned(grad: Tensor, indices: Tensor, options: Options) -> tuple[Tensor, Tensor] | None:

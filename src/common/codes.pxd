@@ -60,4 +60,5 @@ cpdef enum Accumulator:
     GREATEST
     LEAST
     MOMENTS
+    SQUARES
     POWERS

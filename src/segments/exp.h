@@ -1,4 +1,4 @@
-/* exp(x) for x <= 0 and NaN, within one unit in the last place.
+/* exp(x) for x <= 0 and NaN, within one unit in the last place, in float64 and float32.
  *
  * The same operations for every element, none of them fused, so that vectors and single numbers have the same bits on
  * every CPU; the C library's exp is not vectorised, and differs between systems.
@@ -43,6 +43,36 @@ static GS_ALWAYS_INLINE double gs_exp(double x) {
     memcpy(&half_bits, &half, 8);
     memcpy(&magic_bits, &magic, 8);
     return p * gs_power_of_2(half_bits - magic_bits) * gs_power_of_2(t_bits - half_bits);
+}
+
+static GS_ALWAYS_INLINE float gs_float_power_of_2(int32_t n) {
+    int32_t bits = (n + 127) << 23;
+    float y;
+    memcpy(&y, &bits, 4);
+    return y;
+}
+
+static GS_ALWAYS_INLINE float gs_exp_float(float x) {
+    const float magic = 0x1.8p23f;
+    float t, n, r, p, half;
+    int32_t t_bits, half_bits, magic_bits;
+    x = x < -104.0f ? -104.0f : x;
+    t = x * 0x1.715476p0f + magic;
+    n = t - magic;
+    r = (x - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f;
+    p = 1.0f / 5040.0f;  /* the term of r^8 is below 2^-27 */
+    p = p * r + 1.0f / 720.0f;
+    p = p * r + 1.0f / 120.0f;
+    p = p * r + 1.0f / 24.0f;
+    p = p * r + 1.0f / 6.0f;
+    p = p * r + 0.5f;
+    p = (p * r) * r + r;
+    p = p + 1.0f;
+    half = n * 0.5f + magic;
+    memcpy(&t_bits, &t, 4);
+    memcpy(&half_bits, &half, 4);
+    memcpy(&magic_bits, &magic, 4);
+    return p * gs_float_power_of_2(half_bits - magic_bits) * gs_float_power_of_2(t_bits - half_bits);
 }
 
 #endif

@@ -1,5 +1,5 @@
 # cython: cdivision=True
-# The description of a call, and blocks of elements with what they are reduced to.
+# The description of a call, and blocks of elements.
 #
 # Data has the axes (units, positions, columns), the ids (batches, positions), and the table of accumulators (units,
 # segments, words, columns): a word of 8 bytes of each column after the other, so that loops over columns are vectors.
@@ -11,13 +11,9 @@ from common.interrupts cimport Interrupts
 from scatter.convert cimport Conversion, load_items
 
 cdef enum:
-    ITEMS = 1 << 10             # numbers of a block: with its offsets and positions it fits L1
+    ITEMS = 1 << 10             # numbers of a block, which fits L1
     WORD = 8                    # bytes
     MAX_ACCUMULATORS = 12
-
-ctypedef fused id_t:
-    int32_t
-    int64_t
 
 cdef enum Numbers:
     REAL                        # float64
@@ -34,29 +30,31 @@ cdef struct Job:
     bint rounds                 # sums and products are rounded to float32 after each step
     const char* ids
     int id_bytes
+    const int64_t* pointers     # of CSR segments, instead of ids: (batches, segments + 1); NULL: there are ids
+    bint is_sorted              # the ids are in ascending order
     Py_ssize_t n_units
     Py_ssize_t units_per_batch
     Py_ssize_t size             # positions
     Py_ssize_t columns
     Py_ssize_t n                # segments
     char* table
-    bint has_positions          # accumulators need the positions of elements
-    bint closes                 # accumulators are closed: see close_row
     int n_accumulators
     Accumulator accumulators[MAX_ACCUMULATORS]
     Py_ssize_t at[MAX_ACCUMULATORS]  # where the accumulator begins in a segment's row
     Py_ssize_t row_bytes        # of a segment
-    bint is_sorted              # the ids are in ascending order
     bint is_far                 # a unit's table does not fit L2
     Interrupts* interrupts
 
 cdef struct Block:
     Py_ssize_t n                # positions
     Py_ssize_t columns
+    Py_ssize_t first            # position
+    const int64_t* ids
+    const uint32_t* segments    # instead of ids: of the records of a tile, and
+    const uint32_t* sources     # their positions, from `first` on
     const char* values          # numbers of 64 bits
     Py_ssize_t step             # bytes from a position to the next
-    int64_t offsets[ITEMS]      # in a unit's table, of the row of each position's segment
-    int64_t positions[ITEMS]
+    int64_t wide_ids[ITEMS]     # ids that were converted
     char numbers[ITEMS * 16]    # values that were converted
 
 
@@ -68,31 +66,52 @@ cdef inline const char* ids_of(const Job* job, Py_ssize_t unit) noexcept nogil:
     return job.ids + unit // job.units_per_batch * job.size * job.id_bytes
 
 
-cdef inline int64_t id_at(const Job* job, const char* ids, Py_ssize_t position) noexcept nogil:
+cdef inline const int64_t* pointers_of(const Job* job, Py_ssize_t unit) noexcept nogil:
+    return job.pointers + unit // job.units_per_batch * (job.n + 1)
+
+
+cdef inline int64_t segment_of(const int64_t* pointers, Py_ssize_t n, Py_ssize_t position) noexcept nogil:
+    """The CSR segment of a position: -1 before all, n after them."""
+    cdef Py_ssize_t low = 0, high = n + 1, middle
+    while low < high:
+        middle = (low + high) // 2
+        if pointers[middle] <= position:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+cdef inline int64_t id_at(const Job* job, Py_ssize_t unit, Py_ssize_t position) noexcept nogil:
+    if job.pointers != NULL:
+        return segment_of(pointers_of(job, unit), job.n, position)
     if job.id_bytes == 4:
-        return (<const int32_t*>ids)[position]
-    return (<const int64_t*>ids)[position]
+        return (<const int32_t*>ids_of(job, unit))[position]
+    return (<const int64_t*>ids_of(job, unit))[position]
 
 
-cdef inline void to_offsets(const id_t* ids, Py_ssize_t n, uint64_t n_segments, uint64_t row_bytes, int64_t none,
-                            int64_t* offsets) noexcept nogil:
+cdef inline void read_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, Block* block) noexcept nogil:
+    """The ids of the positions from start on."""
     cdef Py_ssize_t i
-    if n_segments >> 32 == 0 and row_bytes >> 32 == 0:  # vectors multiply numbers of 32 bits
-        for i in range(n):
-            offsets[i] = (<int64_t>(<uint64_t><uint32_t>ids[i] * <uint64_t><uint32_t>row_bytes)
-                          if <uint64_t><int64_t>ids[i] < n_segments else none)
-        return
-    for i in range(n):
-        offsets[i] = <int64_t>(<uint64_t>ids[i] * row_bytes) if <uint64_t><int64_t>ids[i] < n_segments else none
-
-
-cdef inline void read_ids(const Job* job, const char* ids, Py_ssize_t start, Py_ssize_t row_bytes, int64_t none,
-                          Py_ssize_t n, int64_t* offsets) noexcept nogil:
-    """The rows of the segments of n positions from start on. none: of those that have no segment."""
-    if job.id_bytes == 4:
-        to_offsets(<const int32_t*>ids + start, n, job.n, row_bytes, none, offsets)
+    cdef int64_t segment
+    cdef const int64_t* pointers
+    cdef const int32_t* ids
+    block.first = start
+    block.segments = NULL
+    block.ids = block.wide_ids
+    if job.pointers != NULL:
+        pointers = pointers_of(job, unit)
+        segment = segment_of(pointers, job.n, start)
+        for i in range(block.n):
+            while segment < job.n and pointers[segment + 1] <= start + i:
+                segment += 1
+            block.wide_ids[i] = segment
+    elif job.id_bytes == 4:
+        ids = <const int32_t*>ids_of(job, unit) + start
+        for i in range(block.n):
+            block.wide_ids[i] = ids[i]
     else:
-        to_offsets(<const int64_t*>ids + start, n, job.n, row_bytes, none, offsets)
+        block.ids = <const int64_t*>ids_of(job, unit) + start
 
 
 cdef inline void to_reals(const Job* job, char* numbers, Py_ssize_t n) noexcept nogil:

@@ -3,9 +3,10 @@
 #
 #     pieces   a thread has all positions of a unit, or of some of its columns
 #     sorted   ids in ascending order: a thread has the positions of whole segments
+#     private  a thread has a part of the positions and a copy of the table, for accumulators that can be merged
 #     tiles    a thread owns the segments of a tile. In rounds of bounded memory, positions are partitioned by tile
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
@@ -13,11 +14,12 @@ from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.machine cimport shared
 from common.scratch cimport allocate_scratch
-from common.threads cimport TASKS_PER_THREAD, chunk_start, region_ns
-from segments.accumulators cimport apply_block, close_row, skip_nan
+from common.threads cimport TASKS_PER_THREAD, chunk_start
+from segments.accumulators cimport apply_block, close_row, is_nan, merge_row
 from segments.job cimport (
-    COMPLEX, ITEMS, REAL, WORD, Block, Job, id_at, ids_of, number_bytes, read_ids, read_row, read_values, table_of,
+    COMPLEX, ITEMS, REAL, WORD, Block, Job, id_at, number_bytes, read_ids, read_row, read_values, table_of,
 )
+from scatter.steps cimport complex128
 
 cdef enum:
     FEWEST_COLUMNS = 1 << 5     # of a piece
@@ -25,6 +27,7 @@ cdef enum:
     CHUNK = 1 << 14             # positions that are partitioned at a time
     MAX_TILES = 1 << 9
     TILES_PER_THREAD = 8        # since some tiles have more positions than others
+    MAX_COPIES = 1 << 24        # bytes of private tables
 
 cdef struct Tiles:
     Py_ssize_t n
@@ -37,17 +40,11 @@ cdef struct Tiles:
     char* values                # if there is one column
 
 
-cdef inline bint skips_here(const Job* job) noexcept nogil:
-    return job.skips_nan and job.columns == 1 and (job.numbers == REAL or job.numbers == COMPLEX)
-
-
-cdef inline void reduce_piece(const Job* job, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t column,
-                              Py_ssize_t last_column, char* none) noexcept nogil:
+cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t stop,
+                              Py_ssize_t column, Py_ssize_t last_column, char* none) noexcept nogil:
     """Reduce positions start to stop of some columns. none: a row for elements that have no segment."""
     cdef Block block
-    cdef char* table = table_of(job, unit)
-    cdef const char* ids = ids_of(job, unit)
-    cdef Py_ssize_t position, most, i
+    cdef Py_ssize_t position, most
     while column < last_column:
         block.columns = min(last_column - column, <Py_ssize_t>ITEMS)
         most = ITEMS // block.columns
@@ -56,26 +53,18 @@ cdef inline void reduce_piece(const Job* job, Py_ssize_t unit, Py_ssize_t start,
             block.n = min(most, stop - position)
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
-            read_ids(job, ids, position, job.row_bytes, none - table, block.n, block.offsets)
-            for i in range(block.n if job.has_positions else 0):
-                block.positions[i] = position + i
+            read_ids(job, unit, position, &block)
             read_values(job, unit, position, column, &block)
-            if skips_here(job):
-                skip_nan(job, none - table, &block)
-            apply_block(job, &block, table + column * WORD)
+            apply_block(job, &block, table + column * WORD, none - table)
             position += block.n
         column += block.columns
 
 
+# pieces
+
 cdef inline Py_ssize_t pieces_of(const Job* job, int n_threads) noexcept nogil:
     """Into how many pieces the columns of a unit are cut."""
     return max(<Py_ssize_t>1, min(job.columns // FEWEST_COLUMNS, n_threads * TASKS_PER_THREAD // job.n_units))
-
-
-cdef inline void run_task(const Job* job, Py_ssize_t task, Py_ssize_t n_pieces, char* none) noexcept nogil:
-    cdef Py_ssize_t piece = task % n_pieces
-    reduce_piece(job, task // n_pieces, 0, job.size, chunk_start(job.columns, n_pieces, piece),
-                 chunk_start(job.columns, n_pieces, piece + 1), none)
 
 
 cdef inline Py_ssize_t none_bytes(const Job* job) noexcept nogil:
@@ -83,43 +72,49 @@ cdef inline Py_ssize_t none_bytes(const Job* job) noexcept nogil:
     return whole_lines(job.row_bytes) + CACHE_LINE
 
 
+cdef inline void run_piece(const Job* job, Py_ssize_t task, Py_ssize_t n_pieces, char* none) noexcept nogil:
+    cdef Py_ssize_t piece = task % n_pieces, unit = task // n_pieces
+    reduce_piece(job, table_of(job, unit), unit, 0, job.size, chunk_start(job.columns, n_pieces, piece),
+                 chunk_start(job.columns, n_pieces, piece + 1), none)
+
+
 cdef inline void run_pieces(const Job* job, int n_threads, char* none) noexcept nogil:
     cdef Py_ssize_t n_pieces = pieces_of(job, n_threads), task
     if n_threads == 1:
         for task in range(job.n_units * n_pieces):
-            run_task(job, task, n_pieces, none)
+            run_piece(job, task, n_pieces, none)
     else:
         for task in prange(job.n_units * n_pieces, num_threads=n_threads, schedule="dynamic", chunksize=1):
-            run_task(job, task, n_pieces, none + threadid() * none_bytes(job))
+            run_piece(job, task, n_pieces, none + threadid() * none_bytes(job))
 
 
-cdef inline Py_ssize_t is_sorted(const Job* job) noexcept nogil:
+# sorted
+
+cdef inline bint are_ascending(const Job* job) noexcept nogil:
     """Whether the ids of each batch are in ascending order."""
     cdef Py_ssize_t batch, i
-    cdef const char* ids
     for batch in range(job.n_units // job.units_per_batch):
-        ids = ids_of(job, batch * job.units_per_batch)
         for i in range(1, job.size):
-            if id_at(job, ids, i - 1) > id_at(job, ids, i):
+            if id_at(job, batch * job.units_per_batch, i - 1) > id_at(job, batch * job.units_per_batch, i):
                 return False
     return True
 
 
-cdef inline Py_ssize_t end_of_segment(const Job* job, const char* ids, Py_ssize_t position) noexcept nogil:
+cdef inline Py_ssize_t end_of_segment(const Job* job, Py_ssize_t unit, Py_ssize_t position) noexcept nogil:
     """The first position from here on whose segment is not that of the one before, of sorted ids."""
     cdef Py_ssize_t low = position, high, step = 1
     cdef int64_t id
     if position == 0 or position == job.size:
         return position
-    id = id_at(job, ids, position - 1)
-    while low < job.size and id_at(job, ids, low) == id:  # in steps that double
+    id = id_at(job, unit, position - 1)
+    while low < job.size and id_at(job, unit, low) == id:  # in steps that double
         low += step
         step *= 2
     high = min(low, job.size)
     low = max(position, low - step // 2)
     while low < high:
         step = (low + high) // 2
-        if id_at(job, ids, step) == id:
+        if id_at(job, unit, step) == id:
             low = step + 1
         else:
             high = step
@@ -129,15 +124,14 @@ cdef inline Py_ssize_t end_of_segment(const Job* job, const char* ids, Py_ssize_
 cdef inline void part_of(const Job* job, Py_ssize_t unit, Py_ssize_t part, Py_ssize_t n_parts, Py_ssize_t* start,
                          Py_ssize_t* stop) noexcept nogil:
     """The positions of a part of a unit with sorted ids: whole segments."""
-    cdef const char* ids = ids_of(job, unit)
-    start[0] = end_of_segment(job, ids, chunk_start(job.size, n_parts, part))
-    stop[0] = end_of_segment(job, ids, chunk_start(job.size, n_parts, part + 1))
+    start[0] = end_of_segment(job, unit, chunk_start(job.size, n_parts, part))
+    stop[0] = end_of_segment(job, unit, chunk_start(job.size, n_parts, part + 1))
 
 
 cdef inline void run_part(const Job* job, Py_ssize_t task, Py_ssize_t n_parts, char* none) noexcept nogil:
-    cdef Py_ssize_t start, stop
-    part_of(job, task // n_parts, task % n_parts, n_parts, &start, &stop)
-    reduce_piece(job, task // n_parts, start, stop, 0, job.columns, none)
+    cdef Py_ssize_t start, stop, unit = task // n_parts
+    part_of(job, unit, task % n_parts, n_parts, &start, &stop)
+    reduce_piece(job, table_of(job, unit), unit, start, stop, 0, job.columns, none)
 
 
 cdef inline void run_sorted(const Job* job, int n_threads, char* none) noexcept nogil:
@@ -146,27 +140,88 @@ cdef inline void run_sorted(const Job* job, int n_threads, char* none) noexcept 
         run_part(job, task, n_parts, none + threadid() * none_bytes(job))
 
 
+# private
+
+cdef inline Py_ssize_t copy_bytes(const Job* job) noexcept nogil:
+    """Of a private table, and of the row for elements without a segment."""
+    return whole_lines(job.n * job.row_bytes) + none_bytes(job)
+
+
+cdef inline bint can_copy(const Job* job, int n_threads) noexcept nogil:
+    return n_threads * copy_bytes(job) <= MAX_COPIES and 4 * n_threads * job.n <= job.size
+
+
+cdef inline void reduce_copy(const Job* job, Py_ssize_t unit, Py_ssize_t copy, Py_ssize_t n_copies,
+                             char* memory) noexcept nogil:
+    """The first copy is the table itself."""
+    cdef char* own = memory + copy * copy_bytes(job)
+    cdef char* table = own + none_bytes(job) if copy else table_of(job, unit)
+    reduce_piece(job, table, unit, chunk_start(job.size, n_copies, copy), chunk_start(job.size, n_copies, copy + 1), 0,
+                 job.columns, own)
+
+
+cdef inline void merge_rows(const Job* job, Py_ssize_t unit, Py_ssize_t part, Py_ssize_t n_parts,
+                            char* memory) noexcept nogil:
+    cdef Py_ssize_t row, copy
+    for row in range(chunk_start(job.n, n_parts, part), chunk_start(job.n, n_parts, part + 1)):
+        for copy in range(1, n_parts):
+            merge_row(job, table_of(job, unit) + row * job.row_bytes,
+                      memory + copy * copy_bytes(job) + none_bytes(job) + row * job.row_bytes)
+
+
+cdef inline bint run_private(const Job* job, int n_threads):
+    """False: there is no memory."""
+    cdef Py_ssize_t unit, copy
+    cdef char* begin
+    cdef cnp.ndarray memory = allocate_scratch(n_threads * copy_bytes(job) + CACHE_LINE)
+    if memory is None:
+        return False
+    begin = at_line(cnp.PyArray_BYTES(memory))
+    for unit in range(job.n_units):
+        for copy in range(n_threads):  # opened as the table is
+            memset(begin + copy * copy_bytes(job), 0, none_bytes(job))
+            memcpy(begin + copy * copy_bytes(job) + none_bytes(job), table_of(job, unit), job.n * job.row_bytes)
+        for copy in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            reduce_copy(job, unit, copy, n_threads, begin)
+        for copy in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
+            merge_rows(job, unit, copy, n_threads, begin)
+    return True
+
+
+# tiles
+
+cdef inline bint skips_records(const Job* job) noexcept nogil:
+    return job.skips_nan and job.columns == 1 and (job.numbers == REAL or job.numbers == COMPLEX)
+
+
+cdef inline bint has_nan(const Job* job, const char* value) noexcept nogil:
+    if job.numbers == COMPLEX:
+        return is_nan((<const complex128*>value)[0])
+    return is_nan((<const double*>value)[0])
+
+
 cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t chunk) noexcept nogil:
     """Partition a chunk of positions by tile."""
     cdef Block block
     cdef uint32_t ends[MAX_TILES + 1]
     cdef uint32_t segments[CHUNK]
     cdef uint32_t* begins = tiles.begins + chunk * (tiles.n + 2)
-    cdef const char* ids = ids_of(job, unit)
     cdef int shift = tiles.shift
     cdef Py_ssize_t start = tiles.first + chunk * CHUNK, n = min(<Py_ssize_t>CHUNK, job.size - start), begin = 0, i
     cdef Py_ssize_t tile, width = number_bytes(job) if job.values != NULL and job.columns == 1 else 0
-    cdef uint32_t place = <uint32_t>(chunk * CHUNK), count
+    cdef uint32_t place = <uint32_t>(chunk * CHUNK), count, none = <uint32_t>(tiles.n << shift)
+    cdef uint64_t n_segments = job.n
     memset(ends, 0, (tiles.n + 1) * sizeof(uint32_t))
     block.columns = 1
     while begin < n:
         block.n = min(<Py_ssize_t>ITEMS, n - begin)
-        read_ids(job, ids, start + begin, 1, tiles.n << shift, block.n, block.offsets)
-        if skips_here(job):
-            read_values(job, unit, start + begin, 0, &block)
-            skip_nan(job, tiles.n << shift, &block)
+        read_ids(job, unit, start + begin, &block)
         for i in range(block.n):
-            segments[begin + i] = <uint32_t>block.offsets[i]
+            segments[begin + i] = <uint32_t>block.ids[i] if <uint64_t>block.ids[i] < n_segments else none
+        if skips_records(job):
+            read_values(job, unit, start + begin, 0, &block)
+            for i in range(block.n):
+                segments[begin + i] = none if has_nan(job, block.values + i * block.step) else segments[begin + i]
         for i in range(block.n):
             ends[segments[begin + i] >> shift] += 1
         begin += block.n
@@ -197,18 +252,17 @@ cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles
 cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t record,
                               Block* block) noexcept nogil:
     cdef Py_ssize_t i, width = job.columns * job.conversion.narrow_bytes
-    cdef const char* values = job.values
-    for i in range(block.n):
-        block.offsets[i] = <int64_t>tiles.segments[record + i] * job.row_bytes
-        block.positions[i] = tiles.first + tiles.sources[record + i]
+    cdef const char* values = job.values + (unit * job.size + tiles.first) * width
+    block.first = tiles.first
+    block.segments = tiles.segments + record
+    block.sources = tiles.sources + record
     block.step = job.columns * number_bytes(job)
     block.values = block.numbers
-    if job.columns == 1 or values == NULL:
+    if job.columns == 1 or job.values == NULL:
         block.values = tiles.values + record * block.step
         return
-    values += unit * job.size * width
     for i in range(block.n):
-        read_row(job, values + block.positions[i] * width, job.columns, block.numbers + i * block.step)
+        read_row(job, values + block.sources[i] * width, job.columns, block.numbers + i * block.step)
 
 
 cdef inline void reduce_tile(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t tile) noexcept nogil:
@@ -225,7 +279,7 @@ cdef inline void reduce_tile(const Job* job, Py_ssize_t unit, const Tiles* tiles
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
             read_records(job, unit, tiles, record, &block)
-            apply_block(job, &block, table_of(job, unit))
+            apply_block(job, &block, table_of(job, unit), 0)
             record += block.n
 
 
@@ -239,7 +293,7 @@ cdef inline void describe_tiles(const Job* job, int n_threads, Tiles* tiles) noe
 
 
 cdef inline bint can_tile(const Job* job) noexcept nogil:
-    return 1 < job.n < <Py_ssize_t>1 << 31 and job.columns <= ITEMS
+    return 1 < job.n < <Py_ssize_t>1 << 30 and job.columns <= ITEMS
 
 
 cdef inline bint run_tiles(const Job* job, int n_threads):
@@ -271,16 +325,18 @@ cdef inline bint run_tiles(const Job* job, int n_threads):
     return True
 
 
-cdef inline void close_rows(const Job* job, Py_ssize_t part, Py_ssize_t n_parts) noexcept nogil:
+# MOMENTS
+
+cdef inline void close_rows(const Job* job, bint is_second, Py_ssize_t part, Py_ssize_t n_parts) noexcept nogil:
     cdef Py_ssize_t n = job.n_units * job.n, row
     for row in range(chunk_start(n, n_parts, part), chunk_start(n, n_parts, part + 1)):
-        close_row(job, job.table + row * job.row_bytes)
+        close_row(job, is_second, job.table + row * job.row_bytes)
 
 
-cdef inline void close_all(const Job* job, int n_threads) noexcept nogil:
+cdef inline void close_all(const Job* job, bint is_second, int n_threads) noexcept nogil:
     cdef Py_ssize_t part
     if n_threads == 1:
-        close_rows(job, 0, 1)
+        close_rows(job, is_second, 0, 1)
     else:
         for part in prange(n_threads, num_threads=n_threads, schedule="static"):
-            close_rows(job, part, n_threads)
+            close_rows(job, is_second, part, n_threads)

@@ -3,12 +3,13 @@
 
 job.pxd describes a call, accumulators.pxd has the arithmetic, routes.pxd says which thread reduces which elements.
 """
+from libc.stdint cimport int64_t
 from libc.string cimport memset
 cimport numpy as cnp
 
 from common.codes cimport (
-    BOOL, COMPLEX64, COMPLEX128, FIRST, FLOAT16, FLOAT64, GREATEST, INCONSISTENT, INT64, LAST, LEAST, MOMENTS,
-    NO_MEMORY, OK, POWERS, UINT8, UINT64, Accumulator, TypeCode,
+    BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT64, INCONSISTENT, INT64, MOMENTS, NO_MEMORY, OK, POWERS, SQUARES, UINT8,
+    UINT64, Accumulator, TypeCode,
 )
 from common.interrupts cimport Interrupts, arm, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport CACHE_LINE, at_line
@@ -17,7 +18,10 @@ from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
 from common.threads cimport best_team, most_threads, note_team, possible_threads, region_ns
 from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, UNSIGNED, WORD, Job
-from segments.routes cimport can_tile, close_all, is_sorted, none_bytes, pieces_of, run_pieces, run_sorted, run_tiles
+from segments.accumulators cimport can_merge
+from segments.routes cimport (
+    are_ascending, can_copy, can_tile, close_all, none_bytes, pieces_of, run_pieces, run_private, run_sorted, run_tiles,
+)
 from segments.softmax cimport Softmax, run_parts, write_all
 
 cnp.import_array()
@@ -46,10 +50,10 @@ cdef inline void describe_numbers(Job* job, TypeCode type_code, bint to_real) no
     job.conversion.swapped = 0
 
 
-cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, cnp.ndarray table, tuple accumulators,
-                          int type_code, bint to_real, bint skips_nan, bint rounds) noexcept:
+cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint are_pointers, cnp.ndarray table,
+                          tuple accumulators, int type_code, bint to_real, bint skips_nan, bint rounds) noexcept:
     """False: the arrays do not fit each other."""
-    cdef Py_ssize_t a, words = 0
+    cdef Py_ssize_t words = 0
     cdef int what, n_words
     if cnp.PyArray_NDIM(values) != 3 or cnp.PyArray_NDIM(ids) != 2 or cnp.PyArray_NDIM(table) != 4 or len(
             accumulators) > MAX_ACCUMULATORS:
@@ -62,22 +66,21 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, cnp.nda
     job.units_per_batch = job.n_units // max(cnp.PyArray_DIM(ids, 0), <Py_ssize_t>1)
     job.values, job.ids, job.table = cnp.PyArray_BYTES(values), cnp.PyArray_BYTES(ids), cnp.PyArray_BYTES(table)
     job.id_bytes = <int>cnp.PyArray_ITEMSIZE(ids)
-    job.skips_nan, job.rounds = skips_nan, rounds
+    job.pointers = <const int64_t*>cnp.PyArray_DATA(ids) if are_pointers else NULL
+    job.skips_nan, job.rounds = skips_nan and (job.numbers == REAL or job.numbers == COMPLEX), rounds
     job.is_far = job.n * job.row_bytes > shared.machine.l2_bytes
     job.n_accumulators = 0
-    job.has_positions = job.closes = False
     for what, n_words in accumulators:
         job.accumulators[job.n_accumulators] = <Accumulator>what
         job.at[job.n_accumulators] = words * job.columns * WORD
-        job.has_positions |= what in (FIRST, LAST, GREATEST, LEAST)
-        job.closes |= what == MOMENTS
         job.n_accumulators += 1
         words += n_words
     return (words <= cnp.PyArray_DIM(table, 2) and cnp.PyArray_DIM(table, 0) == job.n_units
-            and cnp.PyArray_DIM(table, 3) == job.columns and cnp.PyArray_DIM(ids, 1) == job.size
+            and cnp.PyArray_DIM(table, 3) == job.columns
+            and cnp.PyArray_DIM(ids, 1) == (job.n + 1 if are_pointers else job.size)
             and cnp.PyArray_DIM(ids, 0) * job.units_per_batch == job.n_units
             and cnp.PyArray_ISCARRAY_RO(values) and cnp.PyArray_ISCARRAY_RO(ids) and cnp.PyArray_ISCARRAY(table)
-            and cnp.PyArray_ITEMSIZE(table) == WORD and job.id_bytes in (4, 8)
+            and cnp.PyArray_ITEMSIZE(table) == WORD and (job.id_bytes == 8 or (job.id_bytes == 4 and not are_pointers))
             and cnp.PyArray_ITEMSIZE(values) == width_of(<TypeCode>type_code))
 
 
@@ -86,7 +89,7 @@ cdef inline double element_ns(const Job* job) noexcept:
     cdef double ns = 0.5
     cdef int a
     for a in range(job.n_accumulators):
-        ns += 5 if job.accumulators[a] == POWERS else 3 if job.accumulators[a] == MOMENTS else 1
+        ns += 4 if job.accumulators[a] == POWERS else 1
     return ns * (shared.machine.step_l2 * 2 if not job.is_far else shared.machine.step_memory)
 
 
@@ -109,7 +112,7 @@ cdef cnp.ndarray allocate_none(const Job* job, int n_threads):
     return memory
 
 
-cdef Py_ssize_t run(Job* job, int n_threads):
+cdef Py_ssize_t run_pass(const Job* job, int n_threads):
     """Choose a route, and run it."""
     cdef cnp.ndarray memory
     cdef double work_ns = element_ns(job) * job.n_units * job.size * job.columns
@@ -117,15 +120,12 @@ cdef Py_ssize_t run(Job* job, int n_threads):
     cdef int team = team_of(job, n_threads, work_ns)
     cdef bint in_pieces = job.n_units * pieces_of(job, team) >= 2 * team
     cdef char* none
-    if team > 1 and not in_pieces:
-        if not job.is_sorted and can_tile(job) and (
-                forced_threads or (work_ns + place_ns) / team + 2 * region_ns(team) < work_ns):
-            if not run_tiles(job, team):
-                return NO_MEMORY
-            if job.closes:
-                close_all(job, team)
-            return OK
-        if not job.is_sorted and not forced_threads and job.n_units * pieces_of(job, team) == 1:
+    if team > 1 and not in_pieces and not job.is_sorted:
+        if can_merge(job) and can_copy(job, team):
+            return OK if run_private(job, team) else NO_MEMORY
+        if can_tile(job) and (forced_threads or (work_ns + place_ns) / team + 2 * region_ns(team) < work_ns):
+            return OK if run_tiles(job, team) else NO_MEMORY
+        if not forced_threads and job.n_units * pieces_of(job, team) == 1:
             team = 1
     memory = allocate_none(job, team)
     if memory is None:
@@ -139,9 +139,27 @@ cdef Py_ssize_t run(Job* job, int n_threads):
     else:
         with nogil:
             run_pieces(job, team, none)
-    if job.closes:
-        close_all(job, team)
     return OK
+
+
+cdef Py_ssize_t run(const Job* job, int n_threads):
+    """A pass for all accumulators, and a second one for MOMENTS."""
+    cdef Job second = job[0]
+    cdef Py_ssize_t status = run_pass(job, n_threads)
+    cdef int a, team
+    second.n_accumulators = 0
+    for a in range(job.n_accumulators):
+        if job.accumulators[a] == MOMENTS:
+            second.accumulators[0] = SQUARES
+            second.at[0] = job.at[a]
+            second.n_accumulators = 1
+    if second.n_accumulators == 0 or status != OK or job.interrupts.stopped:
+        return status
+    team = team_of(job, n_threads, <double>job.n_units * job.n * job.columns)
+    close_all(job, False, team)
+    status = run_pass(&second, n_threads)
+    close_all(job, True, team)
+    return status
 
 
 cdef Py_ssize_t run_softmax(Softmax* softmax, Job* job, int n_threads):
@@ -170,39 +188,41 @@ cdef Py_ssize_t finish(Interrupts* interrupts, Py_ssize_t status) except? -10:
     return status
 
 
-def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, cnp.ndarray table not None, tuple accumulators,
-           int type_code, bint to_real, bint skips_nan, bint rounds, bint reads_values, int n_threads):
+def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, cnp.ndarray table not None,
+           tuple accumulators, int type_code, bint to_real, bint skips_nan, bint rounds, bint reads_values,
+           int n_threads):
     """Reduce values into a table of opened accumulators. Returns a status.
 
     values: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or too great means no
-    segment. table: (units, segments, words, columns), of 8 bytes. accumulators: of each, (Accumulator, words).
-    to_real: integers are reduced as float64. rounds: sums and products are rounded to float32 after each step.
-    reads_values: False: their shape alone counts.
+    segment. are_pointers: ids are CSR pointers instead, (batches, segments + 1), of 8 bytes, never decreasing. table:
+    (units, segments, words, columns), of 8 bytes. accumulators: of each, (Accumulator, words). to_real: integers are
+    reduced as float64. rounds: sums and products are rounded to float32 after each step. reads_values: False: their
+    shape alone counts.
     """
     cdef Job job
     cdef Interrupts interrupts
-    if not describe(&job, values, ids, table, accumulators, type_code, to_real, skips_nan, rounds):
+    if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, skips_nan, rounds):
         return <Py_ssize_t>INCONSISTENT
     if not reads_values:
         job.values = NULL
     if job.size == 0 or job.n_units == 0 or job.columns == 0:
         return <Py_ssize_t>OK
-    job.is_sorted = is_sorted(&job)
+    job.is_sorted = are_pointers or are_ascending(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
     return finish(&interrupts, run(&job, n_threads))
 
 
-def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, cnp.ndarray table not None,
+def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, cnp.ndarray table not None,
             cnp.ndarray out not None, int type_code, int out_code, bint is_log, int n_threads):
     """Write the softmax of real values to out, contiguous and of their shape. Returns a status.
 
-    table: (units, segments, 2, columns), opened for POWERS.
+    table: (units, segments, 2, columns), opened for POWERS. The others: as in reduce.
     """
     cdef Job job
     cdef Interrupts interrupts
     cdef Softmax softmax
-    if (not describe(&job, values, ids, table, ((<int>POWERS, 2),), type_code, True, False, False)
+    if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True, False, False)
             or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
             or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
             or job.numbers == COMPLEX):
@@ -215,7 +235,7 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, cnp.ndarray t
     softmax.conversion.narrow, softmax.conversion.wide = out_code, FLOAT64
     softmax.conversion.narrow_bytes, softmax.conversion.wide_bytes = width_of(<TypeCode>out_code), WORD
     softmax.conversion.swapped = 0
-    job.is_sorted = is_sorted(&job)
+    job.is_sorted = are_pointers or are_ascending(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
     return finish(&interrupts, run_softmax(&softmax, &job, n_threads))

@@ -9,8 +9,8 @@ from common.interrupts cimport is_interrupted
 from common.items cimport inline_void
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from scatter.convert cimport Conversion, store_items
-from segments.accumulators cimport exp_of, prefetch_cell
-from segments.job cimport ITEMS, WORD, Block, Job, id_at, ids_of, read_ids, read_values, table_of
+from segments.accumulators cimport is_narrow, raise_to_powers, row_of
+from segments.job cimport ITEMS, WORD, Block, Job, id_at, read_ids, read_values, table_of
 from segments.routes cimport none_bytes, part_of, reduce_piece
 
 cdef enum:
@@ -38,22 +38,25 @@ cdef inline void settle(const Softmax* softmax, char* row) noexcept nogil:
             sums[j] = log(sums[j])
 
 
-cdef inline inline_void divide_block(bint is_log, Py_ssize_t columns, const Job* job, const Block* block,
+cdef inline inline_void divide_block(bint is_log, bint narrow, Py_ssize_t columns, const Job* job, const Block* block,
                                      const char* table, int64_t none, double* results) noexcept nogil:
     cdef Py_ssize_t i, j, k = 0
     cdef double divisors[ITEMS]
     cdef const double* greatest
     cdef const double* x
+    cdef int64_t offset
     for i in range(block.n):
-        prefetch_cell(job, block, table, i)
-        greatest = <const double*>(table + block.offsets[i])
+        offset = row_of(block.ids[i], job.n, job.row_bytes, none)
+        greatest = <const double*>(table + offset)
         x = <const double*>(block.values + i * block.step)
         for j in range(columns):
-            results[k] = -INFINITY if block.offsets[i] == none else x[j] - greatest[j]
-            divisors[k] = (greatest + job.columns)[j] if block.offsets[i] != none else not is_log
+            results[k] = -INFINITY if offset == none else x[j] - greatest[j]
+            divisors[k] = (greatest + job.columns)[j] if offset != none else not is_log
             k += 1
-    for k in range(block.n * columns):
-        results[k] = results[k] - divisors[k] if is_log else exp_of(results[k]) / divisors[k]
+    if not is_log:
+        raise_to_powers(narrow, results, k, results)
+    for i in range(k):
+        results[i] = results[i] - divisors[i] if is_log else results[i] / divisors[i]
 
 
 cdef inline void write_piece(const Softmax* softmax, Py_ssize_t unit, Py_ssize_t position, Py_ssize_t stop,
@@ -62,23 +65,30 @@ cdef inline void write_piece(const Softmax* softmax, Py_ssize_t unit, Py_ssize_t
     cdef Block block
     cdef double results[ITEMS]
     cdef char* table = table_of(job, unit)
+    cdef const char* begin
     cdef char* to
-    cdef Py_ssize_t column, i, width = softmax.conversion.narrow_bytes
+    cdef int64_t at = none - table
+    cdef Py_ssize_t column, width = softmax.conversion.narrow_bytes
     while position < stop:
         block.n = min(max(ITEMS // job.columns, <Py_ssize_t>1), stop - position)
         if is_interrupted(job.interrupts, 4 * block.n * job.columns):
             return
-        read_ids(job, ids_of(job, unit), position, job.row_bytes, none - table, block.n, block.offsets)
+        read_ids(job, unit, position, &block)
         column = 0
         while column < job.columns:
             block.columns = min(job.columns - column, <Py_ssize_t>ITEMS)
             read_values(job, unit, position, column, &block)
+            begin = table + column * WORD
             if softmax.is_log:
-                divide_block(True, block.columns, job, &block, table + column * WORD, none - table, results)
+                divide_block(True, False, block.columns, job, &block, begin, at, results)
+            elif job.columns == 1 and is_narrow(job):
+                divide_block(False, True, 1, job, &block, begin, at, results)
+            elif is_narrow(job):
+                divide_block(False, True, block.columns, job, &block, begin, at, results)
             elif job.columns == 1:
-                divide_block(False, 1, job, &block, table, none - table, results)
+                divide_block(False, False, 1, job, &block, begin, at, results)
             else:
-                divide_block(False, block.columns, job, &block, table + column * WORD, none - table, results)
+                divide_block(False, False, block.columns, job, &block, begin, at, results)
             to = softmax.out + ((unit * job.size + position) * job.columns + column) * width
             store_items(&softmax.conversion, <const char*>results, NULL, 0, block.n * block.columns, to, width)
             column += block.columns
@@ -93,9 +103,9 @@ cdef inline void run_part(const Softmax* softmax, Py_ssize_t task, Py_ssize_t n_
     part_of(job, unit, task % n_parts, n_parts, &start, &stop)
     if start == stop:
         return
-    reduce_piece(job, unit, start, stop, 0, job.columns, none)
-    segment = max(id_at(job, ids_of(job, unit), start), <int64_t>0)
-    last = min(id_at(job, ids_of(job, unit), stop - 1), <int64_t>job.n - 1)
+    reduce_piece(job, table_of(job, unit), unit, start, stop, 0, job.columns, none)
+    segment = max(id_at(job, unit, start), <int64_t>0)
+    last = min(id_at(job, unit, stop - 1), <int64_t>job.n - 1)
     while segment <= last:
         settle(softmax, table_of(job, unit) + segment * job.row_bytes)
         segment += 1

@@ -58,7 +58,8 @@ class Accumulator(IntEnum):
     GREATEST = 6
     LEAST = 7
     MOMENTS = 8
-    POWERS = 9
+    SQUARES = 9
+    POWERS = 10
 
 class GatherStrategy(IntEnum):
     AUTO = 0

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 def reduce(
     values: NDArray[Any],
     ids: NDArray[Any],
+    are_pointers: bool,
     table: NDArray[Any],
     accumulators: tuple[tuple[int, int], ...],
     type_code: int,
@@ -17,6 +18,7 @@ def reduce(
 def softmax(
     values: NDArray[Any],
     ids: NDArray[Any],
+    are_pointers: bool,
     table: NDArray[Any],
     out: NDArray[Any],
     type_code: int,

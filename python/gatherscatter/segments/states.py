@@ -25,7 +25,7 @@ from gatherscatter.values import Array
 
 # The accumulator of each reduction, and the words that it begins with. Complex sums and products are two words.
 _TOTAL = Accumulator.TOTAL, (0, -0.0, -0.0)
-_MOMENTS = Accumulator.MOMENTS, (0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_MOMENTS = Accumulator.MOMENTS, (0, -0.0, 0.0, 0.0, 0.0)
 _GREATEST, _LEAST = (Accumulator.GREATEST, (0, -1)), (Accumulator.LEAST, (0, -1))
 _ACCUMULATORS: dict[str, tuple[Accumulator, tuple[float, ...]]] = {
     "add": _TOTAL,
@@ -144,13 +144,15 @@ class KernelSegments(Segments):
             words = begins[code] if kind == "c" else begins[code][:-1]
             is_integer = kind in "biu" and not key.as_floats
             begins[code] = tuple(int(word) for word in words) if is_integer else words
+        if Accumulator.MOMENTS in begins:
+            begins.pop(Accumulator.TOTAL, None)  # which is its first two words
         begin = [word for words in begins.values() for word in words]
         table = memory.empty((len(values), self.layout.n, len(begin), values.shape[2]), np.dtype("f8"))
         for i, word in enumerate(begin):
             (table.view("i8") if isinstance(word, int) else table)[:, :, i] = word
         accumulators = tuple((int(code), len(words)) for code, words in begins.items())
         status = _kernel.reduce(
-            values, self.kernel_ids, table, accumulators, int(TypeCode[values.dtype.name.upper()]), key.as_floats,
+            values, self.kernel_ids, False, table, accumulators, int(TypeCode[values.dtype.name.upper()]), key.as_floats,
             self.skips, key.rounds, key.of != "ids", threads.limit,
         )  # fmt: skip
         _check(status)
@@ -158,6 +160,8 @@ class KernelSegments(Segments):
         for code, words in begins.items():
             self._words[key, code] = np.moveaxis(table[:, :, i : i + len(words)], 2, 0)
             i += len(words)
+        if Accumulator.MOMENTS in begins:
+            self._words[key, Accumulator.TOTAL] = self._words[key, Accumulator.MOMENTS][:2]
 
     @cached_property
     def kernel_ids(self) -> Array:
@@ -185,7 +189,7 @@ class KernelSegments(Segments):
         words, word = self.words(name, dtype), 1 if name in ("add", "mul", "mean") else 0
         if self.name in COMPLEX:
             number = np.empty(words.shape[1:], "c16")
-            number.real, number.imag = words[-2:]
+            number.real, number.imag = words[1:3]
         elif kind_of(self.name) == "f" or self.pass_of(name, dtype).as_floats:
             number = words[word]
         else:
@@ -250,8 +254,7 @@ class KernelSegments(Segments):
         return self.ended(means.view(sums.dtype)[..., 0], dtype, start)
 
     def variance(self, dtype: str) -> Array:
-        # Closed: the second word is the sum of the squared distances from the mean.
-        apart = self.words("var")[1]
+        apart = self.words("var")[3]
         apart = apart.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
         counts = self.count("count").astype("f8")
         degrees = counts - self.correction
@@ -291,7 +294,7 @@ class KernelSegments(Segments):
         table[:] = np.asarray(words)[:, None]
         out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
         codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
-        _check(_kernel.softmax(values, self.kernel_ids, table, out, *codes, is_log, threads.limit))
+        _check(_kernel.softmax(values, self.kernel_ids, False, table, out, *codes, is_log, threads.limit))
         return out.reshape(self.layout.data)
 
 

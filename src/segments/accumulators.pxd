@@ -154,7 +154,7 @@ cdef inline inline_void apply_to(Accumulator what, bint rounds, bint skips, Py_s
     cdef uint64_t n_segments = job.n
     cdef const char* values = block.values
     cdef const number_t* row
-    cdef int64_t position, offset
+    cdef int64_t position, offset, skipped
     for i in range(n):
         prefetch_ahead(ids, job, i, n, table)
         offset = row_of(ids[i], n_segments, row_bytes, none)
@@ -165,7 +165,8 @@ cdef inline inline_void apply_to(Accumulator what, bint rounds, bint skips, Py_s
             position = first + i
         if columns == 1:
             if skips:
-                offset = none if is_nan(row[0]) else offset
+                skipped = -<int64_t>is_nan(row[0])  # a mask: a branch would be mispredicted
+                offset = (offset & ~skipped) | (none & skipped)
             apply_step(what, rounds, False, row[0], position, table + offset, stride)
         else:
             for j in range(columns):

@@ -3,7 +3,8 @@
 
 job.pxd describes a call, accumulators.pxd has the arithmetic, routes.pxd says which thread reduces which elements.
 """
-from libc.stdint cimport int64_t
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 cimport numpy as cnp
 
@@ -16,7 +17,9 @@ from common.items cimport CACHE_LINE, at_line
 from common.machine cimport import_shared, shared
 from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
-from common.threads cimport best_team, most_threads, note_team, possible_threads, region_ns
+from common.threads cimport (
+    MAX_TASKS, best_team, chunk_start, most_threads, note_team, possible_threads, region_ns, team_size,
+)
 from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, UNSIGNED, WORD, Job
 from segments.accumulators cimport can_merge
 from segments.routes cimport (
@@ -239,6 +242,43 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     job.interrupts = &interrupts
     arm(&interrupts)
     return finish(&interrupts, run_softmax(&softmax, &job, n_threads))
+
+
+cdef inline void find_extremes(const char* ids, int id_bytes, Py_ssize_t start, Py_ssize_t stop,
+                               int64_t* extremes) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int64_t least = extremes[0], greatest = extremes[1]
+    if id_bytes == 8:
+        for i in range(start, stop):
+            least = min(least, (<const int64_t*>ids)[i])
+            greatest = max(greatest, (<const int64_t*>ids)[i])
+    else:
+        for i in range(start, stop):
+            least = min(least, <int64_t>(<const int32_t*>ids)[i])
+            greatest = max(greatest, <int64_t>(<const int32_t*>ids)[i])
+    extremes[0], extremes[1] = least, greatest
+
+
+def extremes(cnp.ndarray ids not None, int n_threads):
+    """The least and the greatest of contiguous int32 or int64, of which there is one at least."""
+    cdef int64_t found[2 * MAX_TASKS]
+    cdef Py_ssize_t part, n = cnp.PyArray_SIZE(ids)
+    cdef int id_bytes = <int>cnp.PyArray_ITEMSIZE(ids)
+    cdef const char* data = cnp.PyArray_BYTES(ids)
+    cdef int team = team_size(n_threads, forced_threads, <double>n * id_bytes / shared.machine.bandwidth)
+    if not cnp.PyArray_ISCARRAY_RO(ids) or not cnp.PyArray_ISSIGNED(ids) or id_bytes < 4:
+        raise ValueError("ids are contiguous, of dtype int32 or int64")
+    for part in range(team):
+        found[2 * part] = found[2 * part + 1] = (<const int64_t*>data)[0] if id_bytes == 8 else (<const int32_t*>data)[0]
+    if n < BRIEF:
+        find_extremes(data, id_bytes, 0, n, found)
+    else:
+        for part in prange(team, num_threads=team, schedule="static", nogil=True):
+            find_extremes(data, id_bytes, chunk_start(n, team, part), chunk_start(n, team, part + 1), found + 2 * part)
+    for part in range(1, team):
+        found[0] = min(found[0], found[2 * part])
+        found[1] = max(found[1], found[2 * part + 1])
+    return found[0], found[1]
 
 
 def force(int n_threads):

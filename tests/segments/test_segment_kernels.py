@@ -44,7 +44,6 @@ def test_bits_do_not_depend_on_threads(shape, kind):
         fills = tuple(True if name in of_bools else 1 for name in names)
         options = {"axis": axis, "skipna": skipna}
 
-
         def call(names=names, fills=fills, data=data, options=options):
             results = gs.segment_reduce(data, ids, 40, reduction=names, fill_value=fills, **options)
             return [result.tobytes() for result in results]
@@ -87,7 +86,7 @@ def test_more_positions_than_a_round(n_columns):
         np.testing.assert_array_equal(where[segment], own[data[own].argmax(axis=0)])
 
 
-@pytest.mark.parametrize("offset, scale", [(0, 1), (1e8, 1), (1e15, 1), (-3e10, 1e-3), (1e200, 1e190), (0, 1e-160)])
+@pytest.mark.parametrize(("offset", "scale"), [(0, 1), (1e8, 1), (1e15, 1), (-3e10, 1e-3), (1e200, 1e190), (0, 1e-160)])
 def test_variance_of_distant_numbers(offset, scale):
     values = offset + scale * np.random.default_rng(0).standard_normal(500)
     values = values[np.isfinite(values)]

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gatherscatter import errors, values
+from gatherscatter import errors, threads, values
+from gatherscatter._kernels import segments as _segments
 from gatherscatter.errors import indexing as messages
 from gatherscatter.operators import Operator
 from gatherscatter.plan import Plan
@@ -218,6 +219,8 @@ class Backend:
         if 0 in array.shape:
             return 0, -1
         xp = np if isinstance(array, np.ndarray) else self.namespace(array)
+        if xp is np and array.flags.c_contiguous and array.dtype in (np.int32, np.int64):
+            return _segments.extremes(array, threads.limit)
         with self.constants():
             return int(xp.min(array)), int(xp.max(array))
 

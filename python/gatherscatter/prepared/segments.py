@@ -20,7 +20,7 @@ from gatherscatter.prepared.indices import Prepared, indices_on, numbers_of, ord
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.functions import reduce_segments, softmax_of_segments
-from gatherscatter.segments.ids import Ids, read
+from gatherscatter.segments.ids import Ids, expanded, read
 from gatherscatter.segments.rules import Layout
 
 __all__ = ["PreparedSegments"]
@@ -47,13 +47,13 @@ def prepared_segments(
     data = np.broadcast_to(np.uint8(0), shape)
     pair = (segment_ids, given) if is_indptr else (given, None)
     _, ids = read(rules.REDUCE, data, pair[0], num_segments, pair[1], axis, batch_dims, mode)
-    array, n = ids.array, ids.layout.n
+    array, n = expanded(ids), ids.layout.n
     if ids.mode == "drop":  # of pointers
         outside = (array < 0) | (array >= n)
-        ids = ids._replace(array=np.where(outside, n, array), has_rest=bool(outside.any()))
+        array, ids = np.where(outside, n, array), ids._replace(has_rest=bool(outside.any()))
     b = ids.layout.batch_dims
-    plan = plans.gather(SCATTER, (*shape[:b], n + ids.has_rest), ids.array.shape, b, b, "raise")
-    return PreparedSegments._of(prepared_indices(plan, ids.array), ids.layout, like)
+    plan = plans.gather(SCATTER, (*shape[:b], n + ids.has_rest), array.shape, b, b, "raise")
+    return PreparedSegments._of(prepared_indices(plan, array), ids.layout, like)
 
 
 class PreparedSegments:

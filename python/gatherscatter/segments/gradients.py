@@ -8,7 +8,7 @@ from typing import Any
 
 from gatherscatter.segments.ids import Ids
 from gatherscatter.segments.reduce import Segments
-from gatherscatter.segments.states import BorrowedSegments, KernelSegments, borrowed_segments
+from gatherscatter.segments.states import BorrowedSegments, borrowed_segments
 
 _CONSTANT = ("any", "all", "count", "argmax", "argmin")
 
@@ -19,16 +19,12 @@ def segments_of(data: Any, ids: Ids, skipna: bool) -> Segments:
     if found is None and ids.backend.needs_gradient(data):
         by_kernels = borrowed_segments(ids.backend.without_gradient(data), ids, skipna)
         if isinstance(by_kernels, BorrowedSegments):
-            return RecordedSegments(data, ids, skipna, by_kernels.by_kernels)
+            return RecordedSegments(data, ids, by_kernels.by_kernels, skipna)
     return found or Segments(data, ids, skipna)
 
 
 class RecordedSegments(BorrowedSegments):
     """The segments of an array whose gradient is wanted."""
-
-    def __init__(self, data: Any, ids: Ids, skipna: bool, by_kernels: KernelSegments) -> None:
-        super().__init__(data, ids, by_kernels, skipna)
-        self.given = ids
 
     def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
         if name in _CONSTANT:
@@ -44,7 +40,8 @@ class RecordedSegments(BorrowedSegments):
         return self.recorded(super().softmax(dtype, is_log), formula)
 
     def recorded(self, result: Any, formula: Callable[[Any, Any, Any], Any]) -> Any:
-        return self.backend.recorded(result, self.data, self.ids, formula)
+        given = self.ids if self.given.pointers is None else self.given.pointers
+        return self.backend.recorded(result, self.data, given, formula)
 
     # Gradients of data: from data, the result and the gradient of it. They are made of differentiable calls.
 

@@ -25,7 +25,8 @@ class Ids(NamedTuple):
 
     mode: "promise_in_bounds" if no id is outside of the segments; "drop" if others mean none; "raise" if negative ones
     do, and too large ones are found later. has_rest: those of no segment are n, which has a row of its own. counts: how
-    many elements each segment has, if that is known. orders: of prepared ids, as in a plan.
+    many elements each segment has, if that is known. orders: of prepared ids, as in a plan. pointers: of CSR segments
+    that are known, checked; then `array` is None, and `expanded` makes it.
     """
 
     backend: Backend
@@ -35,6 +36,7 @@ class Ids(NamedTuple):
     has_rest: bool = False
     counts: Any = None
     orders: Any = None
+    pointers: Any = None
 
 
 def read(
@@ -134,9 +136,7 @@ def _from_indptr(
     if known is not None:
         _check_indptr(op, known, size)
         if backend.borrowed(layout, indptr, indptr) is not None:
-            like = backend.astype(indptr, backend.dtype_of("int64", indptr))
-            ids = backend.from_numpy(_ids_of_pointers(known.astype(np.int64), size), like)
-            return Ids(backend, layout._replace(n=n), ids, "drop")
+            return Ids(backend, layout._replace(n=n), None, "drop", pointers=indptr)
     xp = backend.namespace(indptr)
     dtype, device = xp.asarray(0).dtype, backend.device(indptr)
     begins = xp.zeros((*sizes[:b], size + 1), dtype=dtype, device=device)
@@ -146,13 +146,17 @@ def _from_indptr(
     return Ids(backend, layout._replace(n=n), ids, "drop")  # n from the last pointer on
 
 
-def _ids_of_pointers(indptr: values.Array, size: int) -> values.Array:
+def expanded(ids: Ids) -> Any:
     """The id of each position: -1 before the first pointer, the number of segments from the last one on."""
-    n = indptr.shape[-1]
+    if ids.pointers is None:
+        return ids.array
+    backend, size = ids.backend, ids.layout.data[ids.layout.axis]
+    indptr = np.asarray(backend.as_numpy(ids.pointers), np.int64)
     first = np.zeros((*indptr.shape[:-1], 1), np.int64)
     counts = np.diff(indptr, axis=-1, prepend=first, append=first + size)
-    ids = np.broadcast_to(np.arange(-1, n), counts.shape)
-    return np.repeat(ids.reshape(-1), counts.reshape(-1)).reshape(*indptr.shape[:-1], size)
+    numbers = np.broadcast_to(np.arange(-1, indptr.shape[-1]), counts.shape)
+    found = np.repeat(numbers.reshape(-1), counts.reshape(-1)).reshape(*indptr.shape[:-1], size)
+    return backend.from_numpy(found, backend.astype(ids.pointers, backend.dtype_of("int64", ids.pointers)))
 
 
 def _check_indptr(op: Operator, indptr: values.Array, size: int) -> None:

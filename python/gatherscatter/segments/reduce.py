@@ -16,7 +16,7 @@ from gatherscatter.operators import GATHER, GATHER_ELEMENTS
 from gatherscatter.plan import unravel
 from gatherscatter.reductions import COMPLEX, REDUCTIONS, kind_of, wider_dtypes
 from gatherscatter.segments import rules
-from gatherscatter.segments.ids import Ids
+from gatherscatter.segments.ids import Ids, expanded
 
 
 class Segments:
@@ -37,7 +37,7 @@ class Segments:
     """
 
     def __init__(self, data: Any, ids: Ids, skipna: bool) -> None:
-        self.data, self.ids = data, ids.array
+        self.data, self.given, self._ids = data, ids, ids.array
         self.backend, self.layout, self.mode, self.has_rest = ids.backend, ids.layout, ids.mode, ids.has_rest
         self.known_counts, self.orders = ids.counts, ids.orders
         self.all_have_one = ids.mode == "promise_in_bounds" and not ids.has_rest
@@ -52,6 +52,13 @@ class Segments:
         self.defaults = self._find_defaults()
         self.correction: Any = 0
         self._counts: Any = None
+
+    @property
+    def ids(self) -> Any:
+        """The segment of each position."""
+        if self._ids is None:  # torch.compile cannot trace a cached_property
+            self._ids = expanded(self.given)
+        return self._ids
 
     def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
         """Learn what a call reduces, so that one pass can do it."""

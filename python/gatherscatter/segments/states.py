@@ -68,13 +68,15 @@ class Pass(NamedTuple):
 def borrowed_segments(data: Any, ids: Ids, skipna: bool) -> Segments | None:
     """The segments of an array that the kernels can read; None: they cannot."""
     backend = ids.backend
-    arrays = backend.borrowed(ids.layout, data, ids.array) if backend.dtype_name(data) in DTYPES else None
+    given = ids.array if ids.pointers is None else ids.pointers
+    arrays = backend.borrowed(ids.layout, data, given) if backend.dtype_name(data) in DTYPES else None
     if arrays is None:
         return None
     if backend is NUMPY:
         return KernelSegments(data, ids, skipna)
     counts = None if ids.counts is None else backend.as_numpy(ids.counts)
-    borrowed = ids._replace(backend=NUMPY, array=arrays[1], counts=counts)
+    borrowed = ids._replace(backend=NUMPY, counts=counts)
+    borrowed = borrowed._replace(array=arrays[1]) if ids.pointers is None else borrowed._replace(pointers=arrays[1])
     return BorrowedSegments(data, ids, KernelSegments(arrays[0], borrowed, skipna))
 
 
@@ -107,7 +109,7 @@ class KernelSegments(Segments):
 
     def __init__(self, data: Any, ids: Ids, skipna: bool) -> None:
         super().__init__(data, ids, False)
-        self.given = ids
+        self.has_pointers = ids.pointers is not None
         self.skips = skipna and kind_of(self.name) in "fc"
         self._expected: dict[Pass, list[str]] = {}
         self._is_alone = True
@@ -152,8 +154,8 @@ class KernelSegments(Segments):
             (table.view("i8") if isinstance(word, int) else table)[:, :, i] = word
         accumulators = tuple((int(code), len(words)) for code, words in begins.items())
         status = _kernel.reduce(
-            values, self.kernel_ids, False, table, accumulators, int(TypeCode[values.dtype.name.upper()]), key.as_floats,
-            self.skips, key.rounds, key.of != "ids", threads.limit,
+            values, self.kernel_ids, self.has_pointers, table, accumulators, int(TypeCode[values.dtype.name.upper()]),
+            key.as_floats, self.skips, key.rounds, key.of != "ids", threads.limit,
         )  # fmt: skip
         _check(status)
         i = 0
@@ -165,15 +167,19 @@ class KernelSegments(Segments):
 
     @cached_property
     def kernel_ids(self) -> Array:
-        """The ids as the kernels take them: (batches, positions)."""
-        ids = self.ids.reshape(math.prod(self.layout.data[: self.layout.batch_dims]), math.prod(self.layout.numbered))
+        """The ids as the kernels take them: (batches, positions). Or pointers: (batches, segments + 1)."""
+        layout, pointers = self.layout, self.given.pointers
+        n_batches = math.prod(layout.data[: layout.batch_dims])
+        if pointers is not None:
+            return np.ascontiguousarray(pointers.reshape(n_batches, -1), np.int64)
+        ids = self.ids.reshape(n_batches, math.prod(layout.numbered))
         return np.ascontiguousarray(ids, ids.dtype if ids.dtype in (np.int32, np.int64) else np.int64)
 
     def values(self, of: str) -> Array:
         """The array of a pass: (units, positions, columns)."""
         layout = self.layout
         if of == "ids":
-            return np.empty((*self.kernel_ids.shape, 1), "i1")  # not read
+            return np.empty((len(self.kernel_ids), math.prod(layout.numbered), 1), "i1")  # not read
         values = np.require(self.data, requirements="CA")
         values = values.reshape(math.prod(layout.outer), math.prod(layout.numbered), math.prod(layout.inner))
         if of == "parts":
@@ -221,7 +227,9 @@ class KernelSegments(Segments):
 
     def is_scatter(self, name: str, dtype: str) -> bool:
         """Whether a scatter does it, which is faster than a pass for one reduction."""
-        return self._is_alone and not self.skips and (name != "mean" or self.name == dtype)
+        if self.skips or self.has_pointers:
+            return False
+        return self._is_alone and (name != "mean" or self.name == dtype)
 
     def scatter(self, values: Any, start: Any, reduction: str, wide: str = "") -> Any:
         identity = REDUCTIONS[reduction].identity(values.dtype.name)
@@ -294,7 +302,8 @@ class KernelSegments(Segments):
         table[:] = np.asarray(words)[:, None]
         out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
         codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
-        _check(_kernel.softmax(values, self.kernel_ids, False, table, out, *codes, is_log, threads.limit))
+        ids = self.kernel_ids, self.has_pointers
+        _check(_kernel.softmax(values, *ids, table, out, *codes, is_log, threads.limit))
         return out.reshape(self.layout.data)
 
 

@@ -21,13 +21,15 @@ from common.codes cimport (
     COUNT, FIRST, GREATEST, LAST, LEAST, MOMENTS, POWERS, PRODUCT, SQUARES, TOTAL, TRUES,
     Accumulator,
 )
-from common.items cimport CACHE_LINE, flat_void, inline_void, prefetch_write
+from common.items cimport CACHE_LINE, STREAM_AHEAD, flat_void, inline_void, prefetch_l1, prefetch_write
 from scatter.steps cimport add, complex128, multiply
 from segments.job cimport COMPLEX, ITEMS, REAL, SIGNED, WORD, Block, Job
 
 cdef extern from "segments/exp.h":
     double exp_of "gs_exp" (double x) nogil
     float exp_of_float "gs_exp_float" (float x) nogil
+    void meet_four "gs_meet_four" (const double* x, double* greatest, double* above) nogil
+    void add_four_powers "gs_add_four_powers" (const double* above, const double* powers, double* sums) nogil
 
 cdef enum:
     AHEAD = 16                  # positions
@@ -134,14 +136,14 @@ cdef inline int words_of(Accumulator what, bint is_complex) noexcept nogil:
     return 2 if what == GREATEST or what == LEAST else 1
 
 
-cdef inline inline_void prefetch_ahead(id_t* ids, const Job* job, Py_ssize_t i, Py_ssize_t n,
+cdef inline inline_void prefetch_ahead(id_t* ids, bint is_far, Py_ssize_t row_bytes, Py_ssize_t i, Py_ssize_t n,
                                        const char* table) noexcept nogil:
     cdef const char* row
     cdef Py_ssize_t line = CACHE_LINE
-    if job.is_far and i + AHEAD < n:
-        row = table + <int64_t>ids[i + AHEAD] * job.row_bytes
+    if is_far and i + AHEAD < n:
+        row = table + <int64_t>ids[i + AHEAD] * row_bytes
         prefetch_write(row)
-        while line < min(job.row_bytes, <Py_ssize_t>PREFETCHED):
+        while line < min(row_bytes, <Py_ssize_t>PREFETCHED):
             prefetch_write(row + line)
             line += CACHE_LINE
 
@@ -152,11 +154,15 @@ cdef inline inline_void apply_to(Accumulator what, bint rounds, bint skips, Py_s
     cdef Py_ssize_t i, j, stride = columns * WORD if columns == 1 else job.columns * WORD, step = block.step
     cdef Py_ssize_t n = block.n, row_bytes = job.row_bytes, first = block.first
     cdef uint64_t n_segments = job.n
+    cdef bint is_far = job.is_far
     cdef const char* values = block.values
     cdef const number_t* row
     cdef int64_t position, offset, skipped
     for i in range(n):
-        prefetch_ahead(ids, job, i, n, table)
+        if columns == 1 and i & 7 == 0:  # between random accesses the hardware prefetcher loses a stream
+            prefetch_l1(values + STREAM_AHEAD)
+            prefetch_l1(<const char*>(ids + i) + STREAM_AHEAD)
+        prefetch_ahead(ids, is_far, row_bytes, i, n, table)
         offset = row_of(ids[i], n_segments, row_bytes, none)
         row = <const number_t*>values
         if id_t is uint32_t:
@@ -177,25 +183,35 @@ cdef inline inline_void apply_to(Accumulator what, bint rounds, bint skips, Py_s
         values += step
 
 
+cdef inline Py_ssize_t end_of_run(const Job* job, const Block* block, Py_ssize_t i, int64_t* segment) noexcept nogil:
+    """Where the run of a segment ends, in a block of sorted ids that is not at its end. segment: of the run."""
+    cdef Py_ssize_t stop = i + 1
+    if block.pointers == NULL:
+        segment[0] = block.ids[i]
+        while stop < block.n and block.ids[stop] == segment[0]:
+            stop += 1
+        return stop
+    while segment[0] < job.n and block.pointers[segment[0] + 1] <= block.first + i:
+        segment[0] += 1
+    return min(block.n, block.pointers[segment[0] + 1] - block.first) if segment[0] < job.n else block.n
+
+
 cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
                                    const Block* block, char* table, int64_t none) noexcept nogil:
     """One column of sorted ids: the accumulator of a segment stays in registers."""
-    cdef Py_ssize_t i = 0, n = block.n, n_bytes = words_of(what, number_t is complex128) * WORD
+    cdef Py_ssize_t i = 0, stop, n_bytes = words_of(what, number_t is complex128) * WORD
     cdef const number_t* values = <const number_t*>block.values
-    cdef const int64_t* ids = block.ids
     cdef char cell[MAX_WORDS * WORD]  # of char, which words of any type may alias
     cdef char* row
-    cdef int64_t id
-    while i < n:
-        id = ids[i]
-        row = table + row_of(id, job.n, job.row_bytes, none)
+    cdef int64_t segment = block.segment
+    while i < block.n:
+        stop = end_of_run(job, block, i, &segment)
+        row = table + row_of(segment, job.n, job.row_bytes, none)
         memcpy(cell, row, n_bytes)
-        while True:
+        while i < stop:
             if not skips or not is_nan(values[i]):
-                apply_step(what, rounds, False, values[i], block.first + i, cell, WORD)
+                apply_step(what, rounds, True, values[i], block.first + i, cell, WORD)
             i += 1
-            if i == n or ids[i] != id:
-                break
         memcpy(row, cell, n_bytes)
 
 
@@ -266,11 +282,17 @@ cdef inline inline_void apply_powers(Py_ssize_t columns, id_t* ids, const Job* j
     cdef const double* row
     cdef char* cell
     for i in range(n):
-        prefetch_ahead(ids, job, i, n, table)
+        prefetch_ahead(ids, job.is_far, job.row_bytes, i, n, table)
         cell = table + row_of(ids[i], job.n, job.row_bytes, none)
         row = <const double*>(block.values + i * block.step)
-        for j in range(columns):
+        j = 0
+        while columns != 1 and j + 4 <= columns and not job.skips_nan:
+            meet_four(row + j, <double*>cell + j, above + k)
+            j += 4
+            k += 4
+        while j < columns:
             meet(row[j], job.skips_nan, <double*>cell + j, above + k)
+            j += 1
             k += 1
     if is_narrow(job):
         raise_to_powers(True, above, k, powers)
@@ -279,40 +301,46 @@ cdef inline inline_void apply_powers(Py_ssize_t columns, id_t* ids, const Job* j
     k = 0
     for i in range(n):
         cell = table + row_of(ids[i], job.n, job.row_bytes, none)
-        for j in range(columns):
+        j = 0
+        while columns != 1 and j + 4 <= columns:
+            add_four_powers(above + k, powers + k, <double*>(cell + stride) + j)
+            j += 4
+            k += 4
+        while j < columns:
             add_power(above[k], powers[k], <double*>(cell + stride) + j)
+            j += 1
             k += 1
 
 
 cdef inline inline_void apply_powers_of_runs(const Job* job, const Block* block, char* table,
                                              int64_t none) noexcept nogil:
     """One column of sorted ids: see apply_runs."""
-    cdef Py_ssize_t i = 0, n = block.n
+    cdef Py_ssize_t i = 0, stop
     cdef const double* values = <const double*>block.values
-    cdef const int64_t* ids = block.ids
     cdef double above[ITEMS]
     cdef double powers[ITEMS]
     cdef double* cell
     cdef double kept
-    cdef int64_t id
-    while i < n:
-        id = ids[i]
-        cell = <double*>(table + row_of(id, job.n, job.row_bytes, none))
+    cdef int64_t segment = block.segment
+    while i < block.n:
+        stop = end_of_run(job, block, i, &segment)
+        cell = <double*>(table + row_of(segment, job.n, job.row_bytes, none))
         kept = cell[0]
-        while i < n and ids[i] == id:
+        while i < stop:
             meet(values[i], job.skips_nan, &kept, above + i)
             i += 1
         cell[0] = kept
     if is_narrow(job):
-        raise_to_powers(True, above, n, powers)
+        raise_to_powers(True, above, block.n, powers)
     else:
-        raise_to_powers(False, above, n, powers)
+        raise_to_powers(False, above, block.n, powers)
     i = 0
-    while i < n:
-        id = ids[i]
-        cell = <double*>(table + row_of(id, job.n, job.row_bytes, none))
+    segment = block.segment
+    while i < block.n:
+        stop = end_of_run(job, block, i, &segment)
+        cell = <double*>(table + row_of(segment, job.n, job.row_bytes, none))
         kept = cell[1]
-        while i < n and ids[i] == id:
+        while i < stop:
             add_power(above[i], powers[i], &kept)
             i += 1
         cell[1] = kept

@@ -52,6 +52,8 @@ cdef struct Block:
     const int64_t* ids
     const uint32_t* segments    # instead of ids: of the records of a tile, and
     const uint32_t* sources     # their positions, from `first` on
+    const int64_t* pointers     # of one column of CSR segments, instead of ids; NULL: there are ids
+    int64_t segment             # of the first position, then
     const char* values          # numbers of 64 bits
     Py_ssize_t step             # bytes from a position to the next
     int64_t wide_ids[ITEMS]     # ids that were converted
@@ -90,8 +92,9 @@ cdef inline int64_t id_at(const Job* job, Py_ssize_t unit, Py_ssize_t position) 
     return (<const int64_t*>ids_of(job, unit))[position]
 
 
-cdef inline void read_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, Block* block) noexcept nogil:
-    """The ids of the positions from start on."""
+cdef inline void read_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, bint needs_ids,
+                          Block* block) noexcept nogil:
+    """The ids of the positions from start on. needs_ids: also where pointers tell them."""
     cdef Py_ssize_t i
     cdef int64_t segment
     cdef const int64_t* pointers
@@ -99,7 +102,12 @@ cdef inline void read_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, Blo
     block.first = start
     block.segments = NULL
     block.ids = block.wide_ids
-    if job.pointers != NULL:
+    block.pointers = NULL
+    block.segment = 0
+    if job.pointers != NULL and job.columns == 1 and not needs_ids:
+        block.pointers = pointers_of(job, unit)
+        block.segment = segment_of(block.pointers, job.n, start)
+    elif job.pointers != NULL:
         pointers = pointers_of(job, unit)
         segment = segment_of(pointers, job.n, start)
         for i in range(block.n):

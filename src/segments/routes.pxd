@@ -53,7 +53,7 @@ cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_s
             block.n = min(most, stop - position)
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
-            read_ids(job, unit, position, &block)
+            read_ids(job, unit, position, False, &block)
             read_values(job, unit, position, column, &block)
             apply_block(job, &block, table + column * WORD, none - table)
             position += block.n
@@ -215,7 +215,7 @@ cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles
     block.columns = 1
     while begin < n:
         block.n = min(<Py_ssize_t>ITEMS, n - begin)
-        read_ids(job, unit, start + begin, &block)
+        read_ids(job, unit, start + begin, True, &block)
         for i in range(block.n):
             segments[begin + i] = <uint32_t>block.ids[i] if <uint64_t>block.ids[i] < n_segments else none
         if skips_records(job):
@@ -254,6 +254,7 @@ cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tile
     cdef Py_ssize_t i, width = job.columns * job.conversion.narrow_bytes
     cdef const char* values = job.values + (unit * job.size + tiles.first) * width
     block.first = tiles.first
+    block.pointers = NULL
     block.segments = tiles.segments + record
     block.sources = tiles.sources + record
     block.step = job.columns * number_bytes(job)

@@ -9,7 +9,7 @@ from common.interrupts cimport is_interrupted
 from common.items cimport inline_void
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from scatter.convert cimport Conversion, store_items
-from segments.accumulators cimport is_narrow, raise_to_powers, row_of
+from segments.accumulators cimport is_narrow, prefetch_ahead, raise_to_powers, row_of
 from segments.job cimport ITEMS, WORD, Block, Job, id_at, read_ids, read_values, table_of
 from segments.routes cimport none_bytes, part_of, reduce_piece
 
@@ -46,13 +46,19 @@ cdef inline inline_void divide_block(bint is_log, bint narrow, Py_ssize_t column
     cdef const double* x
     cdef int64_t offset
     for i in range(block.n):
+        prefetch_ahead(<int64_t*>block.ids, job.is_far, job.row_bytes, i, block.n, table)
         offset = row_of(block.ids[i], job.n, job.row_bytes, none)
         greatest = <const double*>(table + offset)
         x = <const double*>(block.values + i * block.step)
-        for j in range(columns):
-            results[k] = -INFINITY if offset == none else x[j] - greatest[j]
-            divisors[k] = (greatest + job.columns)[j] if offset != none else not is_log
-            k += 1
+        if offset == none:
+            for j in range(columns):
+                results[k + j] = -INFINITY
+                divisors[k + j] = not is_log
+        else:
+            for j in range(columns):  # of arrays that no pointer of the block's points to
+                results[k + j] = x[j] - greatest[j]
+                divisors[k + j] = (greatest + job.columns)[j]
+        k += columns
     if not is_log:
         raise_to_powers(narrow, results, k, results)
     for i in range(k):
@@ -73,7 +79,7 @@ cdef inline void write_piece(const Softmax* softmax, Py_ssize_t unit, Py_ssize_t
         block.n = min(max(ITEMS // job.columns, <Py_ssize_t>1), stop - position)
         if is_interrupted(job.interrupts, 4 * block.n * job.columns):
             return
-        read_ids(job, unit, position, &block)
+        read_ids(job, unit, position, True, &block)
         column = 0
         while column < job.columns:
             block.columns = min(job.columns - column, <Py_ssize_t>ITEMS)

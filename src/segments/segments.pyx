@@ -265,11 +265,13 @@ def extremes(cnp.ndarray ids not None, int n_threads):
     cdef Py_ssize_t part, n = cnp.PyArray_SIZE(ids)
     cdef int id_bytes = <int>cnp.PyArray_ITEMSIZE(ids)
     cdef const char* data = cnp.PyArray_BYTES(ids)
-    cdef int team = team_size(n_threads, forced_threads, <double>n * id_bytes / shared.machine.bandwidth)
+    cdef double work_ns = <double>n * id_bytes / shared.machine.bandwidth
+    cdef int team = team_size(n_threads, forced_threads, work_ns)
     if not cnp.PyArray_ISCARRAY_RO(ids) or not cnp.PyArray_ISSIGNED(ids) or id_bytes < 4:
         raise ValueError("ids are contiguous, of dtype int32 or int64")
     for part in range(team):
-        found[2 * part] = found[2 * part + 1] = (<const int64_t*>data)[0] if id_bytes == 8 else (<const int32_t*>data)[0]
+        found[2 * part] = (<const int64_t*>data)[0] if id_bytes == 8 else (<const int32_t*>data)[0]
+        found[2 * part + 1] = found[2 * part]
     if n < BRIEF:
         find_extremes(data, id_bytes, 0, n, found)
     else:

@@ -126,3 +126,12 @@ def test_a_variance_of_few():
     with np.errstate(all="ignore"):
         found = gs.segment_reduce(data, ids, 5, reduction="var", correction=1)
     np.testing.assert_array_equal(found, [2, 0, np.nan, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_fill_value_of_tensors(dtype):
+    torch = pytest.importorskip("torch")
+    data = torch.tensor([1.0, 3.0], dtype=getattr(torch, dtype))
+    for fill in (0.5, torch.tensor(0.5, dtype=data.dtype)):
+        found = gs.segment_reduce(data, torch.tensor([0, 0]), 2, reduction=("max", "mean"), fill_value=fill)
+        assert [result.tolist() for result in found] == [[3, 0.5], [2, 0.5]]

@@ -93,7 +93,8 @@ class BorrowedSegments(Segments):
 
     def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
         if fill is not None:
-            fill = self.backend.as_numpy(self.element(dtype, fill))
+            element = self.element(dtype, fill)
+            fill = self.backend.borrowed(self.layout, element, element)[0]  # type: ignore[index]
         with np.errstate(all="ignore"):
             return self.returned(self.by_kernels.reduce(name, dtype, fill, min_count), dtype)
 

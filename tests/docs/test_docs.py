@@ -112,7 +112,12 @@ V = np.array([3, 5, 7, 9], "f4")
 
 @pytest.mark.parametrize(("theirs", "ours"), rows("numpy"))
 def test_coming_from_numpy(theirs, ours):
-    names = {"gs": gs, "np": np, "data": X.copy(), "b": 6, "n": 7, "mask": X % 3 == 0, "u": V}
+    names = {"gs": gs, "np": np, "data": X.copy(), "b": 6, "n": 7, "mask": X % 3 == 0, "u": V, "w": V.astype("f8")}
+    names |= {
+        "g": np.array([2, 0, 2, 1, 0, 0]),
+        "labels": np.array(["owl", "hen", "owl", "emu", "hen", "owl"]),
+        "c": np.array([0, 2, 3, 6]),
+    }
     if "_nd" in ours:
         names["i"] = PAIRS
     elif "batch_dims" in ours:

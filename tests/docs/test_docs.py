@@ -201,6 +201,33 @@ def test_coming_from_jax(theirs, ours):
     the_same(theirs, ours, names | {name: jnp.asarray(value) for name, value in arrays.items()})
 
 
+def close(theirs, ours, names):
+    expected, found = (np.asarray(outcome(code, names)[0]) for code in (theirs, ours))
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+S = np.array([3.0, 1.0, np.nan, 5.0, 2.0, np.nan, 4.0, 4.0])
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [row for row in rows("pandas") if "groupby(" in row[0]])
+def test_coming_from_pandas(theirs, ours):
+    import pandas as pd
+
+    s, k = pd.Series(S), pd.Series(["owl", "hen", "owl", "owl", "hen", "emu", "emu", None])
+    g, _ = pd.factorize(k, sort=True)
+    close(theirs, ours, {"gs": gs, "np": np, "s": s, "k": k, "v": S, "g": g, "table": pd.DataFrame({"a": s, "b": -s})})
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("theirs", "ours"), [row for row in rows("pandas") if "groupby(" not in row[0]])
+def test_coming_from_flox(theirs, ours):
+    import flox
+    import numbagg
+
+    names = {"gs": gs, "np": np, "flox": flox, "numbagg": numbagg, "n": 5}
+    close(theirs, ours, names | {"v": S, "g": np.array([2, 0, 2, 2, 0, 1, 1, 0]), "table": np.stack((S, -S), 1)})
+
+
 def node(operator, inputs, attributes):
     from onnx import TensorProto, helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
@@ -282,6 +309,6 @@ def test_coming_from_tensorflow(theirs, ours):
 
 def test_pages_state_calls():
     """The reader of tables finds them: a change of their form must not switch the tests off."""
-    for system in ("numpy", "pytorch", "jax", "onnx", "tensorflow"):
+    for system in ("numpy", "pandas", "pytorch", "jax", "onnx", "tensorflow"):
         assert len(rows(system)) > 8, system
     assert len(rows("numpy", timed=True)) > 8

@@ -228,6 +228,40 @@ def test_coming_from_flox(theirs, ours):
     close(theirs, ours, names | {"v": S, "g": np.array([2, 0, 2, 2, 0, 1, 1, 0]), "table": np.stack((S, -S), 1)})
 
 
+def test_what_is_not_among_the_reductions():
+    """The table of docs/guide/groups.md, beside a loop over the groups."""
+    rng, n = np.random.default_rng(0), 4
+    groups, others = rng.integers(0, [[n], [3]], (2, 40))
+    integers, weights = rng.integers(0, 10, (2, 40))
+    values, labels = integers.astype(float), np.array(["owl", "hen"])[groups % 2]
+    names = {"gs": gs, "np": np, "rows": gs.prepare("segment", values.shape, groups, n), **locals()}
+
+    def of_each(function, *arrays):
+        return np.array([function(*(array[groups == group] for array in arrays)) for group in range(n)])
+
+    running = np.empty(40)
+    for group in range(n):
+        running[groups == group] = np.cumsum(values[groups == group])
+    expected = {
+        "weighted mean": of_each(lambda values, weights: np.average(values, weights=weights), values, weights),
+        "range": of_each(np.ptp, values),
+        "norm": of_each(np.linalg.norm, values),
+        "quantile": of_each(lambda part: np.quantile(part, 0.9), values),
+        "cumulative sum": running,
+        "number of distinct values": of_each(lambda part: len(set(part)), values),
+        "mode": of_each(lambda part: np.bincount(part).argmax(), integers),
+        "string labels": (groups + 1) % 2,
+        "several labels": of_each(lambda values, others: np.bincount(others, values, 3), values, others),
+    }
+    table = (DOCS / "guide" / "groups.md").read_text().partition("## Not here")[2]
+    codes = dict(re.findall(r"^\| ([^|`]+) \| `([^`|]+)`[^|]*\|$", table, re.MULTILINE))
+    codes = {task.partition(",")[0]: code for task, code in codes.items() if not code.startswith("indptr")}
+    assert codes.keys() == expected.keys()
+    for task, code in codes.items():
+        found, _ = outcome(f"{code}; ids" if "names, ids" in code else code, names)
+        np.testing.assert_allclose(found, expected[task], rtol=1e-14, err_msg=task)
+
+
 def node(operator, inputs, attributes):
     from onnx import TensorProto, helper, numpy_helper
     from onnx.reference import ReferenceEvaluator

@@ -29,7 +29,6 @@ ARRAYS = {
         "groups": np.array([2, 0, 2, 4, 0, 0]),
         "values": RNG.integers(-8, 8, (6, 3)).astype("f4"),
         "n": 6,
-        "columns": 3,
     },
     "Median": {"groups": np.array([2, 0, 4, 2, 0, 2, 2]), "values": RNG.integers(-8, 8, 7).astype(float), "n": 6},
     "Expert routing": {
@@ -158,9 +157,10 @@ def test_labels_outside_have_a_row_of_zeros():
     assert rows.tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
-def test_groups_without_rows_keep_what_is_there():
-    groups, values = np.array([2, 2]), np.array([1.0, 4.0])
-    assert gs.scatter(np.zeros(3), groups, values, reduction="mean", include_self=False).tolist() == [0, 0, 2.5]
+def test_empty_clusters_keep_their_centroids():
+    call = re.search(r"`(gs\.scatter\(old.*?)`", page_code.section("recipes.md", "k-means"))[1]
+    given = {"old": np.array([9.0, 9.0, 9.0]), "labels": np.array([2, 2]), "points": np.array([1.0, 4.0])}
+    assert eval(call, {"gs": gs, **given}).tolist() == [9, 9, 2.5]
 
 
 def test_counts_without_weights():

@@ -130,7 +130,7 @@ def _to_groups(sheet: Sheet, groups: Any, values: Any, results: Any) -> None:
     """Values in a column, in the colours of their groups, beside the results of the groups."""
     _grid(sheet, values[:, None], {(row, 0): g for row, g in enumerate(groups.tolist())})
     _grid(sheet, results[:, None], {(g, 0): g for g in set(groups.tolist())}, 3)
-    sheet.arrow((1.4, len(values) / 2), (2.7, len(values) / 2))
+    sheet.arrow((1.4, len(results) / 2), (2.7, len(results) / 2))
 
 
 def attention(sheet: Sheet, names: Names) -> None:

@@ -228,6 +228,16 @@ def test_coming_from_flox(theirs, ours):
     close(theirs, ours, names | {"v": S, "g": np.array([2, 0, 2, 2, 0, 1, 1, 0]), "table": np.stack((S, -S), 1)})
 
 
+@pytest.mark.peers
+def test_numbaggs_variances_lose_digits():
+    import numbagg
+
+    values, ids = np.random.default_rng(0).normal(size=100) + 1e6, np.zeros(100, int)
+    exact = np.var(values, ddof=1)
+    ours = gs.segment_reduce(values, ids, reduction="var", correction=1)[0]
+    assert abs(ours / exact - 1) < 1e-14 < 1e-7 < abs(numbagg.group_nanvar(values, ids)[0] / exact - 1)
+
+
 def test_what_is_not_among_the_reductions():
     """The table of docs/guide/groups.md, beside a loop over the groups."""
     rng, n = np.random.default_rng(0), 4

@@ -57,7 +57,7 @@ def one_hot(rng, less):
 @recipe("Group by", "500 k rows × 16, 10 k groups")
 def group_by(rng, less):
     m = 500_000 // less
-    return {"groups": rng.integers(0, 10_000, m), "values": whole(rng, (m, 16)), "n": 10_000, "columns": 16}
+    return {"groups": rng.integers(0, 10_000, m), "values": whole(rng, (m, 16)), "n": 10_000}
 
 
 @recipe("Bincount", "1000 rows of 4096, 256 bins")

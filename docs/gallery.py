@@ -126,6 +126,30 @@ def _by_group(sheet: Sheet, groups: Any, order: Any) -> None:
     sheet.arrow((1.4, len(groups) / 2), (2.7, len(groups) / 2))
 
 
+def _to_groups(sheet: Sheet, groups: Any, values: Any, results: Any) -> None:
+    """Values in a column, in the colours of their groups, beside the results of the groups."""
+    _grid(sheet, values[:, None], {(row, 0): g for row, g in enumerate(groups.tolist())})
+    _grid(sheet, results[:, None], {(g, 0): g for g in set(groups.tolist())}, 3)
+    sheet.arrow((1.4, len(results) / 2), (2.7, len(results) / 2))
+
+
+def attention(sheet: Sheet, names: Names) -> None:
+    _to_groups(sheet, names["target"], names["attention"].round(1), names["received"][:, 0].round(1))
+
+
+def best(sheet: Sheet, names: Names) -> None:
+    _to_groups(sheet, names["groups"], names["scores"], names["best"])
+
+
+def statistics(sheet: Sheet, names: Names) -> None:
+    _to_groups(sheet, names["groups"], names["values"], names["mean"])
+
+
+def csr(sheet: Sheet, names: Names) -> None:
+    rows = np.repeat(np.arange(3), np.diff(names["indptr"]))
+    _to_groups(sheet, rows, names["values"], names["total"])
+
+
 def median(sheet: Sheet, names: Names) -> None:
     _by_group(sheet, names["groups"], names["rows"].order)
 
@@ -163,6 +187,9 @@ def sparse(sheet: Sheet, names: Names) -> None:
 CELLS: dict[str, Callable[[Sheet, Names], None]] = {
     "One-hot": one_hot,
     "Group by": group_by,
+    "Graph attention": attention,
+    "Best row": best,
+    "Statistics": statistics,
     "Median": median,
     "Expert routing": experts,
     "Bincount": bincount,
@@ -171,6 +198,7 @@ CELLS: dict[str, Callable[[Sheet, Names], None]] = {
     "Embedding gradient": embedding,
     "KV cache": cache,
     "Sparse COO": sparse,
+    "Sparse CSR": csr,
 }
 CROPS = {"warp": 0.04, "splat": 0.04, "segmentation": 0.04}  # of photographs: where a thumbnail begins
 

@@ -16,7 +16,7 @@ from unittest import mock
 import ml_dtypes
 import numpy as np
 import pytest
-from constants import DTYPES, GATHERS, REDUCTIONS, SCATTERS, reduces
+from constants import DTYPES, GATHERS, REDUCTIONS, SCATTERS, SEGMENT_REDUCTIONS, reduces
 
 TABLE = Path(__file__).parents[1] / "docs" / "backends-table.md"
 
@@ -225,6 +225,10 @@ def rounds_otherwise(library, reduction, dtype):
     return reduction == "mul" and dtype.startswith("complex") and not in_kernels
 
 
+def has_gradients(library):
+    return library.package in ("torch", "jax")
+
+
 def table():
     """Markdown: for each library and reduction the dtypes that it takes, and why not the others."""
     lines = [
@@ -254,13 +258,36 @@ def table():
             cells = [_cell(library, functions, reduction) for reduction in columns.values()]
             lines.append(f"| {library.name} | " + " | ".join(cells) + " |")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_segments(), ""])
 
 
-def _cell(library, functions, reduction):
+def _segments():
+    """The table of segments, whose reductions have a column for each set of dtypes."""
+    columns = {}
+    for reduction, dtypes in SEGMENT_REDUCTIONS.items():
+        lacking = tuple(cannot(library, "segment_reduce", reduction, "complex64") for library in LIBRARIES)
+        columns.setdefault((dtypes, lacking), []).append(reduction)
+    lines = [
+        "## `segment_reduce`, `segment_softmax`, `segment_log_softmax`",
+        "",
+        "`tests/segments` compares each reduction and dtype with a loop over the segments, to rounding. Softmax takes",
+        "the dtypes of logsumexp. All reductions but any, all, count, argmax and argmin have gradients, where the last",
+        "column says so. Sums in any order are in order [with the setting](determinism.md#on-a-gpu), but for JAX.",
+        "",
+        "| backend | " + " | ".join(", ".join(names) for names in columns.values()) + " | float sums | gradients |",
+        "|---|" + "---|" * (len(columns) + 2),
+    ]
+    for library in LIBRARIES:
+        cells = [_cell(library, ("segment_reduce",), names[0], dtypes) for (dtypes, _), names in columns.items()]
+        cells += ["in order" if library.in_order else "in any order", "yes" if has_gradients(library) else "no"]
+        lines.append(f"| {library.name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(library, functions, reduction, dtypes=None):
     taken, refused = [], {}
-    for dtype in DTYPES:
-        if not reduces(reduction, dtype) or not has_dtype(library, dtype):
+    for dtype in dtypes or [one for one in DTYPES if reduces(reduction, one)]:
+        if not has_dtype(library, dtype):
             continue
         reasons = {name: cannot(library, name, reduction, dtype) for name in functions}
         found = {reason for reason in reasons.values() if reason}

@@ -128,6 +128,8 @@ def _checked(option: str, value: Any) -> int:
     size = plans.integer(_OP, option, value)
     if size < 0:
         raise messages.negative_size(_OP, option, size)
+    if size > plans.MOST:
+        raise errors.size_limit(_OP, f"{option}={size}", plans.MOST)
     return size
 
 
@@ -137,4 +139,7 @@ def _size(backend: Backend, x: Any, minlength: int, length: Any) -> int:
         return _checked("length", length)
     if backend.is_unknown(x):
         raise messages.unknown_size(_OP, backend.unknown_name)
-    return max(backend.extremes(x)[1] + 1, minlength)
+    greatest = backend.extremes(x)[1]
+    if greatest >= plans.MOST:
+        raise errors.size_limit(_OP, f"max(x)={greatest}", plans.MOST - 1)
+    return max(greatest + 1, minlength)

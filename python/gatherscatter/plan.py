@@ -16,6 +16,8 @@ from gatherscatter.reductions import REDUCTIONS, dtype_name, wider_dtypes
 
 Shape = tuple[int, ...]
 
+MOST = 1 << 48  # of a size that an argument states: as many bytes as a process can address
+
 
 class Plan(NamedTuple):
     """A validated call: the indices at each position of `tuples` select one row of data."""

@@ -129,6 +129,8 @@ def test_jax_gradients_and_programs(method):
     for argument in (0, 1):
         found, known = (jax.grad(lambda *a, f=f: (f(*a) ** 2).sum(), argument)(x, by) for f in (call, theirs))
         np.testing.assert_allclose(found, known, rtol=1e-5)
+    with pytest.raises(NotImplementedError, match=r"pass mode= one of 'clip', 'wrap', 'drop', 'promise_in_bounds'"):
+        jax.jit(lambda x, i: getattr(gs.at(x, i), method)(2.0))(x, i)
     masked = jax.jit(lambda x: getattr(gs.at(x)[x > 4], method)(2.0))(x)
     np.testing.assert_allclose(masked, np.where(X > 4, FUNCTIONS[method](X, 2.0), X), rtol=1e-6)
 

@@ -73,6 +73,8 @@ def test_gradients_and_programs():
         (lambda: gs.bincount(X, [1, 2]), ValueError, r"weights has shape \(2,\), but x has shape \(4,\)"),
         (lambda: gs.bincount(X, length=-1), ValueError, "length=-1 is negative"),
         (lambda: gs.bincount(X, minlength=-1), ValueError, "minlength=-1 is negative"),
+        (lambda: gs.bincount(X, length=2**62), ValueError, "length=4611686018427387904 is more than an array can hold"),
+        (lambda: gs.bincount([0, 2**62]), ValueError, r"max\(x\)=4611686018427387904 is more than an array can hold"),
         (lambda: gs.bincount(X, minlength=1.5), TypeError, "minlength=1.5 is not an int"),
         (lambda: gs.bincount(X, mode="clip"), ValueError, "mode='clip' is not one of 'raise', 'drop'"),
     ],

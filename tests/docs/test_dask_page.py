@@ -25,8 +25,12 @@ def test_the_pages_examples_run():
     assert (counts.to_numpy() == np.bincount(ids, minlength=len(table))).all()
     assert looked_up[:3].to_numpy().sum() == 3 * 500 * 16
     temperature, climatology = names["temperature"], names["climatology"]
-    assert isinstance(climatology.data, da.Array)
+    variance, warmest = names["variance"], names["warmest"]
+    assert all(isinstance(result.data, da.Array) for result in (climatology, variance, warmest))
     by_month = temperature.compute().groupby("time.month")
     np.testing.assert_allclose(climatology.T.compute(), by_month.mean())
+    np.testing.assert_allclose(variance.T.compute(), by_month.var())
+    np.testing.assert_array_equal(temperature.to_numpy()[warmest, np.arange(3)[:, None]].T, by_month.max())
+    assert (names["warmest_days"].dt.month == np.arange(1, 13)).all()
     np.testing.assert_allclose(names["anomalies"].compute(), by_month - by_month.mean())
     assert names["updated"][:, 0].compute().tolist() == gs.scatter(table, ids, 0.5, reduction="add").tolist()

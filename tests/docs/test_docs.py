@@ -112,7 +112,12 @@ V = np.array([3, 5, 7, 9], "f4")
 
 @pytest.mark.parametrize(("theirs", "ours"), rows("numpy"))
 def test_coming_from_numpy(theirs, ours):
-    names = {"gs": gs, "np": np, "data": X.copy(), "b": 6, "n": 7, "mask": X % 3 == 0, "u": V}
+    names = {"gs": gs, "np": np, "data": X.copy(), "b": 6, "n": 7, "mask": X % 3 == 0, "u": V, "w": V.astype("f8")}
+    names |= {
+        "g": np.array([2, 0, 2, 1, 0, 0]),
+        "labels": np.array(["owl", "hen", "owl", "emu", "hen", "owl"]),
+        "c": np.array([0, 2, 3, 6]),
+    }
     if "_nd" in ours:
         names["i"] = PAIRS
     elif "batch_dims" in ours:
@@ -158,7 +163,8 @@ def test_coming_from_pytorch(theirs, ours):
         "u": U,
         "w": V,
         "s": np.array([2, 0, 2, 1, 0, 0]),
-        "c": np.array([0, 2, 3, 6]),
+        "c": np.array([0, 1, 4]) if "embedding_bag" in theirs else np.array([0, 2, 3, 6]),
+        "m": np.array([2, 1, 3]),
     }
     # torch_scatter and pyg_lib themselves are not installed.
     pyg_lib = types.SimpleNamespace(ops=torch_scatter)
@@ -193,6 +199,77 @@ def test_coming_from_jax(theirs, ours):
     }
     names |= {"gs": gs, "jax": jax, "jnp": jnp, "n": 6}
     the_same(theirs, ours, names | {name: jnp.asarray(value) for name, value in arrays.items()})
+
+
+def close(theirs, ours, names):
+    expected, found = (np.asarray(outcome(code, names)[0]) for code in (theirs, ours))
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+S = np.array([3.0, 1.0, np.nan, 5.0, 2.0, np.nan, 4.0, 4.0])
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [row for row in rows("pandas") if "groupby(" in row[0]])
+def test_coming_from_pandas(theirs, ours):
+    import pandas as pd
+
+    s, k = pd.Series(S), pd.Series(["owl", "hen", "owl", "owl", "hen", "emu", "emu", None])
+    g, _ = pd.factorize(k, sort=True)
+    close(theirs, ours, {"gs": gs, "np": np, "s": s, "k": k, "v": S, "g": g, "table": pd.DataFrame({"a": s, "b": -s})})
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("theirs", "ours"), [row for row in rows("pandas") if "groupby(" not in row[0]])
+def test_coming_from_flox(theirs, ours):
+    import flox
+    import numbagg
+
+    names = {"gs": gs, "np": np, "flox": flox, "numbagg": numbagg, "n": 5}
+    close(theirs, ours, names | {"v": S, "g": np.array([2, 0, 2, 2, 0, 1, 1, 0]), "table": np.stack((S, -S), 1)})
+
+
+@pytest.mark.peers
+def test_numbaggs_variances_lose_digits():
+    import numbagg
+
+    values, ids = np.random.default_rng(0).normal(size=100) + 1e6, np.zeros(100, int)
+    exact = np.var(values, ddof=1)
+    ours = gs.segment_reduce(values, ids, reduction="var", correction=1)[0]
+    assert abs(ours / exact - 1) < 1e-14 < 1e-7 < abs(numbagg.group_nanvar(values, ids)[0] / exact - 1)
+
+
+def test_what_is_not_among_the_reductions():
+    """The table of docs/guide/groups.md, beside a loop over the groups."""
+    rng, n = np.random.default_rng(0), 4
+    groups, others = rng.integers(0, [[n], [3]], (2, 40))
+    integers, weights = rng.integers(0, 10, (2, 40))
+    values, labels = integers.astype(float), np.array(["owl", "hen"])[groups % 2]
+    names = {"gs": gs, "np": np, "rows": gs.prepare("segment", values.shape, groups, n), **locals()}
+
+    def of_each(function, *arrays):
+        return np.array([function(*(array[groups == group] for array in arrays)) for group in range(n)])
+
+    running = np.empty(40)
+    for group in range(n):
+        running[groups == group] = np.cumsum(values[groups == group])
+    expected = {
+        "weighted mean": of_each(lambda values, weights: np.average(values, weights=weights), values, weights),
+        "range": of_each(np.ptp, values),
+        "norm": of_each(np.linalg.norm, values),
+        "quantile": of_each(lambda part: np.quantile(part, 0.9), values),
+        "cumulative sum": running,
+        "number of distinct values": of_each(lambda part: len(set(part)), values),
+        "mode": of_each(lambda part: np.bincount(part).argmax(), integers),
+        "string labels": (groups + 1) % 2,
+        "several labels": of_each(lambda values, others: np.bincount(others, values, 3), values, others),
+    }
+    table = (DOCS / "guide" / "groups.md").read_text().partition("## Not here")[2]
+    codes = dict(re.findall(r"^\| ([^|`]+) \| `([^`|]+)`[^|]*\|$", table, re.MULTILINE))
+    codes = {task.partition(",")[0]: code for task, code in codes.items() if not code.startswith("indptr")}
+    assert codes.keys() == expected.keys()
+    for task, code in codes.items():
+        found, _ = outcome(f"{code}; ids" if "names, ids" in code else code, names)
+        np.testing.assert_allclose(found, expected[task], rtol=1e-14, err_msg=task)
 
 
 def node(operator, inputs, attributes):
@@ -266,6 +343,7 @@ def test_coming_from_tensorflow(theirs, ours):
         "k": ONE_EACH,
         "r": R,
         "v": V,
+        "s": np.array([0, 0, 2, 2]),
     }
     expected = outcome(theirs, {"tf": tf, "n": 6} | arrays)[0].numpy()
     found = outcome(ours, {"gs": gs, "np": np, "n": 6} | arrays)[0]
@@ -275,6 +353,6 @@ def test_coming_from_tensorflow(theirs, ours):
 
 def test_pages_state_calls():
     """The reader of tables finds them: a change of their form must not switch the tests off."""
-    for system in ("numpy", "pytorch", "jax", "onnx", "tensorflow"):
+    for system in ("numpy", "pandas", "pytorch", "jax", "onnx", "tensorflow"):
         assert len(rows(system)) > 8, system
     assert len(rows("numpy", timed=True)) > 8

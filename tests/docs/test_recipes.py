@@ -29,7 +29,23 @@ ARRAYS = {
         "groups": np.array([2, 0, 2, 4, 0, 0]),
         "values": RNG.integers(-8, 8, (6, 3)).astype("f4"),
         "n": 6,
-        "columns": 3,
+    },
+    "Graph attention": {
+        "features": RNG.integers(-8, 8, (9, 3)).astype(float),
+        "source": RNG.integers(0, 9, 40),
+        "target": RNG.integers(0, 8, 40),
+        "scores": RNG.normal(size=40),
+    },
+    "Best row": {
+        "groups": np.array([2, 0, 2, 4, 0, 0]),
+        "scores": np.array([1.0, 2.0, 3.0, 0.0, 4.0, 4.0]),
+        "rows": RNG.integers(-8, 8, (6, 3)),
+        "n": 6,
+    },
+    "Statistics": {
+        "groups": np.array([2, 0, 1, 2, 0, 2, 2]),
+        "values": np.array([np.nan, 1, 2, 6, 4, np.nan, 3]),
+        "n": 3,
     },
     "Median": {"groups": np.array([2, 0, 4, 2, 0, 2, 2]), "values": RNG.integers(-8, 8, 7).astype(float), "n": 6},
     "Expert routing": {
@@ -76,7 +92,14 @@ ARRAYS = {
         "values": RNG.integers(0, 8, 40).astype(float),
         "shape": (5, 6),
     },
+    "Sparse CSR": {
+        "indptr": np.array([0, 0, 3, 4, 4, 8]),
+        "column": RNG.integers(0, 6, 8),
+        "values": RNG.integers(-8, 8, 8).astype(float),
+        "vector": RNG.integers(-8, 8, 6).astype(float),
+    },
 }
+TO_ROUNDING = {"Graph attention", "Statistics"}
 
 
 def blocks(start):
@@ -147,7 +170,7 @@ def test_recipes_give_what_the_idioms_give(start):
     assert same
     for name in same:
         assert found[name].dtype == expected[name].dtype
-        np.testing.assert_array_equal(found[name], expected[name])
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-14 if start in TO_ROUNDING else 0)
 
 
 # What the page says of special cases
@@ -158,9 +181,10 @@ def test_labels_outside_have_a_row_of_zeros():
     assert rows.tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
-def test_groups_without_rows_keep_what_is_there():
-    groups, values = np.array([2, 2]), np.array([1.0, 4.0])
-    assert gs.scatter(np.zeros(3), groups, values, reduction="mean", include_self=False).tolist() == [0, 0, 2.5]
+def test_empty_clusters_keep_their_centroids():
+    call = re.search(r"`(gs\.scatter\(old.*?)`", page_code.section("recipes.md", "k-means"))[1]
+    given = {"old": np.array([9.0, 9.0, 9.0]), "labels": np.array([2, 2]), "points": np.array([1.0, 4.0])}
+    assert eval(call, {"gs": gs, **given}).tolist() == [9, 9, 2.5]
 
 
 def test_counts_without_weights():
@@ -175,6 +199,28 @@ def test_the_upper_end_of_a_histogram_is_dropped():
     ours, idiom = (outcome(code, given)["histogram"].tolist() for code in blocks("2-D histogram"))
     assert ours == [[0, 0], [0, 1]]
     assert idiom == [[0, 0], [0, 2]]
+
+
+def test_edges_of_several_heads():
+    ours, _ = blocks("Graph attention")
+    rng, given = np.random.default_rng(0), ARRAYS["Graph attention"]
+    heads = {"features": rng.normal(size=(9, 2, 3)), "scores": rng.normal(size=(40, 2))}
+    heads["scores"][given["target"] == 0] = -np.inf
+    found = outcome(ours, given | heads)["received"]
+    for head in range(2):
+        one = {name: array[:, head] for name, array in heads.items()}
+        np.testing.assert_allclose(found[:, head], outcome(ours, given | one)["received"], rtol=1e-14)
+    assert (found[0] == 0).all()
+
+
+def test_the_best_rows_as_a_mask():
+    text = page_code.section("recipes.md", "Best row")
+    given = ARRAYS["Best row"]
+    mask = eval(
+        re.search(r"As a mask:\*\* `(.*?)`", text)[1],
+        {"gs": gs, "np": np, **given, **outcome(blocks("Best row")[0], given)},
+    )
+    assert mask.tolist() == [False, False, True, True, True, False]
 
 
 def test_a_class_beyond_the_last_is_an_error():

@@ -3,6 +3,7 @@
 import gatherscatter as gs
 import numpy as np
 import pytest
+from libraries import LIBRARIES, has_gradients, on_each
 
 DIFFERENTIABLE = ["add", "mul", "max", "min", "mean", "var", "std", "first", "last", "logsumexp"]
 IDS = np.array([2, 0, -1, 0, 2, 2, 3])
@@ -39,21 +40,30 @@ def differences(name):
     return gradient
 
 
+@pytest.mark.parametrize("library", on_each(filter(has_gradients, LIBRARIES)))
 @pytest.mark.parametrize("name", [*DIFFERENTIABLE, "softmax", "log_softmax"])
-def test_torch(name):
-    torch = pytest.importorskip("torch")
-    data = torch.tensor(VALUES, requires_grad=True)
-    weighted(functions(torch.tensor(IDS))[name], data, torch, torch.tensor).backward()
-    np.testing.assert_allclose(data.grad.numpy(), differences(name), rtol=1e-6, atol=1e-8)
+def test_libraries(library, name):
+    data, function = library.asarray(VALUES), functions(library.asarray(IDS))[name]
+    with library.way():
+        if library.package == "torch":
+            import torch
+
+            data.requires_grad_()
+            weighted(function, data, torch, library.asarray).backward()
+            gradient = data.grad
+        else:
+            import jax
+
+            gradient = jax.grad(lambda x: weighted(function, x, jax.numpy))(data)
+    np.testing.assert_allclose(library.asnumpy(gradient), differences(name), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", [*DIFFERENTIABLE, "softmax", "log_softmax"])
-def test_jax(name):
+def test_gradients_of_jit(name):
     jax = pytest.importorskip("jax")
-    expected, function = differences(name), functions(jax.numpy.asarray(IDS))[name]
-    for wrap in (lambda f: f, jax.jit):
-        gradient = jax.grad(wrap(lambda x: weighted(function, x, jax.numpy)))(jax.numpy.asarray(VALUES))
-        np.testing.assert_allclose(np.asarray(gradient), expected, rtol=1e-6, atol=1e-8)
+    function = functions(jax.numpy.asarray(IDS))[name]
+    gradient = jax.grad(jax.jit(lambda x: weighted(function, x, jax.numpy)))(jax.numpy.asarray(VALUES))
+    np.testing.assert_allclose(np.asarray(gradient), differences(name), rtol=1e-6, atol=1e-8)
 
 
 def test_equal_maxima_share_the_gradient():

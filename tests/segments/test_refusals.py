@@ -107,6 +107,27 @@ CASES = {
         TypeError,
         "segment_reduce: reduction=['add', 'max'] is a list; pass a tuple, reduction=('add', 'max')",
     ),
+    "an array twice": (
+        lambda: gs.segment_reduce(DATA, IDS, reduction=("max", "min"), out=(DATA[:3],) * 2),
+        ValueError,
+        "segment_reduce: out has one array twice; pass another array for each reduction",
+    ),
+    "out of another dtype": (
+        lambda: gs.segment_reduce(DATA, IDS, reduction="count", out=DATA[:3]),
+        TypeError,
+        "segment_reduce: out has dtype float64, but the result has dtype int64; pass out of that dtype",
+    ),
+    "more segments than memory": (
+        lambda: gs.segment_reduce(DATA, IDS, 2**62),
+        ValueError,
+        "segment_reduce: num_segments=4611686018427387904 is more than an array can hold; pass at most 281474976710656",
+    ),
+    "more segments than memory, prepared": (
+        lambda: gs.prepare("segment", DATA.shape, IDS, 2**70),
+        ValueError,
+        "segment_reduce: num_segments=1180591620717411303424 is more than an array can hold; pass at most "
+        "281474976710656",
+    ),
     "one out": (
         lambda: gs.segment_reduce(DATA, IDS, reduction=("max", "min"), out=DATA),
         TypeError,

@@ -6,11 +6,13 @@ import gatherscatter as gs
 import loop
 import numpy as np
 import pytest
+from constants import SEGMENT_REDUCTIONS
 from gatherscatter.backends import kernels
-from libraries import LIBRARIES, on_each
+from gatherscatter.reductions import COMPLEX
+from libraries import LIBRARIES, cannot, has_dtype, on_each
+from strategies import numpy_dtype
 
-REDUCTIONS = ["add", "mul", "max", "min", "mean", "var", "std", "any", "all", "count", "first", "last"]
-REDUCTIONS += ["argmax", "argmin", "logsumexp"]
+REDUCTIONS = list(SEGMENT_REDUCTIONS)
 EXACT = {"max", "min", "any", "all", "count", "first", "last", "argmax", "argmin"}
 NAMELESS = {"max", "min", "mean", "var", "std", "first", "last"}  # of an empty segment
 
@@ -91,6 +93,30 @@ def test_libraries(library, reduction):
             )  # fmt: skip
         expected = loop.segment_reduce(data, ids, 6, reduction, axis % data.ndim, batch_dims, fill_value=fill)
         check(library.asnumpy(found), expected, reduction, False)
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_dtypes_of_libraries(library, reduction):
+    """As docs/backends-table.md states them."""
+    rng = np.random.default_rng(0)
+    data, ids = rng.integers(0, 4, (20, 2)), rng.integers(-1, 4, 20)
+    ids[:4] = range(4)
+    for dtype in SEGMENT_REDUCTIONS[reduction]:
+        if not has_dtype(library, dtype):
+            continue
+        arrays = library.asarray(data.astype(numpy_dtype(dtype))), library.asarray(ids)
+        options = {"reduction": reduction, "fill_value": True if reduction in ("any", "all") or dtype == "bool" else 1}
+        with library.way():
+            if cannot(library, "segment_reduce", reduction, dtype):
+                with pytest.raises(NotImplementedError, match=cannot(library, "segment_reduce", reduction, dtype)):
+                    gs.segment_reduce(*arrays, 4, **options)
+                continue
+            found = library.asnumpy(gs.segment_reduce(*arrays, 4, **options))
+        values = (data != 0 if dtype == "bool" else data).astype(complex if dtype in COMPLEX else float)
+        expected = loop.segment_reduce(values, ids, 4, reduction)
+        tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float64": 1e-13, "complex128": 1e-13}.get(dtype, 2e-6)
+        np.testing.assert_allclose(found.astype(expected.dtype), expected, tolerance, tolerance, err_msg=dtype)
 
 
 @pytest.mark.parametrize("library", on_each(LIBRARIES))

@@ -171,9 +171,16 @@ def out_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -> Va
 
 
 def out_dtype(op: Operator, found: object, expected: object) -> TypeError:
+    whose = (
+        "" if op.updates == op.data else f"{op.data}'s "
+    )  # without initial values, the result has a dtype of its own
     return TypeError(
-        f"{op.name}: out has dtype {found}, but the result has {op.data}'s dtype {expected}; pass out of that dtype"
+        f"{op.name}: out has dtype {found}, but the result has {whose}dtype {expected}; pass out of that dtype"
     )
+
+
+def size_limit(op: Operator, what: str, most: int) -> ValueError:
+    return ValueError(f"{op.name}: {what} is more than an array can hold; pass at most {most}")
 
 
 def out_read_only(op: Operator) -> ValueError:

@@ -128,6 +128,10 @@ def outs(op: Operator, found: object, n: int) -> TypeError:
     return TypeError(f"{op.name}: out={shown(found)} is not a tuple; pass {n} arrays, one for each reduction")
 
 
+def same_out(op: Operator) -> ValueError:
+    return ValueError(f"{op.name}: out has one array twice; pass another array for each reduction")
+
+
 def fills(op: Operator, found: object, n: int) -> ValueError:
     return ValueError(
         f"{op.name}: fill_value={shown(found)} is not {n} values, one for each reduction; pass None for the default"

@@ -28,19 +28,21 @@ from gatherscatter.operators import ARRAYS, AXIS, ND, Operator, with_option
 from gatherscatter.plan import Plan
 
 
-def _operator(kind: int, *, scatters: bool) -> Operator:
+def _operator(kind: int, *, scatters: bool, modes: tuple[str, ...] = ()) -> Operator:
     op = with_option("at", kind, scatters=scatters)
     assert op.strict is not None
-    return op.replace(data="x", indices="index", strict=op.strict.replace(data="x", indices="index"))
+    names: dict[str, Any] = {"data": "x", "indices": "index", "user_modes": modes}
+    return op.replace(**names, strict=op.strict.replace(**names))
 
 
 GET = _operator(AXIS, scatters=False)
 SCATTER = _operator(AXIS, scatters=True)
+UPDATED = _operator(AXIS, scatters=False, modes=SCATTER.accepted("mode"))  # what an update reads first
 
 # The same for other kinds of indices.
 _OF_KIND: dict[tuple[Operator, int], Operator] = {
     (one, kind): one.replace(kind=kind)
-    for op in (GET, SCATTER)
+    for op in (GET, SCATTER, UPDATED)
     for one in (op, op.strict)
     if one is not None
     for kind in (ND, ARRAYS)

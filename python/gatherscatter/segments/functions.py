@@ -179,6 +179,8 @@ def _outs(op: Any, segments: Segments, out: Any, dtypes: list[str], is_tuple: bo
     outs = out if is_tuple else (out,)
     if not isinstance(outs, tuple) or len(outs) != len(dtypes):
         raise messages.outs(op, out, len(dtypes))
+    if len({id(one) for one in outs}) < len(outs):
+        raise messages.same_out(op)
     backend, layout = segments.backend, segments.layout
     for one, dtype in zip(outs, dtypes, strict=True):
         backend.check_out(segments.plan, one, _like(segments, dtype), layout.shape)

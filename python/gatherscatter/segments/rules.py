@@ -127,6 +127,8 @@ def number(op: Operator, value: Any) -> int:
     n = plans.integer(op, "num_segments", value)
     if n < 0:
         raise messages.negative_number(op, n)
+    if n > plans.MOST:
+        raise errors.size_limit(op, f"num_segments={n}", plans.MOST)
     return n
 
 

@@ -191,9 +191,12 @@ cdef inline Py_ssize_t end_of_run(const Job* job, const Block* block, Py_ssize_t
         while stop < block.n and block.ids[stop] == segment[0]:
             stop += 1
         return stop
-    while segment[0] < job.n and block.pointers[segment[0] + 1] <= block.first + i:
+    while segment[0] < job.n:
+        stop = block.pointers[segment[0] + 1] - block.first  # read once: another thread may write to it
+        if stop > i:
+            return min(block.n, stop)
         segment[0] += 1
-    return min(block.n, block.pointers[segment[0] + 1] - block.first) if segment[0] < job.n else block.n
+    return block.n
 
 
 cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,

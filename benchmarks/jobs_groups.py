@@ -250,3 +250,42 @@ def csr(name, title, reduction):
 
 csr("csr-sum", "Sum of each row of a sparse matrix", "add")
 csr("csr-max", "Maximum of each row of a sparse matrix", "max")
+
+
+@job(
+    "experts",
+    "Tokens to their experts and back",
+    "16 k tokens of 1024 float32, 2 of 64 experts each, with weights",
+    1e-5,
+)
+def experts(rng, less):
+    n = 16_384 // less**2
+    tokens, chosen = rng.standard_normal((n, 1024)).astype(np.float32), rng.integers(0, 64, (n, 2)).reshape(-1)
+    weights = rng.random(2 * n).astype(np.float32)
+
+    def by_ours(torch, x, chosen, w):
+        order = gs.prepare("segment", (2 * n,), chosen, 64).order
+        rows = order // 2
+        sent = gs.gather(x, rows)
+        every = torch.arange(2 * n)
+        back = gs.gather_scatter(torch.zeros_like(x), rows, sent, every, weights=w[order], reduction="add")
+        return sent, back
+
+    def by_argsort(torch, x, chosen, w):
+        order = chosen.argsort(stable=True)
+        rows = order // 2
+        sent = x.index_select(0, rows)
+        return sent, torch.zeros_like(x).index_add_(0, rows, sent * w[order][:, None])
+
+    def by_jax(jax, x, chosen, w):
+        order = jax.numpy.argsort(chosen, stable=True)
+        rows = order // 2
+        sent = x[rows]
+        return sent, jax.numpy.zeros_like(x).at[rows].add(sent * w[order][:, None])
+
+    given = tokens, chosen, weights
+    return {
+        OURS: on("torch", by_ours, *given),
+        "PyTorch, argsort and index_add": on("torch", by_argsort, *given),
+        "JAX": on("jax", by_jax, *given),
+    }

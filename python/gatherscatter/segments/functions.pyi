@@ -93,13 +93,13 @@ def segment_reduce(
 @overload
 def segment_reduce(
     data: NDArray[Any] | Nested[Any],
-    segment_ids: ArrayT | IntegerArray | Integers | None = None,
+    segment_ids: ArrayT,
     num_segments: IntLike | None = None,
     *,
     reduction: SegmentReduction = "add",
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
-    indptr: ArrayT | IntegerArray | Integers | None = None,
+    indptr: None = None,
     mode: SegmentMode = "raise",
     skipna: bool | np.bool = False,
     min_count: IntLike = 0,
@@ -111,13 +111,13 @@ def segment_reduce(
 @overload
 def segment_reduce(
     data: NDArray[Any] | Nested[Any],
-    segment_ids: ArrayT | IntegerArray | Integers | None = None,
+    segment_ids: ArrayT,
     num_segments: IntLike | None = None,
     *,
     reduction: tuple[SegmentReduction, ...],
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
-    indptr: ArrayT | IntegerArray | Integers | None = None,
+    indptr: None = None,
     mode: SegmentMode = "raise",
     skipna: bool | np.bool = False,
     min_count: IntLike = 0,
@@ -166,12 +166,12 @@ def segment_softmax(
 @overload
 def segment_softmax(
     data: NDArray[Any] | Nested[Any],
-    segment_ids: ArrayT | IntegerArray | Integers | None = None,
+    segment_ids: ArrayT,
     num_segments: IntLike | None = None,
     *,
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
-    indptr: ArrayT | IntegerArray | Integers | None = None,
+    indptr: None = None,
     mode: SegmentMode = "raise",
     dtype: Any = None,
     out: ArrayT | None = None,
@@ -205,12 +205,12 @@ def segment_log_softmax(
 @overload
 def segment_log_softmax(
     data: NDArray[Any] | Nested[Any],
-    segment_ids: ArrayT | IntegerArray | Integers | None = None,
+    segment_ids: ArrayT,
     num_segments: IntLike | None = None,
     *,
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
-    indptr: ArrayT | IntegerArray | Integers | None = None,
+    indptr: None = None,
     mode: SegmentMode = "raise",
     dtype: Any = None,
     out: ArrayT | None = None,

@@ -16,6 +16,24 @@ from numpy.typing import NDArray
 GatherMode: TypeAlias = Literal["raise", "clip", "wrap", "fill", "promise_in_bounds"]
 ScatterMode: TypeAlias = Literal["raise", "clip", "wrap", "drop", "promise_in_bounds"]
 Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min", "mean"]
+SegmentMode: TypeAlias = Literal["raise", "drop", "promise_in_bounds"]
+SegmentReduction: TypeAlias = Literal[
+    "add",
+    "mul",
+    "max",
+    "min",
+    "mean",
+    "var",
+    "std",
+    "any",
+    "all",
+    "count",
+    "first",
+    "last",
+    "argmax",
+    "argmin",
+    "logsumexp",
+]
 
 # Options of the dialects.
 ONNXReduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]

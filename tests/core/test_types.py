@@ -15,6 +15,7 @@ from gatherscatter import onnx as gonnx
 from gatherscatter import openvino as gov
 from gatherscatter import tensorflow as gtf
 from gatherscatter.onnx import versions
+from gatherscatter.segments import rules
 
 USES = Path(__file__).parents[1] / "typing"
 MODULES = (gs, gonnx, gov, gtf)
@@ -74,6 +75,7 @@ def test_stubs_fit_the_modules(tmp_path):
                 "prepared.indices",
                 "prepared.prepare",
                 "scatters",
+                "segments.functions",
                 "tensorflow",
             )
         ),
@@ -101,6 +103,8 @@ def test_names_of_options_are_those_that_the_functions_take():
     assert names(_typing.GatherMode) == GATHER_MODES
     assert names(_typing.ScatterMode) == SCATTER_MODES
     assert names(_typing.Reduction) == REDUCTIONS
+    assert names(_typing.SegmentMode) == rules.MODES
+    assert names(_typing.SegmentReduction) == tuple(rules.RULES)
     assert names(_typing.ONNXReduction) == tuple(versions.REDUCTIONS)
     assert names(_typing.OpenVINONDReduction) == tuple(gov.ND_REDUCTIONS)
     assert names(_typing.OpenVINOElementsReduction) == tuple(gov.ELEMENTS_REDUCTIONS)

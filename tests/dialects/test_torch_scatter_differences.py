@@ -122,8 +122,7 @@ CASES = {
     "an out of another dtype of segments": (
         lambda: gts.segment_max_csr(SRC, tensor([0, 4]), torch.zeros(1, 3).double()),
         TypeError,
-        "segment_max_csr: out has dtype torch.float64, but the result has src's dtype torch.float32; pass out of that "
-        "dtype",
+        "segment_max_csr: out has dtype torch.float64, but the result has dtype torch.float32; pass out of that dtype",
     ),
     "an out that is none": (
         lambda: gts.scatter_sum(SRC, INDEX, 0, 4),

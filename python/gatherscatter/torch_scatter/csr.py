@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from gatherscatter import core, errors
+from gatherscatter._typing import SegmentReduction
 from gatherscatter.operators import Operator
 from gatherscatter.segments import segment_reduce
 from gatherscatter.torch_scatter.coo import REDUCTIONS
@@ -335,6 +336,7 @@ def _mean_csr(op: Operator, src: Tensor, indptr: Tensor, out: Tensor | None) -> 
 
 def _extreme_csr(op: Operator, src: Tensor, indptr: Tensor, out: Tensor | None, which: str) -> tuple[Tensor, Tensor]:
     pointers, dim, b = _pointers(op, src, indptr)
-    arg = segment_reduce(src.detach(), indptr=pointers, axis=dim, batch_dims=b, reduction=f"arg{which}")
+    reduction: SegmentReduction = "argmax" if which == "max" else "argmin"
+    arg = segment_reduce(src.detach(), indptr=pointers, axis=dim, batch_dims=b, reduction=reduction)
     arg = torch.where(arg < 0, src.shape[dim], arg)
     return delivered(op, at_arg(src, arg, dim), out), arg

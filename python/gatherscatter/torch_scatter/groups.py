@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gatherscatter import core, errors
 from gatherscatter import plan as plans
-from gatherscatter._typing import IntLike
+from gatherscatter._typing import IntLike, SegmentReduction
 from gatherscatter.errors.text import a, type_name
 from gatherscatter.gathers import gather_elements
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS, SCATTER, SCATTER_ELEMENTS, Operator
@@ -121,8 +121,9 @@ class Groups(NamedTuple):
         if self.each:
             src, ids = src.movedim(dim, -1), ids.movedim(dim, -1)
             axis = b = src.dim() - 1
+        reduction: SegmentReduction = "argmax" if which == "max" else "argmin"
         found = segment_reduce(
-            src, ids, self.sizes[dim], reduction=f"arg{which}", axis=axis, batch_dims=b, mode="promise_in_bounds"
+            src, ids, self.sizes[dim], reduction=reduction, axis=axis, batch_dims=b, mode="promise_in_bounds"
         )
         found = torch.where(found < 0, src.shape[axis], found)
         return found.movedim(-1, dim) if self.each else found

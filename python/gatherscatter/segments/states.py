@@ -113,13 +113,13 @@ class KernelSegments(Segments):
         self.has_pointers = ids.pointers is not None
         self.skips = skipna and kind_of(self.name) in "fc"
         self._expected: dict[Pass, list[str]] = {}
-        self._is_alone = True
+        self._are_scatters = True
         self._words: dict[tuple[Pass, Accumulator], Array] = {}
 
     def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
         for name, dtype in zip(names, dtypes, strict=True):
             self._expected.setdefault(self.pass_of(name, dtype), []).append(name)
-        self._is_alone = len(set(names)) == 1
+        self._are_scatters = set(names) <= {"add", "mul", "max", "min", "mean", "count"}
 
     def pass_of(self, name: str, dtype: str = "") -> Pass:
         if name in ("count", "first", "last") and not self.skips:
@@ -176,12 +176,12 @@ class KernelSegments(Segments):
         ids = self.ids.reshape(n_batches, math.prod(layout.numbered))
         return np.ascontiguousarray(ids, ids.dtype if ids.dtype in (np.int32, np.int64) else np.int64)
 
-    def values(self, of: str) -> Array:
+    def values(self, of: str) -> Any:
         """The array of a pass: (units, positions, columns)."""
         layout = self.layout
         if of == "ids":
             return np.empty((len(self.kernel_ids), math.prod(layout.numbered), 1), "i1")  # not read
-        values = np.require(self.data, requirements="CA")
+        values: Array = np.require(self.data, requirements=["C", "A"])
         values = values.reshape(math.prod(layout.outer), math.prod(layout.numbered), math.prod(layout.inner))
         if of == "parts":
             if self.skips:
@@ -203,7 +203,7 @@ class KernelSegments(Segments):
             number = words[word].view("u8" if kind_of(self.name) in "bu" else "i8")
         return number.reshape(self.layout.shape)
 
-    def count(self, name: str) -> Array:
+    def count(self, name: str) -> Any:
         """The accumulator of a reduction, or the last word of it, that is a count or a position."""
         words, layout = self.words(name)[-1].view("i8"), self.layout
         if self.pass_of(name).of == "ids":
@@ -227,15 +227,15 @@ class KernelSegments(Segments):
         return super().reduce(name, dtype, fill, min_count)
 
     def is_scatter(self, name: str, dtype: str) -> bool:
-        """Whether a scatter does it, which is faster than a pass for one reduction."""
+        """Whether a scatter does it, which is faster than an accumulator of a pass, unless others need the pass."""
         if self.skips or self.has_pointers:
             return False
-        return self._is_alone and (name != "mean" or self.name == dtype)
+        return self._are_scatters and (name != "mean" or self.name == dtype)
 
-    def scatter(self, values: Any, start: Any, reduction: str, wide: str = "") -> Any:
+    def scatter(self, values: Any, start: Any, reduction: str, wide: str = "", include_self: bool = False) -> Any:
         identity = REDUCTIONS[reduction].identity(values.dtype.name)
         if identity is None or reduction == "mean":
-            return super().scatter(values, start, reduction, wide)
+            return super().scatter(values, start, reduction, wide, include_self)
         return self.filled(super().scatter(values, identity, reduction, wide, True), start, identity)
 
     def filled(self, result: Array, start: Any, empty: Any = None) -> Array:

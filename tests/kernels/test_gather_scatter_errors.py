@@ -143,8 +143,8 @@ OUT_OF_BOUNDS = {
                        "gather_scatter: indices has shape (2,) and source_indices has shape (3,); they are pairs, so "
                        "pass arrays of one shape"),
     "source not of prepare": (call(to, of, source=DATA), ValueError,
-                              "gather_scatter: source has shape (4, 16), but the source_indices were prepared for shape "
-                              "(3,); pass source whose shape begins with (3,), or call prepare for this shape"),
+                              "gather_scatter: source has shape (4, 16), but the source_indices were prepared for "
+                              "shape (3,); pass source whose shape begins with (3,), or call prepare for this shape"),
     "data not of prepare": (call(to, of, data=SOURCE), ValueError,
                             "gather_scatter: data has shape (3, 16), but the indices were prepared for shape (4,); "
                             "pass data whose shape begins with (4,), or call prepare for this shape"),

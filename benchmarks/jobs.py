@@ -36,6 +36,7 @@ PAUSE = 0.005  # seconds between two turns, in which the threads of the one go t
 
 # Why an alternative is faster; shown only for tasks in which one is.
 EDGES = "L3: both read 1 M rows of 128 bytes in random order; PyTorch compiles a loop for this length"
+IN_ORDER = "the alternative adds parts of the array on both threads; gatherscatter adds in order, on one"
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
@@ -52,6 +53,14 @@ NOTES = {
     "small-gradient": "call overhead: gatherscatter checks the indices, then calls the same primitive",
     "onnx-model": "call overhead: onnx's evaluator calls each operator from Python, onnxruntime runs the whole model",
     "onnx": "memory: both copy the same rows",
+    "group-total": IN_ORDER,
+    "group-nansum": IN_ORDER,
+    "group-nanmean": IN_ORDER,
+    "group-var": IN_ORDER,
+    "group-climatology": "the alternative does not check the labels",
+    "edge-softmax": "XLA adds float32; gatherscatter adds powers in float64, rescaled when a greater element comes",
+    "edge-softmax-gradient": "as above",
+    "csr-max": "gatherscatter keeps the position of each maximum",
 }
 
 PACKAGES = ["gatherscatter", "numpy", "scipy", "pandas", "numpy-groupies", "numba", "torch", "jax", "dask", "onnx"]

@@ -143,13 +143,23 @@ cdef inline void read_row(const Job* job, const char* values, Py_ssize_t n, char
         to_reals(job, to, n)
 
 
+cdef inline void no_values(Block* block) noexcept nogil:
+    """Any numbers: no step depends on them."""
+    block.values = block.numbers
+    block.step = 0
+
+
 cdef inline void read_values(const Job* job, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t column,
                              Block* block) noexcept nogil:
     """The values of the positions from start on, from a column on."""
     cdef Py_ssize_t i, width = job.conversion.narrow_bytes
-    cdef const char* values = job.values + ((unit * job.size + start) * job.columns + column) * width
+    cdef const char* values = job.values
+    if values != NULL:
+        values += ((unit * job.size + start) * job.columns + column) * width
     block.step = job.columns * width
     block.values = values
+    if job.values == NULL:
+        no_values(block)
     if job.values == NULL or (job.conversion.narrow == job.conversion.wide and not job.to_real):
         return
     block.step = block.columns * number_bytes(job)

@@ -17,7 +17,7 @@ from common.scratch cimport allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from segments.accumulators cimport apply_block, close_row, is_nan, merge_row
 from segments.job cimport (
-    COMPLEX, ITEMS, REAL, WORD, Block, Job, id_at, number_bytes, read_ids, read_row, read_values, table_of,
+    COMPLEX, ITEMS, REAL, WORD, Block, Job, id_at, no_values, number_bytes, read_ids, read_row, read_values, table_of,
 )
 from scatter.steps cimport complex128
 
@@ -252,16 +252,20 @@ cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles
 cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t record,
                               Block* block) noexcept nogil:
     cdef Py_ssize_t i, width = job.columns * job.conversion.narrow_bytes
-    cdef const char* values = job.values + (unit * job.size + tiles.first) * width
+    cdef const char* values
     block.first = tiles.first
     block.pointers = NULL
     block.segments = tiles.segments + record
     block.sources = tiles.sources + record
     block.step = job.columns * number_bytes(job)
-    block.values = block.numbers
-    if job.columns == 1 or job.values == NULL:
+    if job.values == NULL:
+        no_values(block)
+        return
+    if job.columns == 1:
         block.values = tiles.values + record * block.step
         return
+    block.values = block.numbers
+    values = job.values + (unit * job.size + tiles.first) * width
     for i in range(block.n):
         read_row(job, values + block.sources[i] * width, job.columns, block.numbers + i * block.step)
 

@@ -117,7 +117,9 @@ def group_climatology(rng, less):
     def by_station():
         valid = ~np.isnan(values)
         zeros = np.where(valid, values, 0)
-        return np.stack([np.bincount(months, z, 12) / np.bincount(months, v, 12) for z, v in zip(zeros, valid)])  # noqa: B905
+        return np.stack(
+            [np.bincount(months, z, 12) / np.bincount(months, v, 12) for z, v in zip(zeros, valid, strict=True)]
+        )
 
     return {
         OURS: lambda: gs.segment_reduce(values, months, 12, axis=1, reduction="mean", skipna=True),

@@ -28,13 +28,11 @@ from segments.job cimport COMPLEX, ITEMS, REAL, SIGNED, WORD, Block, Job
 cdef extern from "segments/exp.h":
     double exp_of "gs_exp" (double x) nogil
     float exp_of_float "gs_exp_float" (float x) nogil
-    void meet_four "gs_meet_four" (const double* x, double* greatest, double* above) nogil
-    void add_four_powers "gs_add_four_powers" (const double* above, const double* powers, double* sums) nogil
 
 cdef enum:
     AHEAD = 16                  # positions
     PREFETCHED = 256            # bytes of a row, at most
-    MAX_WORDS = 6               # of an accumulator
+    MAX_WORDS = 5               # of an accumulator
 
 ctypedef fused number_t:
     double
@@ -288,14 +286,8 @@ cdef inline inline_void apply_powers(Py_ssize_t columns, id_t* ids, const Job* j
         prefetch_ahead(ids, job.is_far, job.row_bytes, i, n, table)
         cell = table + row_of(ids[i], job.n, job.row_bytes, none)
         row = <const double*>(block.values + i * block.step)
-        j = 0
-        while columns != 1 and j + 4 <= columns and not job.skips_nan:
-            meet_four(row + j, <double*>cell + j, above + k)
-            j += 4
-            k += 4
-        while j < columns:
+        for j in range(columns):
             meet(row[j], job.skips_nan, <double*>cell + j, above + k)
-            j += 1
             k += 1
     if is_narrow(job):
         raise_to_powers(True, above, k, powers)
@@ -304,14 +296,8 @@ cdef inline inline_void apply_powers(Py_ssize_t columns, id_t* ids, const Job* j
     k = 0
     for i in range(n):
         cell = table + row_of(ids[i], job.n, job.row_bytes, none)
-        j = 0
-        while columns != 1 and j + 4 <= columns:
-            add_four_powers(above + k, powers + k, <double*>(cell + stride) + j)
-            j += 4
-            k += 4
-        while j < columns:
+        for j in range(columns):
             add_power(above[k], powers[k], <double*>(cell + stride) + j)
-            j += 1
             k += 1
 
 

@@ -75,43 +75,4 @@ static GS_ALWAYS_INLINE float gs_exp_float(float x) {
     return p * gs_float_power_of_2(half_bits - magic_bits) * gs_float_power_of_2(t_bits - half_bits);
 }
 
-/* meet and add_power of accumulators.pxd for four columns. */
-#if defined(__GNUC__) || defined(__clang__)
-typedef double gs_four __attribute__((vector_size(32)));
-typedef int64_t gs_mask_of_four __attribute__((vector_size(32)));
-
-static GS_ALWAYS_INLINE gs_four gs_choose(gs_mask_of_four mask, gs_four a, gs_four b) {
-    return (gs_four)((mask & (gs_mask_of_four)a) | (~mask & (gs_mask_of_four)b));
-}
-static GS_ALWAYS_INLINE void gs_meet_four(const double *x, double *greatest, double *above) {
-    gs_four new_, best, zero = {0, 0, 0, 0}, apart;
-    memcpy(&new_, x, sizeof(new_));
-    memcpy(&best, greatest, sizeof(best));
-    apart = gs_choose(new_ == best, zero, new_ - best);
-    best = gs_choose(new_ > best, new_, best);
-    memcpy(above, &apart, sizeof(apart));
-    memcpy(greatest, &best, sizeof(best));
-}
-static GS_ALWAYS_INLINE void gs_add_four_powers(const double *above, const double *powers, double *sums) {
-    gs_four apart, power, sum, zero = {0, 0, 0, 0}, one = {1, 1, 1, 1};
-    memcpy(&apart, above, sizeof(apart));
-    memcpy(&power, powers, sizeof(power));
-    memcpy(&sum, sums, sizeof(sum));
-    sum = gs_choose(apart > zero, sum * power + one, sum + power);
-    memcpy(sums, &sum, sizeof(sum));
-}
-#else
-static void gs_meet_four(const double *x, double *greatest, double *above) {
-    int j;
-    for (j = 0; j < 4; j++) {
-        above[j] = x[j] == greatest[j] ? 0 : x[j] - greatest[j];
-        greatest[j] = x[j] > greatest[j] ? x[j] : greatest[j];
-    }
-}
-static void gs_add_four_powers(const double *above, const double *powers, double *sums) {
-    int j;
-    for (j = 0; j < 4; j++) sums[j] = above[j] > 0 ? sums[j] * powers[j] + 1 : sums[j] + powers[j];
-}
-#endif
-
 #endif

@@ -18,7 +18,8 @@ from common.machine cimport import_shared, shared
 from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
 from common.threads cimport (
-    MAX_TASKS, best_team, chunk_start, most_threads, note_team, possible_threads, region_ns, team_size,
+    MAX_TASKS, begin_call, best_team, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads,
+    region_ns, team_size,
 )
 from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, UNSIGNED, WORD, Job
 from segments.accumulators cimport can_merge
@@ -96,7 +97,11 @@ cdef inline double element_ns(const Job* job) noexcept:
     return ns * (shared.machine.step_l2 * 2 if not job.is_far else shared.machine.step_memory)
 
 
-cdef inline int team_of(const Job* job, int n_threads, double work_ns) noexcept:
+cdef inline double work_ns(const Job* job) noexcept:
+    return element_ns(job) * job.n_units * job.size * job.columns
+
+
+cdef inline int team_of(int n_threads, double work_ns) noexcept:
     """The threads that are worth their start, if the work can be divided among all."""
     cdef int most = most_threads(n_threads, forced_threads, work_ns), team
     team = most if forced_threads else best_team(most, work_ns)
@@ -118,15 +123,15 @@ cdef cnp.ndarray allocate_none(const Job* job, int n_threads):
 cdef Py_ssize_t run_pass(const Job* job, int n_threads):
     """Choose a route, and run it."""
     cdef cnp.ndarray memory
-    cdef double work_ns = element_ns(job) * job.n_units * job.size * job.columns
+    cdef double ns = work_ns(job)
     cdef double place_ns = <double>job.n_units * job.size * (2 * shared.machine.place + 1)
-    cdef int team = team_of(job, n_threads, work_ns)
+    cdef int team = team_of(n_threads, ns)
     cdef bint in_pieces = job.n_units * pieces_of(job, team) >= 2 * team
     cdef char* none
     if team > 1 and not in_pieces and not job.is_sorted:
         if can_merge(job) and can_copy(job, team):
             return OK if run_private(job, team) else NO_MEMORY
-        if can_tile(job) and (forced_threads or (work_ns + place_ns) / team + 2 * region_ns(team) < work_ns):
+        if can_tile(job) and (forced_threads or (ns + place_ns) / team + 2 * region_ns(team) < ns):
             return OK if run_tiles(job, team) else NO_MEMORY
         if not forced_threads and job.n_units * pieces_of(job, team) == 1:
             team = 1
@@ -158,7 +163,7 @@ cdef Py_ssize_t run(const Job* job, int n_threads):
             second.n_accumulators = 1
     if second.n_accumulators == 0 or status != OK or job.interrupts.stopped:
         return status
-    team = team_of(job, n_threads, <double>job.n_units * job.n * job.columns)
+    team = team_of(n_threads, <double>job.n_units * job.n * job.columns)
     close_all(job, False, team)
     status = run_pass(&second, n_threads)
     close_all(job, True, team)
@@ -168,7 +173,7 @@ cdef Py_ssize_t run(const Job* job, int n_threads):
 cdef Py_ssize_t run_softmax(Softmax* softmax, Job* job, int n_threads):
     cdef cnp.ndarray memory
     cdef Py_ssize_t status
-    cdef int team = team_of(job, n_threads, 2 * element_ns(job) * job.n_units * job.size * job.columns)
+    cdef int team = team_of(n_threads, 2 * work_ns(job))
     cdef char* none
     memory = allocate_none(job, team)
     if memory is None:
@@ -204,6 +209,7 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
     """
     cdef Job job
     cdef Interrupts interrupts
+    cdef Py_ssize_t status
     if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, skips_nan, rounds):
         return <Py_ssize_t>INCONSISTENT
     if not reads_values:
@@ -213,7 +219,12 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
     job.is_sorted = are_pointers or are_ascending(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
-    return finish(&interrupts, run(&job, n_threads))
+    if not may_have_team(n_threads, forced_threads, work_ns(&job)):
+        return finish(&interrupts, run(&job, n_threads))
+    n_threads = begin_call(n_threads)
+    status = run(&job, n_threads)
+    end_call()
+    return finish(&interrupts, status)
 
 
 def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, cnp.ndarray table not None,
@@ -225,6 +236,7 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     cdef Job job
     cdef Interrupts interrupts
     cdef Softmax softmax
+    cdef Py_ssize_t status
     if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True, False, False)
             or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
             or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
@@ -241,7 +253,12 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     job.is_sorted = are_pointers or are_ascending(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
-    return finish(&interrupts, run_softmax(&softmax, &job, n_threads))
+    if not may_have_team(n_threads, forced_threads, work_ns(&job)):
+        return finish(&interrupts, run_softmax(&softmax, &job, n_threads))
+    n_threads = begin_call(n_threads)
+    status = run_softmax(&softmax, &job, n_threads)
+    end_call()
+    return finish(&interrupts, status)
 
 
 cdef inline void find_extremes(const char* ids, int id_bytes, Py_ssize_t start, Py_ssize_t stop,
@@ -290,5 +307,5 @@ def force(int n_threads):
 
 
 def main_thread_is(size_t ident):
-    """Set the identifier of the interpreter's main thread, which asks for signals."""
+    """Set the identifier of the interpreter's main thread, which checks for signals."""
     set_main_thread(ident)

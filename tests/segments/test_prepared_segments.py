@@ -209,7 +209,10 @@ def test_pytorch_compiles():
     torch = pytest.importorskip("torch")
     prepared = gs.prepare("segment", (4, 2), torch.tensor([1, 0, -1, 1]))
     data = torch.arange(8.0).reshape(4, 2)
-    means = lambda x: prepared.reduce(x, reduction="mean")  # noqa: E731
+
+    def means(x):
+        return prepared.reduce(x, reduction="mean")
+
     for function in (means, prepared.softmax, lambda x: prepared.gather(x[:2])):
         torch.testing.assert_close(torch.compile(function, fullgraph=True)(data), function(data), equal_nan=True)
 

@@ -86,15 +86,12 @@ def test_more_positions_than_a_round(n_columns):
         np.testing.assert_array_equal(where[segment], own[data[own].argmax(axis=0)])
 
 
-@pytest.mark.parametrize(("offset", "scale"), [(0, 1), (1e8, 1), (1e15, 1), (-3e10, 1e-3), (1e200, 1e190), (0, 1e-160)])
+@pytest.mark.parametrize(("offset", "scale"), [(0, 1), (1e8, 1), (1e15, 1), (-3e10, 1e-3), (1e150, 1e140), (0, 1e-140)])
 def test_variance_of_distant_numbers(offset, scale):
     values = offset + scale * np.random.default_rng(0).standard_normal(500)
-    values = values[np.isfinite(values)]
     exact = [Fraction(x) for x in values]
     mean = sum(exact) / len(exact)
     expected = sum((x - mean) ** 2 for x in exact) / len(exact)
-    if not 1e-300 < expected < 1e300:
-        return
     found = gs.segment_reduce(values, np.zeros(len(values), int), reduction="var")[0]
     assert abs(Fraction(found) - expected) <= expected * Fraction(50, 2**52)  # n is 500
 

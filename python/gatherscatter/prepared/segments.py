@@ -48,7 +48,7 @@ def prepared_segments(
     pair = (segment_ids, given) if is_indptr else (given, None)
     _, ids = read(rules.REDUCE, data, pair[0], num_segments, pair[1], axis, batch_dims, mode)
     array, n = expanded(ids), ids.layout.n
-    if ids.mode == "drop":  # of pointers
+    if ids.mode == "drop":
         outside = (array < 0) | (array >= n)
         array, ids = np.where(outside, n, array), ids._replace(has_rest=bool(outside.any()))
     b = ids.layout.batch_dims

@@ -87,15 +87,13 @@ def read(
         ids = backend.astype(ids, backend.dtype_of("int64", ids))
     if least >= 0 and greatest < n:
         return data, Ids(backend, layout, ids, "promise_in_bounds")
-    if isinstance(ids, np.ndarray):  # scatters take longer to drop updates
-        return data, Ids(backend, layout, _settled(ids, op, n, False), "promise_in_bounds", True)
     return data, Ids(backend, layout, ids, "drop")
 
 
 def _later(op: Operator, backend: Backend, ids: Any, layout: Layout, mode: str) -> Ids:
     """Ids that are not known now."""
     n = layout.n
-    checked = backend.by_block(ids, partial(_settled, op=op, n=n, raises=mode == "raise"))
+    checked = backend.by_block(ids, partial(_checked, op=op, n=n, raises=mode == "raise"))
     if checked is not None:
         return Ids(backend, layout, checked, "promise_in_bounds", True)
     if mode != "raise":
@@ -105,10 +103,15 @@ def _later(op: Operator, backend: Backend, ids: Any, layout: Layout, mode: str) 
     return Ids(backend, layout, xp.where(ids < 0, n, xp.where(ids >= n, n + 1, ids)), "raise", True)
 
 
-def _settled(ids: values.Array, op: Operator, n: int, raises: bool) -> values.Array:
-    """The ids, with n for those of no segment."""
+def _checked(ids: values.Array, op: Operator, n: int, raises: bool) -> values.Array:
+    """The ids of a block, settled."""
     if raises and ids.size and int(ids.max()) >= n:
         raise messages.id_out_of_bounds(op, None, int(ids.max()), n)
+    return settled(ids, n)
+
+
+def settled(ids: values.Array, n: int) -> values.Array:
+    """The ids, with n for those of no segment."""
     return np.where((ids < 0) | (ids >= n), np.int64(n), ids.astype(np.int64, copy=False))
 
 

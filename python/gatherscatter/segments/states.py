@@ -19,7 +19,7 @@ from gatherscatter._kernels.codes import Accumulator, Status, TypeCode
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
 from gatherscatter.segments import rules
-from gatherscatter.segments.ids import Ids
+from gatherscatter.segments.ids import Ids, settled
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.values import Array
 
@@ -233,6 +233,8 @@ class KernelSegments(Segments):
         return self._are_scatters and (name != "mean" or self.name == dtype)
 
     def scatter(self, values: Any, start: Any, reduction: str, wide: str = "", include_self: bool = False) -> Any:
+        if self.mode == "drop":  # scatters take longer to drop updates
+            self._ids, self.mode, self.has_rest = settled(self.ids, self.layout.n), "promise_in_bounds", True
         identity = REDUCTIONS[reduction].identity(values.dtype.name)
         if identity is None or reduction == "mean":
             return super().scatter(values, start, reduction, wide, include_self)
@@ -265,7 +267,7 @@ class KernelSegments(Segments):
     def variance(self, dtype: str) -> Array:
         apart = self.words("var")[3]
         apart = apart.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
-        counts = self.count("count").astype("f8")
+        counts = self.counts.astype("f8")
         degrees = counts - self.correction
         return np.where(degrees > 0, apart / degrees, math.nan)
 

@@ -106,15 +106,16 @@ def test_variance_after_an_outlier():
         assert abs(Fraction(found) - expected) <= expected * Fraction(200, 2**52)
 
 
-def test_softmax_is_exact_to_a_few_units():
-    data = np.append(0, -np.logspace(-18, np.log10(750), 4000))
+@pytest.mark.parametrize(("dtype", "least"), [("f8", -746), ("f4", -104)])
+def test_softmax_is_exact_to_a_few_units(dtype, least):
+    data = np.append(0, -np.logspace(-18, np.log10(750), 4000)).astype(dtype)
     ids = np.arange(len(data))
     ids = np.append(ids, ids)  # each with a 0, which is the greatest
-    found = gs.segment_softmax(np.append(data, np.zeros(len(data))), ids)[: len(data)]
+    found = gs.segment_softmax(np.append(data, np.zeros_like(data)), ids)[: len(data)]
     power = np.exp(data.astype(np.longdouble))
-    expected = (power / (power + 1)).astype("f8")
+    expected = (power / (power + 1)).astype(dtype)
     assert (np.abs(found - expected) <= 3 * np.spacing(expected)).all()
-    assert found[data < -746].max() == 0
+    assert found[data < least].max() == 0
 
 
 def test_a_variance_of_few():

@@ -55,7 +55,7 @@ cdef inline inline_void divide_block(bint is_log, bint narrow, Py_ssize_t column
                 results[k + j] = -INFINITY
                 divisors[k + j] = not is_log
         else:
-            for j in range(columns):  # of arrays that no pointer of the block's points to
+            for j in range(columns):
                 results[k + j] = x[j] - greatest[j]
                 divisors[k + j] = (greatest + job.columns)[j]
         k += columns

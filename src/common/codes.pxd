@@ -57,8 +57,9 @@ cpdef enum Accumulator:
     LAST
     TOTAL
     PRODUCT
+    MAXIMUM
+    MINIMUM
     GREATEST
     LEAST
-    MOMENTS
     SQUARES
     POWERS

@@ -21,12 +21,12 @@
 
 /* Pointers to what no other pointer of the function points to: a loop needs no test of that before it is vectorised. */
 #if defined(__GNUC__) || defined(__clang__)
-typedef char *__restrict gs_restricted;
-typedef const char *__restrict gs_const_restricted;
+  #define GS_RESTRICT __restrict
 #else
-typedef char *gs_restricted;
-typedef const char *gs_const_restricted;
+  #define GS_RESTRICT
 #endif
+typedef char *GS_RESTRICT gs_restricted;
+typedef const char *GS_RESTRICT gs_const_restricted;
 
 /* A number that stays in a register of its own: GCC packs some that are compared together into a vector, and takes them
    out again one by one. */

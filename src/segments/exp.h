@@ -5,6 +5,7 @@
  */
 #ifndef GS_EXP_H
 #define GS_EXP_H
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include "common/compiler.h"
@@ -74,5 +75,29 @@ static GS_ALWAYS_INLINE float gs_exp_float(float x) {
     memcpy(&magic_bits, &magic, 4);
     return p * gs_float_power_of_2(half_bits - magic_bits) * gs_float_power_of_2(t_bits - half_bits);
 }
+
+/* Of the elements of a row or a block: how far they are from the greatest one (0: of equal infinities; step: of
+ * `greatest`, 0 or 1), the powers of that, and the sums of these. */
+#define GS_POWERS(name, real, exp_of)                                                                                  \
+    static GS_ALWAYS_INLINE void gs_subtract_##name(const real* GS_RESTRICT x, const double* GS_RESTRICT greatest,     \
+                                                    ptrdiff_t step, int skips_nan, ptrdiff_t n,                        \
+                                                    real* GS_RESTRICT apart) {                                         \
+        ptrdiff_t j;                                                                                                   \
+        for (j = 0; j < n; j++) {                                                                                      \
+            real y = (real)greatest[j * step];                                                                         \
+            apart[j] = skips_nan && x[j] != x[j] ? -INFINITY : x[j] == y ? 0 : x[j] - y;                               \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static GS_NOINLINE void gs_raise_##name(const real* GS_RESTRICT x, ptrdiff_t n, real* GS_RESTRICT powers) {        \
+        ptrdiff_t k;                                                                                                   \
+        for (k = 0; k < n; k++) powers[k] = exp_of(x[k]);                                                              \
+    }                                                                                                                  \
+    static GS_ALWAYS_INLINE void gs_add_row_##name(const real* GS_RESTRICT x, ptrdiff_t n, double* GS_RESTRICT sums) { \
+        ptrdiff_t j;                                                                                                   \
+        for (j = 0; j < n; j++) sums[j] += x[j];                                                                       \
+    }
+
+GS_POWERS(double, double, gs_exp)
+GS_POWERS(float, float, gs_exp_float)
 
 #endif

@@ -8,22 +8,33 @@ from libc.string cimport memcpy
 
 from common.codes cimport Accumulator
 from common.interrupts cimport Interrupts
+from common.items cimport inline_void
 from scatter.convert cimport Conversion, load_items
 
 cdef enum:
-    ITEMS = 1 << 10             # numbers of a block, which fits L1
+    ITEMS = 1 << 10             # numbers of a block, which fits L1, and
+    POSITIONS = 1 << 8          # of one column, whose ids and next block do, too
     WORD = 8                    # bytes
     MAX_ACCUMULATORS = 12
+    SAMPLE = 32                 # positions of a block, of which runs are expected to have
+    SHORTEST_RUN = 4            # positions, on average
+    SHORT = 1 << 30             # 32-bit products are exact
+
+ctypedef fused id_t:
+    const int32_t
+    const int64_t
+    const uint32_t
 
 cdef enum Numbers:
     REAL                        # float64
     SIGNED                      # int64
     UNSIGNED                    # uint64
     COMPLEX                     # complex128
+    SINGLE                      # float32
 
 cdef struct Job:
     const char* values          # NULL: no accumulator needs them
-    Conversion conversion       # to numbers of 64 bits
+    Conversion conversion       # to numbers
     bint to_real                # integers are then converted to float64
     Numbers numbers
     bint skips_nan
@@ -49,15 +60,20 @@ cdef struct Block:
     Py_ssize_t n                # positions
     Py_ssize_t columns
     Py_ssize_t first            # position
-    const int64_t* ids
-    const uint32_t* segments    # instead of ids: of the records of a tile, and
-    const uint32_t* sources     # their positions, from `first` on
-    const int64_t* pointers     # of one column of CSR segments, instead of ids; NULL: there are ids
-    int64_t segment             # of the first position, then
-    const char* values          # numbers of 64 bits
+    const char* ids             # in memory, or anything, to prefetch what follows
+    int id_bytes
+    const uint32_t* sources     # of the records of a tile: their positions, from `first` on; NULL: these are in order
+    Py_ssize_t n_runs           # of positions with one segment; 0: they are not known, or short
+    int32_t ends[ITEMS]         # of the runs, from the block's begin on
+    int64_t rows[ITEMS + 1]     # where the row of each position, or run, is in the table
+    const char* values          # numbers
     Py_ssize_t step             # bytes from a position to the next
-    int64_t wide_ids[ITEMS]     # ids that were converted
     char numbers[ITEMS * 16]    # values that were converted
+
+
+cdef inline Py_ssize_t positions_of(Py_ssize_t columns) noexcept nogil:
+    """In a block."""
+    return POSITIONS if columns == 1 else max(ITEMS // columns, <Py_ssize_t>1)
 
 
 cdef inline char* table_of(const Job* job, Py_ssize_t unit) noexcept nogil:
@@ -92,34 +108,95 @@ cdef inline int64_t id_at(const Job* job, Py_ssize_t unit, Py_ssize_t position) 
     return (<const int64_t*>ids_of(job, unit))[position]
 
 
-cdef inline void read_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, bint needs_ids,
-                          Block* block) noexcept nogil:
-    """The ids of the positions from start on. needs_ids: also where pointers tell them."""
+cdef inline inline_void find_rows(id_t* ids, bint is_short, uint64_t n_segments, int64_t row_bytes, int64_t none,
+                                  Py_ssize_t n, int64_t* rows) noexcept nogil:
+    """is_short: a product of 32 bits each, which vectors have."""
     cdef Py_ssize_t i
+    cdef int64_t id, row
+    for i in range(n):
+        id = ids[i]
+        row = <int64_t>(<uint64_t><uint32_t>id * <uint64_t><uint32_t>row_bytes) if is_short else id * row_bytes
+        rows[i] = row if <uint64_t>id < n_segments else none
+
+
+cdef inline inline_void find_any_rows(id_t* ids, uint64_t n_segments, int64_t row_bytes, int64_t none, Py_ssize_t n,
+                                      int64_t* rows) noexcept nogil:
+    if n_segments < SHORT and row_bytes < SHORT:
+        find_rows(ids, True, n_segments, row_bytes, none, n, rows)
+    else:
+        find_rows(ids, False, n_segments, row_bytes, none, n, rows)
+
+
+cdef inline void read_rows(const Job* job, Py_ssize_t unit, Py_ssize_t start, int64_t row_bytes, int64_t none,
+                           Block* block) noexcept nogil:
+    """Where the rows of the positions from start on are. none: that of those without a segment."""
+    cdef Py_ssize_t i = 0, end
     cdef int64_t segment
     cdef const int64_t* pointers
-    cdef const int32_t* ids
     block.first = start
-    block.segments = NULL
-    block.ids = block.wide_ids
-    block.pointers = NULL
-    block.segment = 0
-    if job.pointers != NULL and job.columns == 1 and not needs_ids:
-        block.pointers = pointers_of(job, unit)
-        block.segment = segment_of(block.pointers, job.n, start)
-    elif job.pointers != NULL:
-        pointers = pointers_of(job, unit)
-        segment = segment_of(pointers, job.n, start)
-        for i in range(block.n):
-            while segment < job.n and pointers[segment + 1] <= start + i:
-                segment += 1
-            block.wide_ids[i] = segment
-    elif job.id_bytes == 4:
-        ids = <const int32_t*>ids_of(job, unit) + start
-        for i in range(block.n):
-            block.wide_ids[i] = ids[i]
-    else:
-        block.ids = <const int64_t*>ids_of(job, unit) + start
+    block.ids = job.ids
+    block.id_bytes = job.id_bytes
+    block.sources = NULL
+    block.n_runs = 0
+    if job.pointers == NULL:
+        block.ids = ids_of(job, unit) + start * job.id_bytes
+        if job.id_bytes == 4:
+            find_any_rows(<const int32_t*>block.ids, job.n, row_bytes, none, block.n, block.rows)
+        else:
+            find_any_rows(<const int64_t*>block.ids, job.n, row_bytes, none, block.n, block.rows)
+        return
+    pointers = pointers_of(job, unit)
+    segment = segment_of(pointers, job.n, start)
+    while i < block.n:
+        end = end_in(pointers, job.n, start, block.n, &segment)
+        while i < end:
+            block.rows[i] = segment * row_bytes if <uint64_t>segment < <uint64_t>job.n else none
+            i += 1
+        segment += 1
+
+
+cdef inline Py_ssize_t end_in(const int64_t* pointers, Py_ssize_t n, Py_ssize_t start, Py_ssize_t size,
+                              int64_t* segment) noexcept nogil:
+    """Where a CSR segment ends in a block. Another thread may write to pointers: any number is as good."""
+    if segment[0] >= n:
+        return size
+    return min(<Py_ssize_t>pointers[segment[0] + 1] - start, size)
+
+
+cdef inline void read_runs(const Job* job, Py_ssize_t unit, Py_ssize_t start, int64_t none,
+                           Block* block) noexcept nogil:
+    """Of one column of CSR segments: each is a run."""
+    cdef Py_ssize_t end = 0, before
+    cdef const int64_t* pointers = pointers_of(job, unit)
+    cdef int64_t segment = segment_of(pointers, job.n, start)
+    block.first = start
+    block.sources = NULL
+    block.n_runs = 0
+    while end < block.n:
+        before = end
+        end = end_in(pointers, job.n, start, block.n, &segment)
+        if end > before:  # else it is empty
+            block.rows[block.n_runs] = segment * job.row_bytes if <uint64_t>segment < <uint64_t>job.n else none
+            block.ends[block.n_runs] = <int32_t>end
+            block.n_runs += 1
+        end = max(end, before)
+        segment += 1
+
+
+cdef inline void find_runs(Block* block) noexcept nogil:
+    """Of positions in order, if the first ones let expect runs that are long enough."""
+    cdef Py_ssize_t i, n_changes = 0, n = block.n, run = 0
+    cdef int64_t* rows = block.rows
+    for i in range(1, min(n, <Py_ssize_t>SAMPLE)):
+        n_changes += rows[i] != rows[i - 1]
+    if n < SAMPLE or n_changes > SAMPLE // SHORTEST_RUN:
+        return
+    rows[n] = ~rows[n - 1]
+    for i in range(n):
+        rows[run] = rows[i]
+        block.ends[run] = <int32_t>(i + 1)
+        run += rows[i] != rows[i + 1]
+    block.n_runs = run
 
 
 cdef inline void to_reals(const Job* job, char* numbers, Py_ssize_t n) noexcept nogil:
@@ -134,7 +211,11 @@ cdef inline void to_reals(const Job* job, char* numbers, Py_ssize_t n) noexcept 
 
 
 cdef inline Py_ssize_t number_bytes(const Job* job) noexcept nogil:
-    return 16 if job.numbers == COMPLEX else 8
+    return job.conversion.wide_bytes
+
+
+cdef inline bint needs_conversion(const Job* job) noexcept nogil:
+    return job.conversion.narrow != job.conversion.wide or job.to_real
 
 
 cdef inline void read_row(const Job* job, const char* values, Py_ssize_t n, char* to) noexcept nogil:
@@ -160,7 +241,7 @@ cdef inline void read_values(const Job* job, Py_ssize_t unit, Py_ssize_t start, 
     block.values = values
     if job.values == NULL:
         no_values(block)
-    if job.values == NULL or (job.conversion.narrow == job.conversion.wide and not job.to_real):
+    if job.values == NULL or not needs_conversion(job):
         return
     block.step = block.columns * number_bytes(job)
     block.values = block.numbers

@@ -6,23 +6,25 @@
 #     private  a thread has a part of the positions and a copy of the table, for accumulators that can be merged
 #     tiles    a thread owns the segments of a tile. In rounds of bounded memory, positions are partitioned by tile
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, whole_lines
+from common.items cimport CACHE_LINE, at_line, prefetch_row, whole_lines
 from common.machine cimport shared
 from common.scratch cimport allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, chunk_start
-from segments.accumulators cimport apply_block, close_row, is_nan, merge_row
+from segments.accumulators cimport AHEAD, apply_block, is_nan, merge_row
 from segments.job cimport (
-    COMPLEX, ITEMS, REAL, WORD, Block, Job, id_at, no_values, number_bytes, read_ids, read_row, read_values, table_of,
+    COMPLEX, ITEMS, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_any_rows, id_at, id_t, ids_of, needs_conversion, no_values, number_bytes, positions_of, read_row,
+    read_rows, read_runs, read_values, table_of,
 )
 from scatter.steps cimport complex128
 
 cdef enum:
     FEWEST_COLUMNS = 1 << 5     # of a piece
+    CHECKED = 1 << 8            # positions whose order is checked before the next look
     ROUND = 1 << 20             # positions
     CHUNK = 1 << 14             # positions that are partitioned at a time
     MAX_TILES = 1 << 9
@@ -47,15 +49,18 @@ cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_s
     cdef Py_ssize_t position, most
     while column < last_column:
         block.columns = min(last_column - column, <Py_ssize_t>ITEMS)
-        most = ITEMS // block.columns
+        most = positions_of(block.columns) if job.pointers == NULL else ITEMS // block.columns  # after a search
         position = start
         while position < stop:
             block.n = min(most, stop - position)
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
-            read_ids(job, unit, position, False, &block)
+            if job.pointers != NULL and job.columns == 1:
+                read_runs(job, unit, position, none - table, &block)
+            else:
+                read_rows(job, unit, position, job.row_bytes, none - table, &block)
             read_values(job, unit, position, column, &block)
-            apply_block(job, &block, table + column * WORD, none - table)
+            apply_block(job, none - table, &block, table + column * WORD)
             position += block.n
         column += block.columns
 
@@ -90,13 +95,24 @@ cdef inline void run_pieces(const Job* job, int n_threads, char* none) noexcept 
 
 # sorted
 
+cdef inline bint ascend(id_t* ids, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t start = 1, i
+    cdef int descents = 0
+    while start < n and not descents:
+        for i in range(start, min(start + CHECKED, n)):
+            descents += ids[i] < ids[i - 1]
+        start += CHECKED
+    return not descents
+
+
 cdef inline bint are_ascending(const Job* job) noexcept nogil:
     """Whether the ids of each batch are in ascending order."""
-    cdef Py_ssize_t batch, i
-    for batch in range(job.n_units // job.units_per_batch):
-        for i in range(1, job.size):
-            if id_at(job, batch * job.units_per_batch, i - 1) > id_at(job, batch * job.units_per_batch, i):
-                return False
+    cdef Py_ssize_t unit = 0
+    while unit < job.n_units:
+        if not (ascend(<const int32_t*>ids_of(job, unit), job.size) if job.id_bytes == 4
+                else ascend(<const int64_t*>ids_of(job, unit), job.size)):
+            return False
+        unit += job.units_per_batch
     return True
 
 
@@ -148,7 +164,7 @@ cdef inline Py_ssize_t copy_bytes(const Job* job) noexcept nogil:
 
 
 cdef inline bint can_copy(const Job* job, int n_threads) noexcept nogil:
-    return n_threads * copy_bytes(job) <= MAX_COPIES and 4 * n_threads * job.n <= job.size
+    return n_threads * copy_bytes(job) <= MAX_COPIES and 16 * n_threads * job.n <= job.size
 
 
 cdef inline void reduce_copy(const Job* job, Py_ssize_t unit, Py_ssize_t copy, Py_ssize_t n_copies,
@@ -191,12 +207,14 @@ cdef inline bint run_private(const Job* job, int n_threads):
 # tiles
 
 cdef inline bint skips_records(const Job* job) noexcept nogil:
-    return job.skips_nan and job.columns == 1 and (job.numbers == REAL or job.numbers == COMPLEX)
+    return job.skips_nan and job.columns == 1 and job.numbers not in (SIGNED, UNSIGNED)
 
 
 cdef inline bint has_nan(const Job* job, const char* value) noexcept nogil:
     if job.numbers == COMPLEX:
         return is_nan((<const complex128*>value)[0])
+    if job.numbers == SINGLE:
+        return is_nan((<const float*>value)[0])
     return is_nan((<const double*>value)[0])
 
 
@@ -210,14 +228,14 @@ cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles
     cdef Py_ssize_t start = tiles.first + chunk * CHUNK, n = min(<Py_ssize_t>CHUNK, job.size - start), begin = 0, i
     cdef Py_ssize_t tile, width = number_bytes(job) if job.values != NULL and job.columns == 1 else 0
     cdef uint32_t place = <uint32_t>(chunk * CHUNK), count, none = <uint32_t>(tiles.n << shift)
-    cdef uint64_t n_segments = job.n
     memset(ends, 0, (tiles.n + 1) * sizeof(uint32_t))
     block.columns = 1
+    block.values = NULL
     while begin < n:
         block.n = min(<Py_ssize_t>ITEMS, n - begin)
-        read_ids(job, unit, start + begin, True, &block)
+        read_rows(job, unit, start + begin, 1, none, &block)
         for i in range(block.n):
-            segments[begin + i] = <uint32_t>block.ids[i] if <uint64_t>block.ids[i] < n_segments else none
+            segments[begin + i] = <uint32_t>block.rows[i]
         if skips_records(job):
             read_values(job, unit, start + begin, 0, &block)
             for i in range(block.n):
@@ -241,21 +259,25 @@ cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles
             ends[tile] += 1
             tiles.segments[place] = segments[i]
             tiles.sources[place] = <uint32_t>(chunk * CHUNK + i)
-            if width == 8:
+            if width == 4:
+                memcpy(tiles.values + <Py_ssize_t>place * 4, block.values, 4)
+            elif width == 8:
                 memcpy(tiles.values + <Py_ssize_t>place * 8, block.values, 8)
             elif width == 16:
                 memcpy(tiles.values + <Py_ssize_t>place * 16, block.values, 16)
-            block.values += block.step
+            block.values += width
         begin += block.n
 
 
 cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t record,
-                              Block* block) noexcept nogil:
-    cdef Py_ssize_t i, width = job.columns * job.conversion.narrow_bytes
+                              Py_ssize_t n_left, char* items, Block* block) noexcept nogil:
+    """n_left: records of the tile. items: memory for the rows of a block."""
+    cdef Py_ssize_t i, j, width = job.columns * job.conversion.narrow_bytes
     cdef const char* values
     block.first = tiles.first
-    block.pointers = NULL
-    block.segments = tiles.segments + record
+    block.n_runs = 0
+    block.ids, block.id_bytes = <const char*>(tiles.segments + record), sizeof(uint32_t)
+    find_any_rows(<const uint32_t*>block.ids, job.n, job.row_bytes, 0, block.n, block.rows)
     block.sources = tiles.sources + record
     block.step = job.columns * number_bytes(job)
     if job.values == NULL:
@@ -264,15 +286,25 @@ cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tile
     if job.columns == 1:
         block.values = tiles.values + record * block.step
         return
-    block.values = block.numbers
     values = job.values + (unit * job.size + tiles.first) * width
     for i in range(block.n):
-        read_row(job, values + block.sources[i] * width, job.columns, block.numbers + i * block.step)
+        if i + AHEAD < n_left:
+            prefetch_row(values + block.sources[i + AHEAD] * width, width)
+        if width % 16:
+            memcpy(items + i * width, values + block.sources[i] * width, width)
+            continue
+        for j in range(0, width, 16):  # without a call
+            memcpy(items + i * width + j, values + block.sources[i] * width + j, 16)
+    block.values = items
+    if needs_conversion(job):
+        read_row(job, items, block.n * job.columns, block.numbers)
+        block.values = block.numbers
 
 
 cdef inline void reduce_tile(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t tile) noexcept nogil:
     cdef Block block
-    cdef Py_ssize_t chunk, record, stop, most = ITEMS // job.columns
+    cdef char items[ITEMS * 16]
+    cdef Py_ssize_t chunk, record, stop, most = positions_of(job.columns)
     cdef const uint32_t* begins
     block.columns = job.columns
     for chunk in range(tiles.n_chunks):
@@ -283,8 +315,8 @@ cdef inline void reduce_tile(const Job* job, Py_ssize_t unit, const Tiles* tiles
             block.n = min(most, stop - record)
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
-            read_records(job, unit, tiles, record, &block)
-            apply_block(job, &block, table_of(job, unit), 0)
+            read_records(job, unit, tiles, record, stop - record, items, &block)
+            apply_block(job, 0, &block, table_of(job, unit))
             record += block.n
 
 
@@ -328,20 +360,3 @@ cdef inline bint run_tiles(const Job* job, int n_threads):
                 return True
             tiles.first += ROUND
     return True
-
-
-# MOMENTS
-
-cdef inline void close_rows(const Job* job, bint is_second, Py_ssize_t part, Py_ssize_t n_parts) noexcept nogil:
-    cdef Py_ssize_t n = job.n_units * job.n, row
-    for row in range(chunk_start(n, n_parts, part), chunk_start(n, n_parts, part + 1)):
-        close_row(job, is_second, job.table + row * job.row_bytes)
-
-
-cdef inline void close_all(const Job* job, bint is_second, int n_threads) noexcept nogil:
-    cdef Py_ssize_t part
-    if n_threads == 1:
-        close_rows(job, is_second, 0, 1)
-    else:
-        for part in prange(n_threads, num_threads=n_threads, schedule="static"):
-            close_rows(job, is_second, part, n_threads)

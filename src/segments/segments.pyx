@@ -9,8 +9,8 @@ from libc.string cimport memset
 cimport numpy as cnp
 
 from common.codes cimport (
-    BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT64, INCONSISTENT, INT64, MOMENTS, NO_MEMORY, OK, POWERS, SQUARES, UINT8,
-    UINT64, Accumulator, TypeCode,
+    BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAXIMUM, MINIMUM, NO_MEMORY, OK,
+    POWERS, UINT8, UINT64, Accumulator, TypeCode,
 )
 from common.interrupts cimport Interrupts, arm, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport CACHE_LINE, at_line
@@ -21,10 +21,10 @@ from common.threads cimport (
     MAX_TASKS, begin_call, best_team, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads,
     region_ns, team_size,
 )
-from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, UNSIGNED, WORD, Job
+from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
 from segments.accumulators cimport can_merge
 from segments.routes cimport (
-    are_ascending, can_copy, can_tile, close_all, none_bytes, pieces_of, run_pieces, run_private, run_sorted, run_tiles,
+    are_ascending, can_copy, can_tile, none_bytes, pieces_of, run_pieces, run_private, run_sorted, run_tiles,
 )
 from segments.softmax cimport Softmax, run_parts, write_all
 
@@ -37,11 +37,17 @@ cdef enum:
 cdef int forced_threads = 0
 
 
-cdef inline void describe_numbers(Job* job, TypeCode type_code, bint to_real) noexcept:
+cdef inline void describe_numbers(Job* job, TypeCode type_code, bint to_real, bint is_exact) noexcept:
+    """After the accumulators are known. is_exact: maxima and powers are of data's precision."""
     cdef TypeCode narrow = UINT8 if type_code == BOOL else type_code
     cdef TypeCode wide
+    cdef int a
+    for a in range(job.n_accumulators):
+        is_exact = is_exact and job.accumulators[a] in (MAXIMUM, MINIMUM, POWERS)
     if narrow >= COMPLEX64:
         job.numbers, wide = COMPLEX, COMPLEX128
+    elif FLOAT16 <= narrow <= FLOAT32 and is_exact:
+        job.numbers, wide = SINGLE, FLOAT32
     elif narrow > UINT64:
         job.numbers, wide = REAL, FLOAT64
     elif narrow >= UINT8:
@@ -55,14 +61,14 @@ cdef inline void describe_numbers(Job* job, TypeCode type_code, bint to_real) no
 
 
 cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint are_pointers, cnp.ndarray table,
-                          tuple accumulators, int type_code, bint to_real, bint skips_nan, bint rounds) noexcept:
+                          tuple accumulators, int type_code, bint to_real, bint is_exact, bint skips_nan,
+                          bint rounds) noexcept:
     """False: the arrays do not fit each other."""
     cdef Py_ssize_t words = 0
     cdef int what, n_words
     if cnp.PyArray_NDIM(values) != 3 or cnp.PyArray_NDIM(ids) != 2 or cnp.PyArray_NDIM(table) != 4 or len(
             accumulators) > MAX_ACCUMULATORS:
         return False
-    describe_numbers(job, <TypeCode>type_code, to_real)
     job.n_units, job.size, job.columns = (cnp.PyArray_DIM(values, 0), cnp.PyArray_DIM(values, 1),
                                           cnp.PyArray_DIM(values, 2))
     job.n = cnp.PyArray_DIM(table, 1)
@@ -71,7 +77,6 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
     job.values, job.ids, job.table = cnp.PyArray_BYTES(values), cnp.PyArray_BYTES(ids), cnp.PyArray_BYTES(table)
     job.id_bytes = <int>cnp.PyArray_ITEMSIZE(ids)
     job.pointers = <const int64_t*>cnp.PyArray_DATA(ids) if are_pointers else NULL
-    job.skips_nan, job.rounds = skips_nan and (job.numbers == REAL or job.numbers == COMPLEX), rounds
     job.is_far = job.n * job.row_bytes > shared.machine.l2_bytes
     job.n_accumulators = 0
     for what, n_words in accumulators:
@@ -79,6 +84,8 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
         job.at[job.n_accumulators] = words * job.columns * WORD
         job.n_accumulators += 1
         words += n_words
+    describe_numbers(job, <TypeCode>type_code, to_real, is_exact)
+    job.skips_nan, job.rounds = skips_nan and job.numbers not in (SIGNED, UNSIGNED), rounds
     return (words <= cnp.PyArray_DIM(table, 2) and cnp.PyArray_DIM(table, 0) == job.n_units
             and cnp.PyArray_DIM(table, 3) == job.columns
             and cnp.PyArray_DIM(ids, 1) == (job.n + 1 if are_pointers else job.size)
@@ -150,27 +157,8 @@ cdef Py_ssize_t run_pass(const Job* job, int n_threads):
     return OK
 
 
-cdef Py_ssize_t run(const Job* job, int n_threads):
-    """A pass for all accumulators, and a second one for MOMENTS."""
-    cdef Job second = job[0]
-    cdef Py_ssize_t status = run_pass(job, n_threads)
-    cdef int a, team
-    second.n_accumulators = 0
-    for a in range(job.n_accumulators):
-        if job.accumulators[a] == MOMENTS:
-            second.accumulators[0] = SQUARES
-            second.at[0] = job.at[a]
-            second.n_accumulators = 1
-    if second.n_accumulators == 0 or status != OK or job.interrupts.stopped:
-        return status
-    team = team_of(n_threads, <double>job.n_units * job.n * job.columns)
-    close_all(job, False, team)
-    status = run_pass(&second, n_threads)
-    close_all(job, True, team)
-    return status
-
-
-cdef Py_ssize_t run_softmax(Softmax* softmax, Job* job, int n_threads):
+cdef Py_ssize_t run_softmax(Softmax* softmax, int n_threads):
+    cdef const Job* job = softmax.job
     cdef cnp.ndarray memory
     cdef Py_ssize_t status
     cdef int team = team_of(n_threads, 2 * work_ns(job))
@@ -183,7 +171,9 @@ cdef Py_ssize_t run_softmax(Softmax* softmax, Job* job, int n_threads):
         with nogil:
             run_parts(softmax, team, none)
         return OK
-    status = run(job, n_threads)
+    status = run_pass(softmax.before, n_threads)
+    if status == OK and not job.interrupts.stopped:
+        status = run_pass(job, n_threads)
     if status == OK and not job.interrupts.stopped:
         with nogil:
             write_all(softmax, team, none)
@@ -210,7 +200,8 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
     cdef Job job
     cdef Interrupts interrupts
     cdef Py_ssize_t status
-    if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, skips_nan, rounds):
+    if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, True, skips_nan,
+                    rounds):
         return <Py_ssize_t>INCONSISTENT
     if not reads_values:
         job.values = NULL
@@ -220,9 +211,9 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
     job.interrupts = &interrupts
     arm(&interrupts)
     if not may_have_team(n_threads, forced_threads, work_ns(&job)):
-        return finish(&interrupts, run(&job, n_threads))
+        return finish(&interrupts, run_pass(&job, n_threads))
     n_threads = begin_call(n_threads)
-    status = run(&job, n_threads)
+    status = run_pass(&job, n_threads)
     end_call()
     return finish(&interrupts, status)
 
@@ -231,13 +222,14 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
             cnp.ndarray out not None, int type_code, int out_code, bint is_log, int n_threads):
     """Write the softmax of real values to out, contiguous and of their shape. Returns a status.
 
-    table: (units, segments, 2, columns), opened for POWERS. The others: as in reduce.
+    table: (units, segments, 2, columns), of -inf and 0. The others: as in reduce.
     """
-    cdef Job job
+    cdef Job job, before
     cdef Interrupts interrupts
     cdef Softmax softmax
     cdef Py_ssize_t status
-    if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True, False, False)
+    if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True,
+                        out_code != FLOAT64, False, False)
             or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
             or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
             or job.numbers == COMPLEX):
@@ -247,16 +239,20 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     softmax.job = &job
     softmax.out = cnp.PyArray_BYTES(out)
     softmax.is_log = is_log
-    softmax.conversion.narrow, softmax.conversion.wide = out_code, FLOAT64
-    softmax.conversion.narrow_bytes, softmax.conversion.wide_bytes = width_of(<TypeCode>out_code), WORD
+    softmax.conversion.narrow, softmax.conversion.wide = out_code, FLOAT32 if job.numbers == SINGLE else FLOAT64
+    softmax.conversion.narrow_bytes = width_of(<TypeCode>out_code)
+    softmax.conversion.wide_bytes = width_of(softmax.conversion.wide)
     softmax.conversion.swapped = 0
     job.is_sorted = are_pointers or are_ascending(&job)
     job.interrupts = &interrupts
+    before = job
+    before.accumulators[0] = MAXIMUM
+    softmax.before = &before
     arm(&interrupts)
     if not may_have_team(n_threads, forced_threads, work_ns(&job)):
-        return finish(&interrupts, run_softmax(&softmax, &job, n_threads))
+        return finish(&interrupts, run_softmax(&softmax, n_threads))
     n_threads = begin_call(n_threads)
-    status = run_softmax(&softmax, &job, n_threads)
+    status = run_softmax(&softmax, n_threads)
     end_call()
     return finish(&interrupts, status)
 

@@ -1,24 +1,25 @@
 # cython: cdivision=True
-# Softmax: the accumulators POWERS of all segments, then a second reading of each element. Ids in ascending order are
-# reduced and read again in parts of whole segments that stay in the cache.
+# Softmax: the maximum of all segments, then their accumulators POWERS, then a last reading of each element. Ids in
+# ascending order take all three steps in parts of whole segments that stay in the cache.
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int64_t
 
 from common.interrupts cimport is_interrupted
-from common.items cimport inline_void
+from common.items cimport flat_void, inline_void
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from scatter.convert cimport Conversion, store_items
-from segments.accumulators cimport is_narrow, prefetch_ahead, raise_to_powers, row_of
-from segments.job cimport ITEMS, WORD, Block, Job, id_at, read_ids, read_values, table_of
+from segments.accumulators cimport prefetch_ahead, raise_to_powers, real_t
+from segments.job cimport ITEMS, SINGLE, WORD, Block, Job, id_at, positions_of, read_rows, read_values, table_of
 from segments.routes cimport none_bytes, part_of, reduce_piece
 
 cdef enum:
     PART = 1 << 14              # numbers of a part
 
 cdef struct Softmax:
-    const Job* job
-    Conversion conversion       # from float64 to the result
+    const Job* job              # of the accumulators POWERS
+    const Job* before           # of maxima, in the same words
+    Conversion conversion       # from the numbers of `job` to the result
     char* out                   # (units, positions, columns)
     bint is_log
 
@@ -38,31 +39,44 @@ cdef inline void settle(const Softmax* softmax, char* row) noexcept nogil:
             sums[j] = log(sums[j])
 
 
-cdef inline inline_void divide_block(bint is_log, bint narrow, Py_ssize_t columns, const Job* job, const Block* block,
-                                     const char* table, int64_t none, double* results) noexcept nogil:
-    cdef Py_ssize_t i, j, k = 0
-    cdef double divisors[ITEMS]
-    cdef const double* greatest
-    cdef const double* x
-    cdef int64_t offset
+cdef inline inline_void divide_block(bint is_column, bint is_log, const Job* job, const Block* block,
+                                     const char* table, int64_t none, real_t* results) noexcept nogil:
+    cdef Py_ssize_t i, j, columns = 1 if is_column else block.columns, k = 0
+    cdef real_t apart[ITEMS]
+    cdef real_t divisors[ITEMS]
+    cdef const double* row
+    cdef const real_t* x
     for i in range(block.n):
-        prefetch_ahead(<int64_t*>block.ids, job.is_far, job.row_bytes, i, block.n, table)
-        offset = row_of(block.ids[i], job.n, job.row_bytes, none)
-        greatest = <const double*>(table + offset)
-        x = <const double*>(block.values + i * block.step)
-        if offset == none:
+        if job.is_far:
+            prefetch_ahead(job, block, i, table)
+        row = <const double*>(table + block.rows[i])
+        x = <const real_t*>(block.values + i * block.step)
+        if block.rows[i] == none:
             for j in range(columns):
-                results[k + j] = -INFINITY
+                apart[k + j] = -INFINITY
                 divisors[k + j] = not is_log
         else:
             for j in range(columns):
-                results[k + j] = x[j] - greatest[j]
-                divisors[k + j] = (greatest + job.columns)[j]
+                apart[k + j] = x[j] - <real_t>row[j]
+                divisors[k + j] = <real_t>row[(1 if is_column else job.columns) + j]
         k += columns
     if not is_log:
-        raise_to_powers(narrow, results, k, results)
+        raise_to_powers(<const real_t*>apart, k, results)
     for i in range(k):
-        results[i] = results[i] - divisors[i] if is_log else results[i] / divisors[i]
+        results[i] = apart[i] - divisors[i] if is_log else results[i] / divisors[i]
+
+
+cdef inline flat_void divide(const Softmax* softmax, const Block* block, const char* table, int64_t none,
+                             char* results) noexcept nogil:
+    cdef const Job* job = softmax.job
+    if job.numbers == SINGLE and job.columns == 1:
+        divide_block(True, softmax.is_log, job, block, table, none, <float*>results)
+    elif job.numbers == SINGLE:
+        divide_block(False, softmax.is_log, job, block, table, none, <float*>results)
+    elif job.columns == 1:
+        divide_block(True, softmax.is_log, job, block, table, none, <double*>results)
+    else:
+        divide_block(False, softmax.is_log, job, block, table, none, <double*>results)
 
 
 cdef inline void write_piece(const Softmax* softmax, Py_ssize_t unit, Py_ssize_t position, Py_ssize_t stop,
@@ -71,30 +85,19 @@ cdef inline void write_piece(const Softmax* softmax, Py_ssize_t unit, Py_ssize_t
     cdef Block block
     cdef double results[ITEMS]
     cdef char* table = table_of(job, unit)
-    cdef const char* begin
     cdef char* to
     cdef int64_t at = none - table
     cdef Py_ssize_t column, width = softmax.conversion.narrow_bytes
     while position < stop:
-        block.n = min(max(ITEMS // job.columns, <Py_ssize_t>1), stop - position)
+        block.n = min(positions_of(job.columns), stop - position)
         if is_interrupted(job.interrupts, 4 * block.n * job.columns):
             return
-        read_ids(job, unit, position, True, &block)
+        read_rows(job, unit, position, job.row_bytes, at, &block)
         column = 0
         while column < job.columns:
             block.columns = min(job.columns - column, <Py_ssize_t>ITEMS)
             read_values(job, unit, position, column, &block)
-            begin = table + column * WORD
-            if softmax.is_log:
-                divide_block(True, False, block.columns, job, &block, begin, at, results)
-            elif job.columns == 1 and is_narrow(job):
-                divide_block(False, True, 1, job, &block, begin, at, results)
-            elif is_narrow(job):
-                divide_block(False, True, block.columns, job, &block, begin, at, results)
-            elif job.columns == 1:
-                divide_block(False, False, 1, job, &block, begin, at, results)
-            else:
-                divide_block(False, False, block.columns, job, &block, begin, at, results)
+            divide(softmax, &block, table + column * WORD, at, <char*>results)
             to = softmax.out + ((unit * job.size + position) * job.columns + column) * width
             store_items(&softmax.conversion, <const char*>results, NULL, 0, block.n * block.columns, to, width)
             column += block.columns
@@ -109,6 +112,7 @@ cdef inline void run_part(const Softmax* softmax, Py_ssize_t task, Py_ssize_t n_
     part_of(job, unit, task % n_parts, n_parts, &start, &stop)
     if start == stop:
         return
+    reduce_piece(softmax.before, table_of(job, unit), unit, start, stop, 0, job.columns, none)
     reduce_piece(job, table_of(job, unit), unit, start, stop, 0, job.columns, none)
     segment = max(id_at(job, unit, start), <int64_t>0)
     last = min(id_at(job, unit, stop - 1), <int64_t>job.n - 1)

@@ -27,12 +27,35 @@ def draw(shape, dtype, seed=0):
     return values
 
 
+KINDS = {
+    "random": lambda ids: ids,
+    "sorted": np.sort,
+    "skewed": lambda ids: np.where(ids > 20, 3, ids),
+    "in runs": lambda ids: np.repeat(ids, 1 + np.arange(len(ids)) // 40)[: len(ids)],
+}
+
+
 def draw_ids(n, kind, n_segments=40):
-    ids = np.random.default_rng(1).integers(-2, n_segments, n)
-    return np.sort(ids) if kind == "sorted" else np.where(ids > 20, 3, ids) if kind == "skewed" else ids
+    return KINDS[kind](np.random.default_rng(1).integers(-2, n_segments, n))
 
 
-@pytest.mark.parametrize("kind", ["random", "sorted", "skewed"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c8"])
+def test_one_column_has_the_bits_of_two(dtype, kind):
+    data, ids = draw(3000, dtype), draw_ids(3000, kind)
+    names = tuple(name for name in REAL if dtype[0] != "c" or name not in NOT_COMPLEX)
+    for name, skipna in itertools.product(names, [False, True]):
+        # "last", so that no scatter does it
+        options = {"reduction": (name, "last"), "skipna": skipna, "fill_value": (name in ("any", "all") or 1, 1)}
+        column, _ = gs.segment_reduce(data, ids, 40, **options)
+        columns, _ = gs.segment_reduce(np.stack([data, data], axis=1), ids, 40, **options)
+        np.testing.assert_array_equal(column, columns[:, 0])
+    if dtype[0] == "f":
+        found = gs.segment_softmax(np.stack([data, data], axis=1), ids, 40)[:, 1]
+        np.testing.assert_array_equal(gs.segment_softmax(data, ids, 40), found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bits_do_not_depend_on_threads(shape, kind):
     sizes, axis = SHAPES[shape]
@@ -55,7 +78,7 @@ def test_bits_do_not_depend_on_threads(shape, kind):
         assert [call((name,), (fill,))[0] for name, fill in zip(names, fills, strict=True)] == expected
 
 
-@pytest.mark.parametrize("kind", ["random", "sorted", "skewed"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("softmax", [gs.segment_softmax, gs.segment_log_softmax])
 def test_bits_of_softmax_do_not_depend_on_threads(softmax, shape, kind):

@@ -55,11 +55,12 @@ class Accumulator(IntEnum):
     LAST = 3
     TOTAL = 4
     PRODUCT = 5
-    GREATEST = 6
-    LEAST = 7
-    MOMENTS = 8
-    SQUARES = 9
-    POWERS = 10
+    MAXIMUM = 6
+    MINIMUM = 7
+    GREATEST = 8
+    LEAST = 9
+    SQUARES = 10
+    POWERS = 11
 
 class GatherStrategy(IntEnum):
     AUTO = 0

@@ -1,7 +1,7 @@
 """Segments of NumPy arrays: the kernels reduce elements to accumulators, and these become the results.
 
 One pass over the data makes all accumulators of a call whose numbers are of one kind
-(src/segments/accumulators.pxd).
+(src/segments/accumulators.pxd). Variances need another one, with the means, and log-sum-exp one with the maxima.
 """
 
 from __future__ import annotations
@@ -23,28 +23,44 @@ from gatherscatter.segments.ids import Ids, settled
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.values import Array
 
-# The accumulator of each reduction, and the words that it begins with. Complex sums and products are two words.
-_TOTAL = Accumulator.TOTAL, (0, -0.0, -0.0)
-_MOMENTS = Accumulator.MOMENTS, (0, -0.0, 0.0, 0.0, 0.0)
-_GREATEST, _LEAST = (Accumulator.GREATEST, (0, -1)), (Accumulator.LEAST, (0, -1))
-_ACCUMULATORS: dict[str, tuple[Accumulator, tuple[float, ...]]] = {
-    "add": _TOTAL,
-    "mean": _TOTAL,
-    "mul": (Accumulator.PRODUCT, (0, 1.0, 0.0)),
-    "var": _MOMENTS,
-    "std": _MOMENTS,
-    "any": (Accumulator.TRUES, (0,)),
-    "all": (Accumulator.TRUES, (0,)),
-    "count": (Accumulator.COUNT, (0,)),
-    "first": (Accumulator.FIRST, (-1,)),
-    "last": (Accumulator.LAST, (-1,)),
-    "max": _GREATEST,
-    "argmax": _GREATEST,
-    "min": _LEAST,
-    "argmin": _LEAST,
-    "logsumexp": (Accumulator.POWERS, (-math.inf, 0.0)),
+# The accumulator of each reduction.
+_ACCUMULATORS = {
+    "add": Accumulator.TOTAL,
+    "mean": Accumulator.TOTAL,
+    "var": Accumulator.TOTAL,
+    "std": Accumulator.TOTAL,
+    "mul": Accumulator.PRODUCT,
+    "any": Accumulator.TRUES,
+    "all": Accumulator.TRUES,
+    "count": Accumulator.COUNT,
+    "first": Accumulator.FIRST,
+    "last": Accumulator.LAST,
+    "max": Accumulator.MAXIMUM,
+    "min": Accumulator.MINIMUM,
+    "argmax": Accumulator.GREATEST,
+    "argmin": Accumulator.LEAST,
 }
-_WITH_COUNT = Accumulator.TOTAL, Accumulator.PRODUCT, Accumulator.MOMENTS  # their first words
+_WITH_COUNT = Accumulator.TOTAL, Accumulator.PRODUCT  # as their first word
+_POWERS = np.array([[-math.inf], [0.0]])  # the maximum comes first
+
+
+def _code(name: str) -> int:
+    return int(_ACCUMULATORS[name])
+
+
+def _words(name: str, wide: str) -> Array:
+    """The words that a reduction's accumulator begins with, as float64, of numbers of a wide dtype."""
+    count = np.zeros(1, "i8")
+    if name in ("count", "any", "all"):
+        return count.view("f8")
+    if name in ("first", "last"):
+        return (count - 1).view("f8")
+    reduction = {"mean": "add", "var": "add", "std": "add", "argmax": "max", "argmin": "min"}.get(name, name)
+    identity = REDUCTIONS[reduction].identity(wide)
+    number = np.array([1 if identity is None else identity], wide).view("f8")  # None: a product of complex numbers
+    if _ACCUMULATORS[name] in _WITH_COUNT:
+        return np.concatenate([count.view("f8"), number])
+    return np.concatenate([number, (count - 1).view("f8")]) if name in ("argmax", "argmin") else number
 
 
 class Pass(NamedTuple):
@@ -113,13 +129,16 @@ class KernelSegments(Segments):
         self.has_pointers = ids.pointers is not None
         self.skips = skipna and kind_of(self.name) in "fc"
         self._expected: dict[Pass, list[str]] = {}
-        self._are_scatters = True
-        self._words: dict[tuple[Pass, Accumulator], Array] = {}
+        self._are_scatters = not self.skips and not self.has_pointers
+        self._words: dict[tuple[Pass, str], Array] = {}
+        self._apart: Array | None = None
 
     def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
         for name, dtype in zip(names, dtypes, strict=True):
-            self._expected.setdefault(self.pass_of(name, dtype), []).append(name)
-        self._are_scatters = set(names) <= {"add", "mul", "max", "min", "mean", "count"}
+            if name in _ACCUMULATORS:
+                self._expected.setdefault(self.pass_of(name, dtype), []).append(name)
+        others = {*names} - {"add", "mul", "max", "min", "mean", "count"}
+        self._are_scatters = not others and not self.skips and not self.has_pointers
 
     def pass_of(self, name: str, dtype: str = "") -> Pass:
         if name in ("count", "first", "last") and not self.skips:
@@ -134,37 +153,50 @@ class KernelSegments(Segments):
 
     def words(self, name: str, dtype: str = "") -> Array:
         """The words of a reduction's accumulator: (words, units, segments, columns), as float64."""
-        key, code = self.pass_of(name, dtype), _ACCUMULATORS[name][0]
-        if (key, code) not in self._words:
-            self._run(key, [name, *self._expected.get(key, ())])
-        return self._words[key, code]
+        return self._words_of(self.pass_of(name, dtype), name)
 
-    def _run(self, key: Pass, names: list[str]) -> None:
+    def _words_of(self, key: Pass, name: str) -> Array:
+        names = [name, *self._expected.get(key, ())]
+        place = self._place(name, names)
+        if (key, place) not in self._words:
+            places = {self._place(one, names): None for one in names}
+            begins = [_words(one, self._wide(key)) for one in places]
+            table = self._table(key, np.concatenate(begins)[:, None])
+            self._run(key, tuple(zip(map(_code, places), map(len, begins), strict=True)), table)
+            parts = np.split(np.moveaxis(table, 2, 0), np.cumsum([len(words) for words in begins])[:-1])
+            self._words.update(zip(((key, one) for one in places), parts, strict=True))
+        return self._words[key, place]
+
+    @staticmethod
+    def _place(name: str, names: Sequence[str]) -> str:
+        """The reduction of these whose accumulator has that of this one."""
+        if name in ("max", "min"):
+            return f"arg{name}" if f"arg{name}" in names else name
+        return {"mean": "add", "var": "add", "std": "add", "all": "any"}.get(name, name)
+
+    def _wide(self, key: Pass) -> str:
+        """The dtype of a pass's numbers."""
+        kind = kind_of(self.name)
+        if kind == "f" or key.as_floats or key.of == "parts":
+            return "float64"
+        return {"c": "complex128", "i": "int64"}.get(kind, "uint64")
+
+    def _table(self, key: Pass, begin: Array) -> Array:
+        """A table for a pass: (units, segments, words, columns). begin: what it begins with."""
         values = self.values(key.of)
-        kind = values.dtype.kind
-        begins: dict[Accumulator, tuple[float, ...]] = dict(_ACCUMULATORS[name] for name in names)
-        for code in {Accumulator.TOTAL, Accumulator.PRODUCT} & set(begins):
-            words = begins[code] if kind == "c" else begins[code][:-1]
-            is_integer = kind in "biu" and not key.as_floats
-            begins[code] = tuple(int(word) for word in words) if is_integer else words
-        if Accumulator.MOMENTS in begins:
-            begins.pop(Accumulator.TOTAL, None)  # which is its first two words
-        begin = [word for words in begins.values() for word in words]
-        table = memory.empty((len(values), self.layout.n, len(begin), values.shape[2]), np.dtype("f8"))
-        for i, word in enumerate(begin):
-            (table.view("i8") if isinstance(word, int) else table)[:, :, i] = word
-        accumulators = tuple((int(code), len(words)) for code, words in begins.items())
+        shape = (len(values), self.layout.n, begin.shape[-2], values.shape[2])
+        table: Array = memory.empty(shape, np.dtype("f8"))
+        table[:] = begin
+        return table
+
+    def _run(self, key: Pass, codes: tuple[tuple[int, int], ...], table: Array) -> None:
+        """Run a pass. codes: of each accumulator, and how many words it has."""
+        values = self.values(key.of)
         status = _kernel.reduce(
-            values, self.kernel_ids, self.has_pointers, table, accumulators, int(TypeCode[values.dtype.name.upper()]),
+            values, self.kernel_ids, self.has_pointers, table, codes, int(TypeCode[values.dtype.name.upper()]),
             key.as_floats, self.skips, key.rounds, key.of != "ids", threads.limit,
         )  # fmt: skip
         _check(status)
-        i = 0
-        for code, words in begins.items():
-            self._words[key, code] = np.moveaxis(table[:, :, i : i + len(words)], 2, 0)
-            i += len(words)
-        if Accumulator.MOMENTS in begins:
-            self._words[key, Accumulator.TOTAL] = self._words[key, Accumulator.MOMENTS][:2]
 
     @cached_property
     def kernel_ids(self) -> Array:
@@ -193,14 +225,13 @@ class KernelSegments(Segments):
 
     def number(self, name: str, dtype: str) -> Array:
         """The sum, product or extreme of each segment."""
-        words, word = self.words(name, dtype), 1 if name in ("add", "mul", "mean") else 0
-        if self.name in COMPLEX:
-            number = np.empty(words.shape[1:], "c16")
-            number.real, number.imag = words[1:3]
-        elif kind_of(self.name) == "f" or self.pass_of(name, dtype).as_floats:
-            number = words[word]
+        wide = self._wide(self.pass_of(name, dtype))
+        words = self.words(name, dtype)[_ACCUMULATORS[name] in _WITH_COUNT :]
+        if wide == "complex128":
+            number = np.empty(words.shape[1:], wide)
+            number.real, number.imag = words[0], words[1]
         else:
-            number = words[word].view("u8" if kind_of(self.name) in "bu" else "i8")
+            number = words[0].view(wide)
         return number.reshape(self.layout.shape)
 
     def count(self, name: str) -> Any:
@@ -214,9 +245,10 @@ class KernelSegments(Segments):
     def _count(self) -> Any:
         if self.known_counts is not None and not self.skips:
             return super()._count()
-        for (key, code), words in self._words.items():
-            if key.of == "data" and code in _WITH_COUNT:
-                return words[0].view("i8").reshape(self.layout.shape)
+        for key, names in self._expected.items():
+            counted = [name for name in names if _ACCUMULATORS[name] in _WITH_COUNT]
+            if key.of == "data" and counted and not self._are_scatters:
+                return self._words_of(key, counted[0])[0].view("i8").reshape(self.layout.shape)
         return self.count("count")
 
     # The reductions
@@ -228,8 +260,6 @@ class KernelSegments(Segments):
 
     def is_scatter(self, name: str, dtype: str) -> bool:
         """Whether a scatter does it, which is faster than an accumulator of a pass, unless others need the pass."""
-        if self.skips or self.has_pointers:
-            return False
         return self._are_scatters and (name != "mean" or self.name == dtype)
 
     def scatter(self, values: Any, start: Any, reduction: str, wide: str = "", include_self: bool = False) -> Any:
@@ -240,14 +270,14 @@ class KernelSegments(Segments):
             return super().scatter(values, start, reduction, wide, include_self)
         return self.filled(super().scatter(values, identity, reduction, wide, True), start, identity)
 
-    def filled(self, result: Array, start: Any, empty: Any = None) -> Array:
-        """A result, with what an empty segment has. empty: what it has now; None: that is no number."""
-        if empty is not None:
+    def filled(self, result: Array, start: Any, empty: Any) -> Array:
+        """A result, with what an empty segment has. empty: what it has now; or where that may be, as bools."""
+        if not hasattr(empty, "shape"):
             is_start = not hasattr(start, "shape") and start == empty
-            # An empty sum is -0.0.
-            if (is_start and (empty or kind_of(result.dtype.name) in "biu")) or not (result == empty).any():
+            if is_start and (empty or kind_of(result.dtype.name) in "biu"):  # an empty sum is -0.0
                 return result
-        return np.where(self.counts == 0, self.full((), start, result), result)
+            empty = result == empty
+        return result if not empty.any() else np.where(self.counts == 0, self.full((), start, result), result)
 
     def _add(self, name: str, dtype: str, start: Any) -> Any:
         if self.is_scatter(name, dtype):
@@ -265,11 +295,22 @@ class KernelSegments(Segments):
         return self.ended(means.view(sums.dtype)[..., 0], dtype, start)
 
     def variance(self, dtype: str) -> Array:
-        apart = self.words("var")[3]
-        apart = apart.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
+        if self._apart is None:
+            self._apart = self._squares()
         counts = self.counts.astype("f8")
         degrees = counts - self.correction
-        return np.where(degrees > 0, apart / degrees, math.nan)
+        return np.where(degrees > 0, self._apart / degrees, math.nan)
+
+    def _squares(self) -> Array:
+        """The sum of each segment's squared distances from its mean, by a second pass."""
+        counts, sums = self.words("var")
+        counts = np.maximum(counts.view("i8"), 1)
+        begin = np.zeros((*sums.shape[:2], 3, sums.shape[2]))
+        begin[:, :, 0] = sums / counts
+        self._run(self.pass_of("var"), ((int(Accumulator.SQUARES), 3),), begin)
+        _, apart, squares = np.moveaxis(begin, 2, 0)
+        found: Array = squares - apart * (apart / counts)  # the mean was rounded
+        return found.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
 
     def _any(self, name: str, dtype: str, start: Any) -> Any:
         trues = self.count(name)
@@ -280,8 +321,9 @@ class KernelSegments(Segments):
     def _max(self, name: str, dtype: str, start: Any) -> Any:
         if self.is_scatter(name, dtype):
             return super()._max(name, dtype, start)
-        result = self.number(name, dtype).astype(self.data.dtype)
-        return np.where(self.count(name) < 0, self.full((), start, result), result)
+        result = self.number(name, dtype)
+        is_empty = result == REDUCTIONS[name].identity(result.dtype.name)
+        return self.filled(result.astype(self.data.dtype), start, is_empty)
 
     _min = _max
 
@@ -294,15 +336,17 @@ class KernelSegments(Segments):
         return places if self.skips else places.reshape(*self.layout.data[: self.layout.batch_dims], self.layout.n)
 
     def _logsumexp(self, name: str, dtype: str, start: Any) -> Any:
-        greatest, sums = self.words(name)
+        key = self.pass_of(name)
+        table = self._table(key, _POWERS)
+        for code in (Accumulator.MAXIMUM, Accumulator.POWERS):
+            self._run(key, ((int(code), 2),), table)
+        greatest, sums = np.moveaxis(table, 2, 0)
         result = np.where(sums == 0, -math.inf, greatest + np.log(sums))
         return self.ended(result.reshape(self.layout.shape), dtype, start)
 
     def softmax(self, dtype: str, is_log: bool) -> Array:
         values = self.values("data")
-        words = _ACCUMULATORS["logsumexp"][1]
-        table = memory.empty((len(values), self.layout.n, len(words), values.shape[2]), np.dtype("f8"))
-        table[:] = np.asarray(words)[:, None]
+        table = self._table(Pass("data"), _POWERS)
         out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
         codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
         ids = self.kernel_ids, self.has_pointers

@@ -197,6 +197,12 @@ cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips,
             apply_step(what, rounds, True, True, row[j], position, cell + j * WORD, stride)
 
 
+cdef inline inline_void add_unless_nan(bint rounds, double x, char* cell) noexcept nogil:
+    """TOTAL, without a branch. -0.0 is the identity of a sum."""
+    (<int64_t*>cell)[0] += x == x
+    accumulate(True, rounds, False, x if x == x else -0.0, cell + WORD, WORD)
+
+
 cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, bint has_nan, number_t* type,
                                    const Job* job, const Block* block, char* table) noexcept nogil:
     """One column: the accumulator of a run's segment stays in registers."""
@@ -209,7 +215,9 @@ cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, bi
         row = table + block.rows[run]
         memcpy(cell, row, n_words * WORD)
         while i < block.ends[run]:
-            if not skips or not is_nan(values[i]):
+            if skips and what == TOTAL and number_t is double:
+                add_unless_nan(rounds, (<const double*>values)[i], cell)
+            elif not skips or not is_nan(values[i]):
                 apply_step(what, rounds, True, has_nan, values[i], block.first + i, cell, WORD)
             i += 1
         for word in range(n_words):  # one by one, as they were written: a vector would wait for the stores

@@ -309,8 +309,9 @@ class KernelSegments(Segments):
         begin[:, :, 0] = sums / counts
         self._run(self.pass_of("var"), ((int(Accumulator.SQUARES), 3),), begin)
         _, apart, squares = np.moveaxis(begin, 2, 0)
-        found: Array = squares - apart * (apart / counts)  # the mean was rounded
-        return found.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
+        squares = squares - apart * (apart / counts)  # the mean was rounded
+        found: Array = squares.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
+        return found
 
     def _any(self, name: str, dtype: str, start: Any) -> Any:
         trues = self.count(name)

@@ -1,4 +1,4 @@
-"""What a change is checked with, by people and by .github/workflows; CONTRIBUTING.md says when to run which."""
+"""What a change is checked with, by people and by .github/workflows; `nox --list` shows when to run which."""
 
 import json
 import os

@@ -1,9 +1,8 @@
-"""What limits the speed of the large workloads of peers.py: their times and three lower bounds of each.
+"""What limits the large workloads of peers.py: their times, and the share of a lower bound that is reached.
 
     python benchmarks/bounds.py [--rounds N] [--threads N] [--write FOLDER]
 
-HEADER below defines them. With --write the table goes to bounds.md; the text below "## Optimizations tried" there is
-written by hand and is kept.
+With --write the table goes to bounds.md; the text below "## What was tried" there is written by hand and is kept.
 """
 
 import argparse
@@ -17,24 +16,17 @@ from systems import Limit
 from tqdm import tqdm
 from workloads import WORKLOADS, Call
 
-BY_HAND = "## Optimizations tried"
+BY_HAND = "## What was tried"
 HEADER = """# Performance limits
 
-The times of the large workloads and three lower bounds, in milliseconds, the minimum over the rounds. Written by
+How near the large workloads come to what the machine can do: the time of a call, the larger of two lower bounds, and
+the share of it that is reached. Times are in milliseconds, the minimum over the rounds. Written by
 `python benchmarks/bounds.py --write FOLDER`.
 
-- **instructions**: the same operator on small arrays that fit the caches, on one thread. Its time per element times the
-  elements of the workload, divided by the number of threads.
-- **bytes**: the bytes that must move, at the speed of a copy of arrays beyond the caches by all threads.
-- **cache lines**: a C loop on all threads that only loads the randomly addressed cache lines.
-- **time / largest bound**: the time divided by the largest of the three. Near 1, that bound is the limit."""
+- **bytes**: the bytes that must move, at the speed of a copy of arrays beyond the caches.
+- **instructions**: the same call on arrays that fit the caches, by one thread, divided by the number of threads."""
+BOUNDS = ("bytes", "instructions")
 LARGE = [f"W{i}" for i in range(1, 13)]
-# Random rows: how wide, and how many.
-LINES = {
-    **dict.fromkeys(["W1", "W6", "W7", "W8"], (1, 4_000_000)),
-    **dict.fromkeys(["W2", "W9", "W10"], (64, 500_000)),
-    "W3": (128, 64 * 2048),
-}
 
 
 def near(name, rng):
@@ -80,24 +72,22 @@ def runner(call):
     return lambda: getattr(gs, call.operator)(*arrays, **call.options)
 
 
-def measure(name, limit, rounds, threads, bandwidth):
-    """Seconds of the workload, of its instructions, bytes and lines."""
+def measure(name, rounds, threads, bandwidth):
+    """Seconds of the workload, of its instructions and of its bytes."""
     whole = WORKLOADS[name].make(np.random.default_rng(0))
     small = near(name, np.random.default_rng(0))
     run, run_small = runner(whole), runner(small)
     run()
     gs.set_num_threads(1)
     repeat = enough(run_small, 2e-3)
-    times = {"took": [], "instructions": [], "lines": []}
+    times = {"took": [], "instructions": []}
     for _ in range(rounds):
         gs.set_num_threads(threads)
         times["took"].append(seconds(run))
         gs.set_num_threads(1)
         times["instructions"].append(seconds(run_small, repeat))
-        if name in LINES:
-            times["lines"].append(limit.lines(whole.data, *LINES[name]))
     gs.set_num_threads(None)
-    least = {what: min(taken, default=0.0) for what, taken in times.items()}
+    least = {what: min(taken) for what, taken in times.items()}
     least["instructions"] *= tuples(whole) / tuples(small) / threads
     least["bytes"] = WORKLOADS[name].moved * 1e6 / bandwidth
     return least
@@ -110,17 +100,15 @@ def main():
     parser.add_argument("--write", type=Path, metavar="FOLDER")
     options = parser.parse_args()
 
-    limit = Limit(options.threads)
-    bandwidth = limit.bandwidth()
+    bandwidth = Limit(options.threads).bandwidth()
     rows = []
     for name in tqdm(LARGE, unit="workload"):
-        found = measure(name, limit, options.rounds, options.threads, bandwidth)
-        bounds = [found[what] for what in ("instructions", "bytes", "lines")]
-        cells = [f"{t * 1e3:.1f}" if t else "–" for t in (found["took"], *bounds)]
-        rows.append([name, WORKLOADS[name].description, f"{found['took'] / max(bounds):.2f}", *cells])
+        found = measure(name, options.rounds, options.threads, bandwidth)
+        bound, what = max((found[what], what) for what in BOUNDS)
+        cells = [f"{found['took'] * 1e3:.1f}", f"{bound * 1e3:.1f}", what, f"{bound / found['took']:.0%}"]
+        rows.append([name, WORKLOADS[name].description, *cells])
     machine = about(["gatherscatter", "numpy"], f"{options.threads} threads", f"{options.rounds} rounds")
-    head = ["", "workload", "time / largest bound", "time", "instructions", "bytes", "cache lines"]
-    text = table(head, rows, left=2)
+    text = table(["", "workload", "time", "bound", "of", "share reached"], rows, left=2)
     text = f"{machine}; a copy beyond the caches moves {bandwidth / 1e9:.1f} GB/s (read + write)\n\n{text}"
     print(text)
     if options.write:

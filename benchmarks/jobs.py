@@ -58,9 +58,8 @@ NOTES = {
     "group-nanmean": IN_ORDER,
     "group-var": IN_ORDER,
     "group-climatology": "the alternative does not check the labels",
-    "edge-softmax": "XLA adds float32; gatherscatter adds powers in float64, rescaled when a greater element comes",
+    "edge-softmax": "XLA adds float32; gatherscatter adds float64, in order, for which two threads partition the rows",
     "edge-softmax-gradient": "as above",
-    "csr-max": "gatherscatter keeps the position of each maximum",
 }
 
 PACKAGES = ["gatherscatter", "numpy", "scipy", "pandas", "numpy-groupies", "numba", "torch", "jax", "dask", "onnx"]

@@ -31,17 +31,6 @@ void copy(const char *from, char *to, int64_t n, int threads)
     }
 }
 
-/* What random rows cost by themselves: one load from each of their lines. */
-float lines(const float *data, int64_t m, const uint32_t *at, int64_t n_at, int threads)
-{
-    float sum = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : sum)
-    for (int64_t i = 0; i < n_at; i++)
-        for (int64_t j = 0; j < m; j += 16)
-            sum += data[at[i] * m + j];
-    return sum;
-}
-
 /* A row of 64 bytes or more, a multiple of 64; `to` is aligned to lines if the result is. */
 static inline void move_row(float *to, const float *from, int64_t m)
 {

@@ -308,16 +308,6 @@ class Limit:
         arguments = [*map(ctypes.c_void_p, arguments), ctypes.c_int64(n), ctypes.c_int(self.threads)]
         return 2 * n / min(seconds(lambda: self.library.copy(*arguments)) for _ in range(rounds))
 
-    def lines(self, data, width, n):
-        """Seconds in which all threads load from each line of n random rows of data, so many elements wide."""
-        at = np.random.default_rng(0).integers(0, data.size // width, n, np.uint32)
-        self.library.lines.restype = ctypes.c_float
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (data, at)]
-        sizes = [ctypes.c_int64(width), ctypes.c_int64(n), ctypes.c_int(self.threads)]
-        return min(
-            seconds(lambda: self.library.lines(pointers[0], sizes[0], pointers[1], *sizes[1:])) for _ in range(3)
-        )
-
     def prepare(self, call):
         data, indices, options = call.data, call.indices, call.options
         key = (

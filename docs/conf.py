@@ -79,7 +79,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {page: [] for page in ("index", "tour", "recipes", "how-it-works", "kernels", "contributing", "changelog")}
+WIDE = ("index", "tour", "recipes", "how-it-works", "kernels", "contributing", "changelog")
+html_sidebars = {page: [] for page in WIDE}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

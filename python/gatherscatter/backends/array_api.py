@@ -56,12 +56,17 @@ class ArrayAPIBackend(TableBackend):
     def assign(self, table: Any, rows: Any, updates: Any) -> Any:
         return sorting.assign(array_namespace(table), table, rows, updates)
 
-    def combine(self, table: Any, rows: Any, updates: Any, reduction: Reduction, include_self: bool) -> Any:
+    def combine(
+        self, table: Any, rows: Any, updates: Any, reduction: Reduction, include_self: bool, counts: Any = None
+    ) -> Any:
         xp = array_namespace(table)
         assert reduction.array_step is not None
         step = partial(reduction.array_step, xp)
         associative = kind_of(self.dtype_name(table)) in reduction.associative
         return sorting.combine(xp, table, rows, updates, step, include_self=include_self, associative=associative)
+
+    def counts(self, n_rows: int, rows: Any) -> Any:
+        return sorting.counts(array_namespace(rows), n_rows, rows)
 
 
 BACKEND = ArrayAPIBackend()

@@ -16,6 +16,13 @@ def assign(xp: Any, table: Any, rows: Any, updates: Any) -> Any:
     return _put(xp, table, named, xp.take(updates, last, axis=0))
 
 
+def counts(xp: Any, n_rows: int, rows: Any) -> Any:
+    """How many updates each row of a table has."""
+    every = xp.arange(n_rows + 1, dtype=rows.dtype, device=getattr(rows, "device", None))
+    ends = xp.astype(xp.searchsorted(xp.sort(rows), every), rows.dtype)
+    return ends[1:] - ends[:-1]
+
+
 def combine(
     xp: Any,
     table: Any,

@@ -6,8 +6,7 @@ rows in row-major order. The row id n_rows means "no row": an update with it is 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,6 +16,16 @@ from gatherscatter.backends.base import Backend
 from gatherscatter.operators import AXIS, ELEMENTS, ND
 from gatherscatter.plan import Plan, explain, unravel
 from gatherscatter.reductions import REDUCTIONS, Reduction
+
+
+def reshaped(xp: Any, array: Any, shape: tuple[int, ...]) -> Any:
+    """The array in a shape. One that has it costs no call of the library."""
+    return array if tuple(array.shape) == shape else xp.reshape(array, shape)
+
+
+def broadcast(xp: Any, array: Any, shape: tuple[int, ...]) -> Any:
+    """The array broadcast to a shape; see `reshaped`."""
+    return array if tuple(array.shape) == shape else xp.broadcast_to(array, shape)
 
 
 class TableBackend(Backend):
@@ -88,18 +97,17 @@ class TableBackend(Backend):
         if out is not None:
             self.check_out(plan, out, data, plan.shape)
         fill = self.element(plan, "fill_value", fill_value, data) if plan.mode == "fill" else None
-        return self.deliver(plan, self.read(data, indices, fill, plan), out)
+        return self.deliver(plan, self.read(data, indices, fill, self.settled(indices, plan)), out)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """Check the arguments, then `resolve` and `write`."""
+        """Check the arguments, then `write`."""
         self.check_reduction(plan, data)
         self.check_indices(plan, data, indices)
         updates = self.fit_updates(plan, updates, data) if self.owns(updates) else self.as_updates(plan, updates, data)
         self.check_devices(plan, data, updates=updates)
         if out is not None:
             self.check_out(plan, out, data, plan.data)
-        rows, _ = self.resolve(indices, plan)
-        return self.deliver(plan, self.write(data, rows, updates, plan), out)
+        return self.deliver(plan, self.write(data, indices, updates, self.settled(indices, plan)), out)
 
     def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
         """Check the dtype and device of indices."""
@@ -109,48 +117,69 @@ class TableBackend(Backend):
 
     # Resolve
 
-    def resolve(self, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
-        """Row ids, and for ``mode="fill"`` a mask of those outside. Raises an IndexError in a mode that raises."""
-        rows, outside = self.resolve_rows(indices, plan)
-        return self.check_bounds(rows, outside, indices, plan), outside
+    def settled(self, indices: Any, plan: Plan) -> Plan:
+        """The plan for indices that are checked, if the mode raises: it promises what was found. Else the plan."""
+        raises = plan.mode == "raise" or (0 in plan.sizes and plan.mode not in ("fill", "drop"))
+        if not raises or 0 in indices.shape:
+            return plan
+        has_negative = False
+        for (least, greatest), size in zip(self.bounds(indices, plan), plan.sizes, strict=True):
+            if greatest >= size or least < (-size if plan.wrap_negative_indices else 0):
+                raise self.explain(indices, plan)
+            has_negative = has_negative or least < 0
+        return plan._replace(mode="promise_in_bounds", wrap_negative_indices=has_negative)
 
-    def check_bounds(self, rows: Any, outside: Any | None, indices: Any, plan: Plan) -> Any:
-        """Raise an IndexError if a row is outside, except for mode "fill"; return the rows."""
-        if outside is not None and plan.mode != "fill" and bool(self.namespace(outside).any(outside)):
-            raise self.explain(indices, plan, outside)
-        return rows
+    def bounds(self, indices: Any, plan: Plan) -> list[tuple[int, int]]:
+        """The least and the greatest index into each axis. There is at least one."""
+        return [self.extremes(index) for index in self.by_axis(indices, plan)]
+
+    def by_axis(self, indices: Any, plan: Plan) -> Any:
+        """The indices into each axis that is indexed."""
+        return [indices[..., i] for i in range(plan.depth)] if plan.kind == ND else [indices]
+
+    def resolve_axes(self, indices: Any, plan: Plan) -> Iterator[tuple[Any, Any | None]]:
+        """For each leading axis the index of each position, and a mask as from `resolve_axis`: broadcast, the tuples.
+
+        Of an axis that is not indexed, that is the position itself.
+        """
+        xp = self.namespace(indices)
+        given = iter(self.by_axis(indices, plan))
+        for axis, size in enumerate(plan.leading):
+            if not plan.axis <= axis < plan.axis + plan.depth:
+                n = plan.tuples[axis]
+                along = xp.arange(n, dtype=self.row_dtype(indices), device=self.device(indices))
+                yield reshaped(xp, along, (n,) + (1,) * (len(plan.tuples) - axis - 1)), None
+                continue
+            index, outside = self.resolve_axis(next(given), size, plan)
+            if plan.kind == AXIS:  # broadcast over the axes between the batch axes and the indexed one
+                shape = plan.outer + plan.tuples[plan.axis :]
+                index = reshaped(xp, index, shape)
+                outside = None if outside is None else reshaped(xp, outside, shape)
+            yield index, outside
 
     def resolve_rows(self, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
         """Row id of each position of `plan.tuples`, and a mask of those outside, or None if the mode needs none.
 
         With mode "drop" the mask is None: rows outside get the row id n_rows.
         """
-        xp, device = self.namespace(indices), self.device(indices)
-        n_axes = len(plan.tuples)
+        xp = self.namespace(indices)
         rows = outside = None
-        for axis, size in enumerate(plan.leading):
-            component = axis - plan.axis
-            if not 0 <= component < plan.depth:  # not indexed: the position is the index into this axis
-                n = plan.tuples[axis]
-                along = xp.arange(n, dtype=self.row_dtype(indices), device=device)
-                along = xp.reshape(along, (n,) + (1,) * (n_axes - axis - 1))
-                rows = along if rows is None else rows * size + along
-                continue
-            index, bad = self.resolve_axis(indices[..., component] if plan.kind == ND else indices, size, plan)
-            if plan.kind == AXIS:  # broadcast over the axes between the batch axes and the indexed one
-                shape = plan.outer + plan.tuples[plan.axis :]
-                index = xp.reshape(index, shape)
-                bad = None if bad is None else xp.reshape(bad, shape)
+        for size, (index, bad) in zip(plan.leading, self.resolve_axes(indices, plan), strict=True):
             if bad is not None:
                 outside = bad if outside is None else outside | bad
-            rows = index if rows is None else rows * size + index
-        rows = xp.zeros((), dtype=self.row_dtype(indices), device=device) if rows is None else rows  # empty tuples
-        rows = xp.broadcast_to(rows, plan.tuples)
+            rows = index if rows is None else self.row_of(rows, size, index)
+        if rows is None:  # empty tuples
+            rows = xp.zeros((), dtype=self.row_dtype(indices), device=self.device(indices))
+        rows = broadcast(xp, rows, plan.tuples)
         if outside is not None and plan.mode == "drop":
             return xp.where(outside, xp.full_like(rows, plan.n_rows), rows), None
         if outside is not None and plan.mode == "fill":
-            outside = xp.broadcast_to(outside, plan.tuples)
+            outside = broadcast(xp, outside, plan.tuples)
         return rows, outside
+
+    def row_of(self, rows: Any, size: int, index: Any) -> Any:
+        """Row ids with one more axis, of this size."""
+        return rows * size + index
 
     def resolve_axis(self, index: Any, size: int, plan: Plan) -> tuple[Any, Any | None]:
         """Indices into one axis with the mode applied, and a mask of those outside, or None if the mode needs none."""
@@ -163,20 +192,27 @@ class TableBackend(Backend):
             else:
                 end = xp.asarray(last, dtype=index.dtype, device=self.device(index))
                 index = xp.where(index > end, end, index)
-        index = xp.astype(index, dtype)
+        if index.dtype != dtype:
+            index = xp.astype(index, dtype)
+        promised = mode == "promise_in_bounds" and size
+        if promised:
+            return self.wrapped(index, size) if plan.wrap_negative_indices else index, None
+        if mode == "wrap" and size:
+            return index % size, None
         if plan.wrap_negative_indices:
             index = xp.where(index < 0, index + size, index)
         if mode == "clip" and size:
             return xp.clip(index, 0, size - 1), None
-        if mode == "wrap" and size:
-            return index % size, None
-        if mode == "promise_in_bounds" and size:
-            return index, None
         return index, (index < 0) | (index >= size)
 
-    def explain(self, indices: Any, plan: Plan, outside: Any) -> Exception:
-        """The error for the first index outside. The mask has the positions' axes, some of them of size 1."""
-        xp = self.namespace(outside)
+    def wrapped(self, index: Any, size: int) -> Any:
+        """Indices into an axis, with negative ones counted from the end: in one operation, not in three."""
+        return index % size
+
+    def explain(self, indices: Any, plan: Plan) -> Exception:
+        """The error for the first index outside."""
+        xp = self.namespace(indices)
+        _, outside = self.resolve_rows(indices, plan)  # of the positions' axes, some of them of size 1
         number = int(xp.argmax(xp.astype(xp.reshape(outside, (-1,)), xp.uint8)))
         return explain(plan, indices, plan.index_position(unravel(number, tuple(outside.shape))))
 
@@ -185,14 +221,10 @@ class TableBackend(Backend):
     def read(self, data: Any, indices: Any, fill: Any | None, plan: Plan) -> Any:
         """Steps 2 and 3 of a gather. `fill`: for mode "fill" an array of data's dtype and rank 0, else None."""
         if not self.takes_along_axes or plan.kind == ND or plan.batch_dims or 0 in data.shape:
-            rows, outside = self.resolve(indices, plan)
+            rows, outside = self.resolve_rows(indices, plan)
             return self.read_rows(data, rows, outside, fill, plan)
         xp, axis = self.namespace(data), plan.axis
         index, outside = self.resolve_axis(indices, data.shape[axis], plan)
-        bad = outside
-        if plan.kind == AXIS and outside is not None:  # with the axes of `plan.tuples` first
-            bad = xp.reshape(outside, (1,) * axis + tuple(outside.shape))
-        index = self.check_bounds(index, bad, indices, plan)
         if fill is not None:
             index = xp.where(outside, 0, index)
         if plan.kind == ELEMENTS:
@@ -207,52 +239,76 @@ class TableBackend(Backend):
         xp = self.namespace(data)
         if outside is None:
             fill = None
-        table = xp.reshape(data, (plan.n_rows, *plan.row))
+        table = reshaped(xp, data, (plan.n_rows, *plan.row))
         if table.shape[0] == 0:  # there is no row to take: the result is empty or all fill
             zero = xp.zeros((), dtype=data.dtype, device=self.device(data))
             result = xp.broadcast_to(zero, plan.shape)
         else:
             if fill is not None:
-                rows = xp.where(outside, xp.zeros_like(rows), rows)
-            result = xp.reshape(self.take(table, xp.reshape(rows, (-1,))), plan.shape)
+                rows = xp.where(outside, 0, rows)
+            result = reshaped(xp, self.take(table, reshaped(xp, rows, (plan.n_tuples,))), plan.shape)
         return result if fill is None else xp.where(self._column(outside, plan.row), fill, result)
 
-    def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
-        """Step 3 of a scatter. `updates` has the plan's shape and data's dtype."""
+    def write(self, data: Any, indices: Any, updates: Any, plan: Plan) -> Any:
+        """Steps 2 and 3 of a scatter. `updates` has the plan's shape and data's dtype."""
+        rows, _ = self.resolve_rows(indices, plan)
+        return self.write_rows(data, rows, updates, plan)
+
+    def write_rows(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
+        """Step 3 of a scatter, from row ids."""
         xp = self.namespace(data)
-        if plan.n_rows == 0 or math.prod(plan.shape) == 0:
+        if plan.n_rows == 0 or 0 in plan.shape:
             return xp.asarray(data, copy=True)
-        rows = xp.reshape(rows, (-1,))
-        table = xp.reshape(data, (plan.n_rows, *plan.row))
-        updates = xp.reshape(updates, (plan.n_tuples, *plan.row))
+        table = reshaped(xp, data, (plan.n_rows, *plan.row))
+        rows = reshaped(xp, rows, (plan.n_tuples,))
+        updates = reshaped(xp, updates, (plan.n_tuples, *plan.row))
+        return reshaped(xp, self.write_table(table, rows, updates, plan), plan.data)
+
+    def write_table(self, table: Any, rows: Any, updates: Any, plan: Plan) -> Any:
+        """The table with updates combined into it."""
         reduction = REDUCTIONS[plan.reduction]
         if reduction.step is None:
-            result = self.assign(table, rows, updates)
-        elif reduction.finish is None:
-            result = self.combine(table, rows, updates, reduction, plan.include_self)
-        else:
-            sums = self.combine(table, rows, updates, REDUCTIONS[reduction.step_of], plan.include_self)
-            zeros = xp.zeros((plan.n_rows,), dtype=rows.dtype, device=self.device(rows))
-            counts = self.combine(zeros, rows, xp.ones_like(rows), REDUCTIONS["add"], True)
-            divisor = self._column(xp.where(counts > 0, counts + int(plan.include_self), 1), plan.row)
-            result = xp.where(self._column(counts > 0, plan.row), self._quotient(sums, divisor, plan), sums)
-        return xp.reshape(result, plan.data)
+            return self.assign(table, rows, updates)
+        if reduction.finish is None:
+            return self.combine(table, rows, updates, reduction, plan.include_self)
+        xp, counts = self.namespace(table), self.counts(plan.n_rows, rows)
+        sums = self.combine(table, rows, updates, REDUCTIONS[reduction.step_of], plan.include_self, counts)
+        counts = self._column(counts, plan.row)
+        divisor = counts + 1 if plan.include_self else xp.where(counts > 0, counts, 1)
+        return xp.where(counts > 0, self._quotient(sums, divisor, plan), sums)
+
+    def counts(self, n_rows: int, rows: Any) -> Any:
+        """How many updates each row gets."""
+        xp = self.namespace(rows)
+        zeros = xp.zeros((n_rows,), dtype=rows.dtype, device=self.device(rows))
+        return self.combine(zeros, rows, xp.ones_like(rows), REDUCTIONS["add"], True)
 
     def assign(self, table: Any, rows: Any, updates: Any) -> Any:
         """The table with rows replaced by updates: the last update of a row wins."""
         return self.put(table, self.only_last(table.shape[0], rows), updates)
 
-    def combine(self, table: Any, rows: Any, updates: Any, reduction: Reduction, include_self: bool) -> Any:
-        """The table with updates combined into it, in order."""
-        if not include_self:  # each row starts from its first update
-            first, rows = self.without_first(table.shape[0], rows)
-            table = self.put(table, first, updates)
+    def combine(
+        self, table: Any, rows: Any, updates: Any, reduction: Reduction, include_self: bool, counts: Any = None
+    ) -> Any:
+        """The table with updates combined into it, in order. counts: of the updates of each row, if they are known."""
         if reduction.on_bool and self.dtype_name(table) == "bool":
             reduction = REDUCTIONS[reduction.on_bool]
+        identity = None if include_self else reduction.identity(self.dtype_name(table))
+        if identity is not None:  # each row that has updates starts from it
+            counts = self.counts(table.shape[0], rows) if counts is None else counts
+            table = self.emptied(table, self._column(counts > 0, table.shape[1:]), identity)
+        elif not include_self:  # from its first update
+            first, rows = self.without_first(table.shape[0], rows)
+            table = self.put(table, first, updates)
         if reduction.name in self.native:
             return self.reduce(table, rows, updates, reduction.name)
         assert reduction.array_step is not None
         return self.combine_by_step(table, rows, updates, partial(reduction.array_step, self.namespace(table)))
+
+    def emptied(self, table: Any, which: Any, number: Any) -> Any:
+        """The table with a number in the rows of a mask."""
+        xp = self.namespace(table)
+        return xp.where(which, xp.asarray(number, dtype=table.dtype, device=self.device(table)), table)
 
     def combine_by_step(self, table: Any, rows: Any, updates: Any, step: Callable[[Any, Any], Any]) -> Any:
         """Combine by a reduction that the library has no primitive for: ``step(elements, updates)``."""
@@ -293,4 +349,4 @@ class TableBackend(Backend):
 
     def _column(self, array: Any, row: tuple[int, ...]) -> Any:
         """An array over positions, with axes of size 1 appended for the row."""
-        return self.namespace(array).reshape(array, (*array.shape, *(1,) * len(row)))
+        return reshaped(self.namespace(array), array, (*array.shape, *(1,) * len(row)))

@@ -19,7 +19,7 @@ from gatherscatter import errors, threads, values
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.base import GatherOptions, ScatterOptions
-from gatherscatter.backends.jax import calls, eager, primitives
+from gatherscatter.backends.jax import calls, eager, primitives, programs
 from gatherscatter.backends.jax.programs import JAXTable
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.operators import ARRAYS, Operator
@@ -86,9 +86,9 @@ class JAXBackend(JAXTable):
         result = eager.gather(data, indices, plan, fill)
         if result is not None:
             return result
-        if not _is_traced(data, indices):
-            return super().gather(data, indices, plan, fill_value, None)
         calls.check_size(plan)
+        if not _is_traced(data, indices):
+            return programs.checked_gather(data, indices, fill, plan)
         self._check_bounds(data, indices, plan)
         return primitives.gather(data, indices, plan, fill)
 
@@ -108,9 +108,9 @@ class JAXBackend(JAXTable):
         if plan.accumulate_dtype:
             return super().scatter_wide(data, indices, updates, plan, None)
         given = jnp.broadcast_to(jnp.asarray(given), plan.shape)
-        if not _is_traced(data, indices, updates):
-            return super().scatter(data, indices, given, plan, None)
         calls.check_size(plan)
+        if not _is_traced(data, indices, updates):
+            return programs.checked_scatter(data, indices, given, plan)
         self._check_bounds(data, indices, plan)
         return primitives.scatter(data, indices, given, plan)
 
@@ -133,16 +133,12 @@ class JAXBackend(JAXTable):
         if not jnp.issubdtype(indices.dtype, jnp.integer) or jnp.iinfo(indices.dtype).bits < 8:
             raise errors.index_dtype(plan.operator, indices.dtype, data.dtype)
 
-    def check_indices(self, plan: Plan, data: Any, indices: Any) -> None:
-        self._check_index_dtype(plan, data, indices)
-        calls.check_size(plan)
-
     def _check_bounds(self, data: Any, indices: Any, plan: Plan) -> None:
         """Raise an IndexError as far as that is possible in a trace."""
         if not _is_traced(indices):
             may_raise = plan.mode == "raise" or 0 in plan.sizes
             if may_raise and not eager.check_indices(indices, plan):
-                self.resolve(indices, plan)
+                self.settled(indices, plan)
         elif plan.mode in ("clip", "wrap") and indices.size and 0 in plan.sizes:
             raise errors.empty_axis(plan.operator, plan.data, plan.axis + plan.sizes.index(0))
         elif plan.mode == "raise" and indices.size:

@@ -80,7 +80,7 @@ def _number(fill: bytes | None, dtype: Any, plan: Plan) -> NDArray[Any] | None:
 def _(data: Any, indices: Any, *, plan: Plan, fill: bytes | None) -> Any:
     number = _number(fill, data.dtype, plan)
     result = eager.gather(data, indices, plan, number)
-    return programs.gather(data, indices, number, plan) if result is None else result
+    return programs.gather(data, indices, number, plan)[0] if result is None else result
 
 
 @_scatter.def_impl
@@ -106,12 +106,13 @@ def _abstract(like: Any, shape: Shape) -> Any:
 
 
 def _gathered(data: Any, indices: Any, *, plan: Plan, fill: bytes | None) -> Any:
-    return programs.gather(data, indices, _number(fill, data.dtype, plan), plan)
+    return programs.gather(data, indices, _number(fill, data.dtype, plan), plan)[0]
 
 
 def _scattered(*operands: Any, plan: Plan) -> Any:
     data, indices, updates = _three(operands)
-    return programs.scatter(jnp.zeros(plan.data, updates.dtype) if data is None else data, indices, updates, plan)
+    data = jnp.zeros(plan.data, updates.dtype) if data is None else data
+    return programs.scatter(data, indices, updates, plan)[0]
 
 
 def _three(operands: Any) -> Any:

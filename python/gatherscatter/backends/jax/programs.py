@@ -1,7 +1,7 @@
-"""Resolve and move, compiled by XLA: on devices other than the CPU, and in traces.
+"""The operators, compiled by XLA: on devices other than the CPU, and in traces.
 
-Resolve and move are two programs, each keyed by only the options that it depends on, so that more calls share them.
-Between the two, ``mode="raise"`` checks bounds. `gather` and `scatter` do both steps, for programs of the user's.
+A call is one program, keyed by shapes, dtypes and options. With ``mode="raise"`` it also tells whether an index is out
+of bounds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,17 @@ from gatherscatter.plan import Plan
 _ANY = Operator("", AXIS, scatters=False)
 
 
+def lenient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the user's settings that forbid promotions are for the user's code, not for that of the function."""
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+            return function(*arguments, **options)
+
+    return call
+
+
 class JAXTable(TableBackend):
     """The primitives of tables; the backend is derived from it."""
 
@@ -39,16 +50,18 @@ class JAXTable(TableBackend):
     def row_dtype(self, like: Any) -> Any:
         return jnp.int64 if jax.config.read("jax_enable_x64") else jnp.int32
 
-    def resolve(self, indices: Any, plan: Plan) -> tuple[Any, Any | None]:
+    def wrapped(self, index: Any, size: int) -> Any:
+        """Without a division: XLA makes one operation of the three."""
+        return jnp.where(index < 0, index + size, index)
+
+    @lenient
+    def settled(self, indices: Any, plan: Plan) -> Plan:
         with jax.ensure_compile_time_eval():  # check concrete indices also during a trace of other arguments
-            rows, outside = _resolve(indices, plan._replace(operator=_ANY, reduction="none", include_self=True))
-            return self.check_bounds(rows, outside, indices, plan), outside
+            return super().settled(indices, plan)
 
-    def read_rows(self, data: Any, rows: Any, outside: Any | None, fill: Any | None, plan: Plan) -> Any:
-        return _read(data, rows, outside, fill, _without_options(plan))
-
-    def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
-        return _write(data, rows, updates, _without_options(plan))
+    @lenient
+    def explain(self, indices: Any, plan: Plan) -> Exception:
+        return super().explain(indices, plan)
 
     # Primitives
 
@@ -82,52 +95,38 @@ class JAXTable(TableBackend):
 TABLE = JAXTable()
 
 
-def lenient(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: the user's settings that forbid promotions are for the user's code, not for that of the function."""
-
-    @wraps(function)
-    def call(*arguments: Any, **options: Any) -> Any:
-        with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-            return function(*arguments, **options)
-
-    return call
-
-
-def _without_options(plan: Plan) -> Plan:
-    """The plan with default options of step 2, on which step 3 does not depend: more calls share a program."""
-    include_self = plan.include_self or plan.reduction == "none"
-    return plan._replace(operator=_ANY, mode="", wrap_negative_indices=True, include_self=include_self)
-
-
 @partial(jax.jit, static_argnames="plan")
 @lenient
-def _resolve(indices: Array, plan: Plan) -> tuple[Array, Array | None]:
-    return TABLE.resolve_rows(indices, plan)
-
-
-@partial(jax.jit, static_argnames="plan")
-@lenient
-def _read(data: Array, rows: Array, outside: Array | None, fill: Array | None, plan: Plan) -> Array:
-    return TableBackend.read_rows(TABLE, data, rows, outside, fill, plan)
-
-
-@partial(jax.jit, static_argnames="plan")
-@lenient
-def _write(data: Array, rows: Array, updates: Array, plan: Plan) -> Array:
-    return TableBackend.write(TABLE, data, rows, updates, plan)
-
-
-@partial(jax.jit, static_argnames="plan")
-@lenient
-def gather(data: Array, indices: Array, fill: Any, plan: Plan) -> Array:
-    """A gather whose indices are in bounds if the mode is "raise". fill: of data's dtype and rank 0, or None."""
+def gather(data: Array, indices: Array, fill: Any, plan: Plan) -> tuple[Array, Array | None]:
+    """A gather, and whether an index is out of bounds if the mode raises. fill: of data's dtype and rank 0, or None."""
     rows, outside = TABLE.resolve_rows(indices, plan)
-    return TableBackend.read_rows(TABLE, data, rows, outside, fill, plan)
+    result = TABLE.read_rows(data, rows, outside, fill, plan)
+    return result, None if outside is None or plan.mode == "fill" else jnp.any(outside)
 
 
 @partial(jax.jit, static_argnames="plan")
 @lenient
-def scatter(data: Array, indices: Array, updates: Array, plan: Plan) -> Array:
-    """A scatter whose indices are in bounds if the mode is "raise"."""
-    rows, _ = TABLE.resolve_rows(indices, plan)
-    return TableBackend.write(TABLE, data, rows, updates, plan)
+def scatter(data: Array, indices: Array, updates: Array, plan: Plan) -> tuple[Array, Array | None]:
+    """A scatter, and whether an index is out of bounds if the mode raises."""
+    rows, outside = TABLE.resolve_rows(indices, plan)
+    result = TABLE.write_rows(data, rows, updates, plan)
+    return result, None if outside is None else jnp.any(outside)
+
+
+def checked_gather(data: Array, indices: Array, fill: Any, plan: Plan) -> Array:
+    """A gather of known arrays."""
+    result, outside = gather(data, indices, fill, plan._replace(operator=_ANY))
+    return _checked(result, outside, indices, plan)
+
+
+def checked_scatter(data: Array, indices: Array, updates: Array, plan: Plan) -> Array:
+    """A scatter of known arrays."""
+    include_self = plan.include_self or plan.reduction == "none"
+    result, outside = scatter(data, indices, updates, plan._replace(operator=_ANY, include_self=include_self))
+    return _checked(result, outside, indices, plan)
+
+
+def _checked(result: Array, outside: Array | None, indices: Array, plan: Plan) -> Array:
+    if outside is not None and bool(outside):
+        raise TABLE.explain(indices, plan)
+    return result

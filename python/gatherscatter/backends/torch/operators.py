@@ -89,7 +89,7 @@ def gathered(data: Tensor, indices: Tensor, fill: Tensor | None, plan: Plan) -> 
     check_storage(plan, data=data, indices=indices)
     arrays = memory.as_numpy(data, indices) if fill is None else memory.as_numpy(data, indices, fill)
     if arrays is None:
-        return _by_primitives(PRIMITIVES.read, data.detach(), indices, fill, plan)
+        return _by_primitives(PRIMITIVES.read, data, indices, fill, plan)
     value = 0 if fill is None else arrays[2]
     return memory.from_numpy(NUMPY.gather(arrays[0], arrays[1], plan, value, None), data.dtype)
 
@@ -99,8 +99,7 @@ def scattered(data: Tensor, indices: Tensor, updates: Tensor, plan: Plan) -> Ten
     check_storage(plan, data=data, indices=indices, updates=updates)
     arrays = memory.as_numpy(data, indices, updates)
     if arrays is None:
-        rows, _ = PRIMITIVES.resolve(indices, plan)
-        return _by_primitives(PRIMITIVES.write, data.detach(), rows, updates.detach(), plan)
+        return _by_primitives(PRIMITIVES.write, data, indices, updates, plan)
     return memory.from_numpy(NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, None), data.dtype)
 
 
@@ -136,16 +135,16 @@ def assigned(grad: Tensor, indices: Tensor, options: Options) -> tuple[Tensor, T
     return to_data, to_updates
 
 
-def _by_primitives(call: Any, data: Tensor, first: Any, second: Any, plan: Plan) -> Tensor:
+def _by_primitives(call: Any, data: Tensor, indices: Tensor, third: Any, plan: Plan) -> Tensor:
     """Call without gradients of the primitives, since ours are recorded later. The result is not a view."""
     try:
         with torch.no_grad():
-            result: Tensor = call(data, first, second, plan)
+            result: Tensor = call(data, indices, third, PRIMITIVES.settled(indices, plan))
     except NotImplementedError:
         what = f"dtype {data.dtype} on the device {data.device}"
         reason = f"its primitives lack it; pass {plan.operator.data}.view(torch.uint8)"
         raise errors.cannot("PyTorch", plan.operator, what, reason) from None
-    return result.detach()
+    return result.detach() if result._is_view() else result
 
 
 def check_storage(plan: Plan, **tensors: Tensor) -> None:

@@ -31,6 +31,7 @@ class Library:
     has_device: Callable[[], bool] = lambda: True
     way: Callable[[], Any] = contextlib.nullcontext  # entered around each call
     in_order: bool = True  # whether updates of one destination meet in order
+    quotient_ulps: int = 0  # by how many units of the last place its quotients of float32 may be off
 
     def __str__(self):
         return self.name
@@ -160,7 +161,7 @@ LIBRARIES = (
     Library("PyTorch, CUDA", "torch", to_torch("cuda"), from_torch, "cuda", torch_has_cuda, in_order=False),
     Library("JAX", "jax", to_jax("cpu"), np.asarray),
     Library("JAX, XLA", "jax", to_jax("cpu"), np.asarray, way=by_xla),
-    Library("JAX, CUDA", "jax", to_jax("cuda"), np.asarray, "cuda", jax_has_cuda, in_order=False),
+    Library("JAX, CUDA", "jax", to_jax("cuda"), np.asarray, "cuda", jax_has_cuda, in_order=False, quotient_ulps=1),
     Library("CuPy", "cupy", to_cupy, from_cupy, "cuda", cupy_has_device, in_order=False),
     Library("Dask", "dask", to_dask, from_dask),
     Library("array-api-strict", "array_api_strict", to_strict, np.asarray),

@@ -43,7 +43,11 @@ class TestEveryLibrary:
             with library.way():
                 found = gs.gather_scatter(data, at, source, of, **words)
             assert type(found) is type(data)
-            assert_same_numbers(library.asnumpy(found), expected)
+            found = library.asnumpy(found)
+            if reduction == "mean" and library.quotient_ulps:
+                np.testing.assert_array_max_ulp(found, expected, library.quotient_ulps)
+            else:
+                assert_same_numbers(found, expected)
 
     @pytest.mark.parametrize("dtype", DROPPED)
     def test_drop(self, library, dtype):

@@ -151,7 +151,7 @@ def _same(terms: Any, result: Any) -> Any:
 def _divided(xp: Any, numbers: Any, counts: Any) -> Any:
     """Quotients of the numbers' dtype. Counts are not rounded to float16, which holds no more than 65504."""
     real = xp.float64 if xp.finfo(numbers.dtype).bits == 64 else xp.float32
-    return xp.astype(numbers / xp.astype(counts, real), numbers.dtype)
+    return xp.astype(numbers / xp.astype(counts, real), numbers.dtype, copy=False)
 
 
 def _column(xp: Any, array: Any, n_axes: int) -> Any:

@@ -98,9 +98,10 @@ class Segments:
 
     def _find_defaults(self) -> tuple[str, str, str]:
         xp, name = self.xp, self.backend.dtype_name
+        if self.backend.name == "PyTorch":  # without tensors, and uint64 has few operators
+            return "int64", "int64", str(xp.get_default_dtype()).removeprefix("torch.")
         signed = name(xp.asarray(0))
-        has_unsigned = self.backend.name != "PyTorch"
-        return signed, f"u{signed}" if has_unsigned else signed, name(xp.asarray(0.0))
+        return signed, f"u{signed}", name(xp.asarray(0.0))
 
     @property
     def counts(self) -> Any:
@@ -113,11 +114,11 @@ class Segments:
         layout, xp = self.layout, self.xp
         index = self.backend.dtype_of(self.defaults[0], self.data)
         if self.valid is not None:
-            return self.scatter(self.backend.astype(self.valid, index), 0, "add")
+            return self.scatter(self.backend.astype(self.valid, index), 0, "add", include_self=True)
         counts = self.known_counts
         if counts is None:
             ones = xp.broadcast_to(xp.ones((), dtype=index, device=self.backend.device(self.data)), self.ids.shape)
-            counts = self.of_ids(ones).scatter(ones, 0, "add")
+            counts = self.of_ids(ones).scatter(ones, 0, "add", include_self=True)
         lead = (*layout.data[: layout.batch_dims], *[1] * (layout.axis - layout.batch_dims))
         return xp.reshape(counts, (*lead, layout.n, *[1] * len(layout.inner)))
 
@@ -170,8 +171,8 @@ class Segments:
         start = self.start(name, dtype, fill, min_count)
         result = getattr(self, f"_{name}")(name, dtype, start)
         few = max(min_count, 1)
-        if self.valid is None and few == 1 and name not in ("var", "std", "logsumexp"):
-            return result  # empty segments have what they started with
+        if few == 1 and (self.valid is None or name in ("var", "std", "logsumexp")):
+            return result  # empty segments have what they started or ended with
         return self.xp.where(self.counts < few, self.full((), start, result), result)
 
     def start(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
@@ -254,7 +255,7 @@ class Segments:
         apart = xp.real(apart) ** 2 + xp.imag(apart) ** 2 if is_complex else apart * apart
         if self.valid is not None:
             apart = xp.where(self.valid, apart, self.full((), 0, apart))
-        sums = self.scatter(apart, 0, "add")
+        sums = self.scatter(apart, 0, "add", include_self=True)
         degrees = self.cast(self.counts, self.backend.dtype_name(sums)) - self.correction
         safe = xp.where(degrees > 0, degrees, 1)
         return xp.where(degrees > 0, sums / safe, self.full((), float("nan"), sums))
@@ -297,7 +298,8 @@ class Segments:
         elif self.is_date or kind_of(self.name) == "f":
             hits = hits | (values != values)  # NaN wins
         found = self.scatter(xp.where(hits, self.positions(), end), end, "min")
-        return xp.where((found == end) | (self.counts < max(min_count, 1)), -1, found)
+        none = found == end
+        return xp.where(none | (self.counts < min_count) if min_count > 1 else none, -1, found)
 
     def places(self, name: str) -> Any:
         """The position of the first or last element of each segment, or one outside. Of a result's shape if `skips`."""
@@ -327,7 +329,7 @@ class Segments:
         finite = xp.isfinite(largest)
         shift = xp.where(finite, largest, self.full((), 0, largest))
         powers = self.where_valid(xp.exp(self.where_valid(terms - self.spread(shift, 0), 0)), 0)
-        sums = self.scatter(powers, 0, "add", self.accumulates(powers))
+        sums = self.scatter(powers, 0, "add", self.accumulates(powers), include_self=True)
         positive = sums > 0
         logs = xp.log(xp.where(positive, sums, xp.ones_like(sums)))
         least = self.full((), -math.inf, sums)
@@ -356,7 +358,7 @@ class Segments:
         shift = xp.where(largest == -math.inf, self.full((), 0, largest), largest)
         apart = terms - self.spread(shift, 0)
         powers = xp.exp(apart)
-        sums = self.scatter(powers, 0, "add", self.accumulates(powers))
+        sums = self.scatter(powers, 0, "add", self.accumulates(powers), include_self=True)
         safe = xp.where(sums == 0, xp.ones_like(sums), sums)
         result = apart - self.spread(xp.log(safe), 0) if is_log else powers / self.spread(safe, 1)
         if not self.all_have_one:

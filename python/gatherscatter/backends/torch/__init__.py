@@ -65,6 +65,8 @@ class TorchBackend(Backend):
     def from_numpy(self, array: values.Array, like: Any) -> Tensor:
         if like.dtype not in memory.NUMPY_DTYPES:
             return torch.tensor(array.tolist(), dtype=like.dtype, device=like.device)
+        if not array.ndim and like.dtype not in _SIGNED:  # made there: a copy to a GPU would wait for it
+            return torch.full((), array.item(), dtype=like.dtype, device=like.device)
         writable = array.reshape(-1) if array.flags.writeable else array.flatten()
         flat = memory.from_numpy(writable, like.dtype)
         return flat.to(like.device).reshape(array.shape)
@@ -256,9 +258,14 @@ class TorchBackend(Backend):
         return result
 
     def extremes(self, array: Any) -> tuple[int, int]:
-        """By NumPy for the wider unsigned dtypes, for which PyTorch lacks them."""
-        wide = isinstance(array, Tensor) and array.dtype in (torch.uint16, torch.uint32, torch.uint64)
-        return super().extremes(self.as_numpy(array) if wide else array)
+        """By one reduction; by NumPy for the wider unsigned dtypes, for which PyTorch lacks it."""
+        if not isinstance(array, Tensor) or array.dtype in _SIGNED:
+            return super().extremes(self.as_numpy(array) if isinstance(array, Tensor) else array)
+        if 0 in array.shape:
+            return 0, -1
+        with self.constants():
+            least, greatest = torch.stack(torch.aminmax(array)).tolist()
+        return least, greatest
 
     def without_gradient(self, array: Any) -> Tensor:
         result: Tensor = array.detach()

@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from constants import FLOAT_REDUCTIONS, GATHER_MODES
+from gatherscatter import tensorflow
+from gatherscatter.backends.jax import programs
 from jax.test_util import check_grads
-from libraries import on_devices
+from libraries import by_xla, on_devices
 
 GEOMETRIES = {
     "gather": ((2, 4, 3), [[1, -1, 1], [0, 0, 2]], {"axis": 1, "batch_dims": 1}),
@@ -234,3 +236,27 @@ def test_lists_and_scalars():
     assert gs.scatter(data, [1], 7).tolist() == [1.5, 7]
     assert gs.scatter(data, [1], [7.0], reduction="add").tolist() == [1.5, 9.5]
     assert gs.gather(data, [9], mode="fill", fill_value=0.5).tolist() == [0.5]
+
+
+def test_a_call_outside_of_programs_is_one_program(monkeypatch):
+    """On XLA's devices: compiled once, also with checked indices, and shared by calls of other names."""
+    traced = []
+    resolve_rows = programs.JAXTable.resolve_rows
+    monkeypatch.setattr(
+        programs.JAXTable, "resolve_rows", lambda *arguments: traced.append(arguments) or resolve_rows(*arguments)
+    )
+    data, indices, updates = jnp.zeros((23, 3)), jnp.array([1, -1, 22, 1]), jnp.ones((4, 3))
+
+    def call(indices):
+        with by_xla():
+            gs.gather(data, indices)
+            tensorflow.gather(data, jnp.abs(indices))
+            return gs.scatter(data, indices, updates, reduction="mean", include_self=False)
+
+    for _ in range(3):
+        assert np.asarray(call(indices))[:, 0].tolist() == [0, 1] + 20 * [0] + [1]
+    n = len(traced)
+    assert n == 3  # TensorFlow's has no negative indices
+    with pytest.raises(IndexError, match=r"^gather: indices\[2\] = 23 is out of bounds for data of shape \(23, 3\)"):
+        call(indices.at[2].set(23))
+    assert len(traced) == n + 1  # to find which one

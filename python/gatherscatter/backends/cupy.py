@@ -19,6 +19,7 @@ import numpy as np
 from gatherscatter import determinism, errors, values
 from gatherscatter.backends import sorting
 from gatherscatter.backends.table import TableBackend
+from gatherscatter.operators import ND
 from gatherscatter.plan import Plan
 
 # Dtypes that cupy.add.at takes.
@@ -57,6 +58,9 @@ class CuPyBackend(TableBackend):
         dtype: np.dtype[Any] = array.dtype
         return dtype
 
+    def dtype_of(self, name: str, like: Any) -> np.dtype[Any]:
+        return np.dtype(name)
+
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
         with data.device:
             return super().gather(data, indices, plan, fill_value, out)
@@ -73,9 +77,24 @@ class CuPyBackend(TableBackend):
     def read(self, data: Any, indices: Any, fill: Any | None, plan: Plan) -> Any:
         return super().read(_movable(data), indices, _movable(fill), plan).view(data.dtype)
 
-    def write(self, data: Any, rows: Any, updates: Any, plan: Plan) -> Any:
+    def write(self, data: Any, indices: Any, updates: Any, plan: Plan) -> Any:
         # CuPy promotes bfloat16 to float32 in some operations.
-        return super().write(data, rows, updates, plan).astype(data.dtype, copy=False)
+        return super().write(data, indices, updates, plan).astype(data.dtype, copy=False)
+
+    def write_table(self, table: Any, rows: Any, updates: Any, plan: Plan) -> Any:
+        """With one more row if updates may be dropped, since CuPy wraps every index around."""
+        if plan.mode != "drop":
+            return super().write_table(table, rows, updates, plan)
+        moved = _movable(table)
+        longer = cupy.concatenate([moved, cupy.zeros((1, *table.shape[1:]), moved.dtype)]).view(table.dtype)
+        return super().write_table(longer, rows, updates, plan)[:-1]
+
+    def bounds(self, indices: Any, plan: Plan) -> list[tuple[int, int]]:
+        """By one synchronisation."""
+        if plan.kind != ND:
+            return [tuple(cupy.stack([indices.min(), indices.max()]).get().tolist())]
+        columns = indices.reshape(-1, plan.depth)
+        return list(zip(*cupy.stack([columns.min(axis=0), columns.max(axis=0)]).get().tolist(), strict=True))
 
     # Primitives
 
@@ -91,7 +110,18 @@ class CuPyBackend(TableBackend):
         return cupy.take(table, rows, axis=0)
 
     def put(self, table: Any, rows: Any, updates: Any) -> Any:
-        return _run(_assigning(), table, rows, updates)
+        return _run(_assigning(), table, rows, updates, cupy.zeros(1, cupy.int32), 0)
+
+    def assign(self, table: Any, rows: Any, updates: Any) -> Any:
+        """The number of the last update of each row, then that update."""
+        n = rows.shape[0]
+        numbers = cupy.arange(n, dtype=cupy.int32 if n < 2**31 else cupy.int64)
+        last = self.reduce(cupy.zeros(table.shape[0], numbers.dtype), rows, numbers, "max")
+        return _run(_assigning(), table, rows, updates, last, 1)
+
+    def emptied(self, table: Any, which: Any, number: Any) -> Any:
+        start = cupy.asarray(np.asarray(number, table.dtype))
+        return cupy.where(which, _movable(start), _movable(table)).view(table.dtype)
 
     def reduce(self, table: Any, rows: Any, updates: Any, reduction: str) -> Any:
         dtype = table.dtype
@@ -104,9 +134,9 @@ class CuPyBackend(TableBackend):
             parts = [array.reshape(*array.shape, 1).view(f"f{dtype.itemsize // 2}") for array in (table, updates)]
             return self.reduce(parts[0], rows, parts[1], reduction).view(dtype)[..., 0]
         if reduction == "add" and dtype.name in _ADDED:
-            longer = cupy.concatenate([table, cupy.zeros((1, *table.shape[1:]), dtype)])
-            cupy.add.at(longer, rows, updates)
-            return longer[:-1]
+            result = table.copy(order="C")
+            cupy.add.at(result, rows, updates)
+            return result
         if dtype.itemsize == 16:  # no atomic operations on 16 bytes either
             return sorting.combine(xp, table, rows, updates, cupy.multiply, include_self=True)
         return _run(_combining(reduction, dtype.itemsize), table, rows, updates)
@@ -125,22 +155,23 @@ def _movable(array: Any) -> Any:
     return array.view(cupy.int16) if array is not None and array.dtype.name == "bfloat16" else array
 
 
-def _run(kernel: Any, table: Any, rows: Any, updates: Any) -> Any:
+def _run(kernel: Any, table: Any, rows: Any, updates: Any, *options: Any) -> Any:
     result = table.copy(order="C")
     width = math.prod(table.shape[1:])
     if width:
-        kernel(updates.reshape(-1), rows, width, table.shape[0], result.reshape(-1))
+        kernel(updates.reshape(-1), rows, *options, width, table.shape[0], result.reshape(-1))
     return result
 
 
 @cache
 def _assigning() -> Any:
+    """A kernel that writes the last update of each row, or every one if a row has one at most."""
     return cupy.ElementwiseKernel(
-        "T update, raw int64 rows, int64 width, int64 n_rows",
+        "T update, raw int64 rows, raw L last, int32 chooses, int64 width, int64 n_rows",
         "raw T table",
         """
         const long long row = rows[i / width];
-        if (row < n_rows) table[row * width + i % width] = update;
+        if (row < n_rows && !(chooses && last[row] != i / width)) table[row * width + i % width] = update;
         """,
         "gatherscatter_assign",
     )

@@ -213,6 +213,7 @@ class TableBackend(Backend):
         """The error for the first index outside."""
         xp = self.namespace(indices)
         _, outside = self.resolve_rows(indices, plan)  # of the positions' axes, some of them of size 1
+        assert outside is not None
         number = int(xp.argmax(xp.astype(xp.reshape(outside, (-1,)), xp.uint8)))
         return explain(plan, indices, plan.index_position(unravel(number, tuple(outside.shape))))
 
@@ -271,7 +272,7 @@ class TableBackend(Backend):
             return self.assign(table, rows, updates)
         if reduction.finish is None:
             return self.combine(table, rows, updates, reduction, plan.include_self)
-        xp, counts = self.namespace(table), self.counts(plan.n_rows, rows)
+        xp, counts = self.namespace(table), self.counts(table.shape[0], rows)
         sums = self.combine(table, rows, updates, REDUCTIONS[reduction.step_of], plan.include_self, counts)
         counts = self._column(counts, plan.row)
         divisor = counts + 1 if plan.include_self else xp.where(counts > 0, counts, 1)

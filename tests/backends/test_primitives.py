@@ -1,6 +1,7 @@
 """PyTorch's primitives, as on a GPU: a call is few operators. Their values are compared in test_backends.py."""
 
 import importlib.util
+from functools import partial
 from pathlib import Path
 
 import gatherscatter as gs
@@ -84,3 +85,25 @@ def test_promised_indices_of_each_axis_count_from_the_end():
         counts = gs.scatter_nd(torch.zeros(3, 4), pairs, 1.0, reduction="add", mode="promise_in_bounds")
     assert counts.nonzero().tolist() == [[0, 3], [2, 0]]
     assert counts[2, 0] == 2
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("name", ["", "_elements"])
+def test_arguments_of_any_strides(name, axis, reduction):
+    """Transposed data, every other index, one update for all: what the kernels give, and never a view of data."""
+    data = torch.arange(60.0).reshape(5, 4, 3).transpose(0, 2)
+    shape = data.shape if name else (10,)
+    indices = torch.randint(-3, 3, (*shape, 2), generator=torch.Generator().manual_seed(axis))[..., 0]
+    read, write = (getattr(gs, function + name) for function in ("gather", "scatter"))
+    updates = torch.tensor(7.0).expand(read(data, indices, axis=axis).shape)
+    calls = [partial(read, data, indices, axis=axis)]
+    for include_self in (True, False):
+        options = {"reduction": reduction, "include_self": include_self}
+        calls.append(partial(write, data, indices, updates, axis=axis, **options))
+    for call in calls:
+        expected = call()
+        with by_primitives():
+            found = call()
+        assert torch.equal(found, expected)
+        assert found.untyped_storage().data_ptr() != data.untyped_storage().data_ptr()

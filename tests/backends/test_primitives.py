@@ -2,6 +2,7 @@
 
 import importlib.util
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import gatherscatter as gs
@@ -98,8 +99,8 @@ def test_arguments_of_any_strides(name, axis, reduction):
     read, write = (getattr(gs, function + name) for function in ("gather", "scatter"))
     updates = torch.tensor(7.0).expand(read(data, indices, axis=axis).shape)
     calls = [partial(read, data, indices, axis=axis)]
-    for include_self in (True, False):
-        options = {"reduction": reduction, "include_self": include_self}
+    for include_self, mode in product((True, False), ("raise", "drop")):
+        options = {"reduction": reduction, "include_self": include_self, "mode": mode}
         calls.append(partial(write, data, indices, updates, axis=axis, **options))
     for call in calls:
         expected = call()

@@ -104,6 +104,7 @@ class Primitives(TableBackend):
             plan.kind == ND
             or plan.batch_dims
             or (plan.kind == ELEMENTS and plan.reduction == "none")
+            or (plan.mode == "drop" and plan.axis)  # the slice for dropped updates is cut off along the first axis
             or data.dtype.is_complex
             or (plan.reduction in _ROUNDING and _is_deterministic())
         ):

@@ -7,6 +7,7 @@ repository, pictures come in a light and a dark form, and mermaid's drawings are
 import os
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ myst_fence_as_directive = ["mermaid"]
 # The reference: docstrings in numpydoc's form.
 
 autosummary_generate = True
+# The pages are built without PyTorch too.
+autodoc_mock_imports = [] if find_spec("torch") else ["torch", "gatherscatter.backends.torch"]
 autodoc_typehints = "none"  # every parameter's type stands in its docstring
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

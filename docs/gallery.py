@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from page_code import blocks, examples, numpy_alone, run, section, sections, source
+from page_code import blocks, examples, numpy_alone, run, section, sections
 from sheet import THEMES, Sheet
 
 Names = dict[str, Any]
@@ -240,7 +240,7 @@ def cells_thumb(file: Path, name: str, names: Names, draw: Callable[[Sheet, Name
 def recipes(folder: Path) -> None:
     for heading in (*RECIPES, *CELLS):
         text = section("recipes.md", heading)
-        names = run("".join(source(block) for block in blocks(text) if examples(block)))
+        names = run(numpy_alone(text))
         for theme_name, theme in THEMES.items():
             if heading in CELLS:
                 draw = CELLS[heading]
@@ -256,8 +256,8 @@ def recipes(folder: Path) -> None:
 
 def tour(folder: Path) -> None:
     """The pages are built without PyTorch: what it computes is read from the outputs on the page, which are tested."""
-    names = run(numpy_alone("tour.md"))
     steps = "".join(sections("tour.md").values())
+    names = run(numpy_alone(steps))
     (digits,) = (
         one.want for block in blocks(steps) for one in examples(block) if one.source.startswith("print(*predicted")
     )

@@ -42,10 +42,9 @@ def run(code: str) -> dict[str, Any]:
     return names
 
 
-def numpy_alone(page: str) -> str:
-    """The code of a page's blocks that need no library but NumPy and Matplotlib, and raise nothing."""
-    text = (HERE / page).read_text(encoding="utf-8")
-    return "".join(source(block) for block in blocks(text) if not re.search("torch|dask|Error", block))
+def numpy_alone(text: str) -> str:
+    """The code of the examples that raise nothing, and need no library but those that the pages are built with."""
+    return "".join(source(one) for one in blocks(text) if examples(one) and not re.search("torch|dask|Error", one))
 
 
 def work(code: str, given: Collection[str]) -> str:

@@ -38,6 +38,6 @@ def test_what_the_pictures_show_needs_no_pytorch():
     (warp, graph) = re.findall(r"\(pictures/(\S*)\.svg\)", PAGE)
     for title, picture in (("7. Warp an image", warp), ("9. Train a graph layer", graph)):
         assert picture in STEPS[title]
-    names = page_code.run(page_code.numpy_alone("tour.md"))
+    names = page_code.run(page_code.numpy_alone("".join(page_code.sections("tour.md").values())))
     assert names["warped"].shape == names["image"].shape
     assert len(names["alone"]) == len(names["classes"]) == len(names["place"])

@@ -23,6 +23,7 @@ MAX_WHEEL = 2_000_000  # bytes
 THOROUGH = "--hypothesis-profile=thorough"
 WORKERS = ("-n", "2", "--dist", "worksteal")  # processes of pytest-xdist
 # What needs no array library but NumPy, and all of it.
+NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 KERNELS = ("tests/kernels", "tests/core", "-m", "not types", THOROUGH)
 
 
@@ -58,6 +59,20 @@ def tests(session, dependencies):
         constraints = ["-c", str(path)]
     install(session, ".[test]", constraints=constraints)
     session.run("pytest", *WORKERS, *session.posargs)
+
+
+@nox.session
+def nightly(session):
+    """Run the tests that need NumPy alone with its nightly wheels (SPEC 4), warnings as errors."""
+    session.install("--pre", "--extra-index-url", NIGHTLY, ".[test-kernels]", "numpy")
+    session.run("pytest", "-W", "error", *(session.posargs or KERNELS))
+
+
+@nox.session
+def coverage(session):
+    """Run the suite and print which lines of the Python package it does not reach."""
+    install(session, ".[test]", "pytest-cov")
+    session.run("pytest", *WORKERS, "--cov=gatherscatter", "--cov-report=term-missing:skip-covered", *session.posargs)
 
 
 @nox.session

@@ -39,6 +39,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx_copybutton",
     "sphinx_design",
 ]
@@ -61,6 +62,17 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # All of numpydoc's checks but these: an extended summary and "See Also" are written where there is something to say.
 numpydoc_validation_checks = {"all", "ES01", "SA01"}
+
+# Links to other projects' pages need a network: the workflow asks for them, other builds do without.
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3", None),
+    "numpy": ("https://numpy.org/doc/stable", None),
+    "torch": ("https://docs.pytorch.org/docs/stable", None),
+    "jax": ("https://docs.jax.dev/en/latest", None),
+    "dask": ("https://docs.dask.org/en/stable", None),
+}
+if not os.environ.get("GATHERSCATTER_INTERSPHINX"):
+    intersphinx_mapping = {}
 
 # HTML
 

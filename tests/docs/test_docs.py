@@ -144,6 +144,45 @@ def test_coming_from_numpy_timed(theirs, ours):
     the_same(theirs, ours, names)
 
 
+def helpers():
+    """The rows of the page for authors of libraries: a helper's call, and ours."""
+    text = (DOCS / "for-libraries.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| `(\w+\(.*\))` \| `(gs\..*)` \|$", text, re.MULTILINE)
+
+
+def on_a_copy(function):
+    def helper(x, *arguments):
+        x = x.copy()
+        function(x, *arguments)
+        return x
+
+    return helper
+
+
+@pytest.mark.parametrize(("theirs", "ours"), helpers())
+def test_helpers_that_can_be_deleted(theirs, ours):
+    updates, index = np.array([1.0, 2.0, 3.0]), np.array([0, 2, 0])
+    names = {
+        "add_at": on_a_copy(np.add.at),
+        "maximum_at": on_a_copy(np.maximum.at),
+        "set_at": on_a_copy(np.ndarray.__setitem__),
+        "put_along_axis": on_a_copy(np.put_along_axis),
+        "scatter_sum": lambda values, groups, n: np.bincount(groups, values, n),
+        "scatter_mean": lambda values, groups, n: np.array([values[groups == group].mean() for group in range(n)]),
+        "bincount": np.bincount,
+        "take_along_axis": np.take_along_axis,
+        "take": np.take,
+        "x": np.array([0.0, 1.5, 0.5]),
+        "index": index if "_mean" not in theirs else np.array([0, 2, 1]),
+        "updates": updates,
+        "weights": updates,
+        "axis": 0,
+        "n": 3,
+    }
+    expected = eval(theirs, dict(names))
+    np.testing.assert_array_equal(eval(ours, {**names, "gs": gs}), expected)
+
+
 @pytest.mark.parametrize(("theirs", "ours"), rows("pytorch"))
 def test_coming_from_pytorch(theirs, ours):
     import torch

@@ -3,6 +3,8 @@
 import importlib
 import pkgutil
 import re
+import subprocess
+import sys
 import unittest
 import warnings
 from unittest import mock
@@ -367,6 +369,12 @@ class TestReferenceOps:
         evaluator = ReferenceEvaluator(proto, new_ops=gs.onnx.reference_ops())
         for data in (np.array(["a", "bc"]), np.array(["a", "bc"], object)):
             assert evaluator.run(None, {"data": data, "indices": np.array([1, 1])})[0].tolist() == ["bc", "bc"]
+
+
+def test_backend_is_imported_when_it_is_asked_for():
+    code = "import gatherscatter as gs; assert not hasattr(gs.onnx, 'nothing'); print(gs.onnx.backend.prepare.__name__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "prepare"
 
 
 def test_backend_api():

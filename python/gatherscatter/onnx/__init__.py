@@ -11,6 +11,9 @@ that uses them. Only these two need onnx to be installed.
 Source: https://onnx.ai/onnx/operators/
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from gatherscatter.onnx.functions import (
     gather,
     gather_elements,
@@ -67,3 +70,10 @@ def reference_ops(opset: int | None = None) -> list[type]:
     except ImportError as reason:
         raise ImportError("reference_ops: it needs onnx; pip install onnx") from reason
     return evaluator.operators(opset)
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import the module `backend`, which needs onnx, when it is asked for."""
+    if name != "backend":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("gatherscatter.onnx.backend")

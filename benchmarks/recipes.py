@@ -167,6 +167,18 @@ def check(heading, ours, idiom):
             raise SystemExit(f"{heading}: {name} is another array in the second block than in the first")
 
 
+@recipe("FEM assembly", "500 k triangles, 250 k nodes, in SciPy")
+def assembly(rng, less):
+    side = int(501 / less**0.5)
+    corner = (np.arange(side - 1)[:, None] * side + np.arange(side - 1)).reshape(-1, 1)
+    triangles = np.concatenate([corner + np.array(three) for three in ([0, 1, side], [1, side + 1, side])])
+    n, row, column = side**2, np.repeat(triangles, 3, axis=1).ravel(), np.tile(triangles, 3).ravel()
+    pattern, place = np.unique(row * n + column, return_inverse=True)
+    places = gs.prepare("scatter", pattern.shape, place)
+    local = whole(rng, (len(triangles), 3, 3), np.float64)
+    return {"n": n, "row": row, "column": column, "pattern": pattern, "places": places, "local": local, "indices": 0}
+
+
 def measure(heading, rounds, less):
     """Median seconds of ours and of the idiom."""
     given = RECIPES[heading][1](np.random.default_rng(0), less)

@@ -150,6 +150,13 @@ def csr(sheet: Sheet, names: Names) -> None:
     _to_groups(sheet, rows, names["values"], names["total"])
 
 
+def assembly(sheet: Sheet, names: Names) -> None:
+    n, indptr, indices = names["n"], names["indptr"], names["indices"]
+    matrix = np.zeros((n, n))
+    matrix[np.repeat(np.arange(n), np.diff(indptr)), indices] = names["values"]
+    _grid(sheet, matrix, _nonzero(matrix))
+
+
 def median(sheet: Sheet, names: Names) -> None:
     _by_group(sheet, names["groups"], names["rows"].order)
 
@@ -199,6 +206,7 @@ CELLS: dict[str, Callable[[Sheet, Names], None]] = {
     "KV cache": cache,
     "Sparse COO": sparse,
     "Sparse CSR": csr,
+    "FEM assembly": assembly,
 }
 CROPS = {"warp": 0.04, "splat": 0.04, "segmentation": 0.04}  # of photographs: where a thumbnail begins
 

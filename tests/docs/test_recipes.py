@@ -23,6 +23,15 @@ TIMES = dict(re.findall(r"^\| ([^|]+) \| [^|]* \| ([\d.]+) × \|", SECTIONS.pop(
 RNG = np.random.default_rng(0)
 ROW, COLUMN = RNG.integers(-9, 29, (2, 20, 20))
 XY = RNG.integers(-8, 72, (2, 500)) / 64 + 1 / 128  # no point lies on an edge of a bin
+TRIANGLES = np.array([RNG.permutation(9)[:3] for _ in range(12)])
+MESH = {
+    "n": 9,
+    "local": RNG.integers(-8, 8, (12, 3, 3)).astype(float),
+    "row": np.repeat(TRIANGLES, 3, axis=1).ravel(),
+    "column": np.tile(TRIANGLES, 3).ravel(),
+}
+PATTERN, PLACE = np.unique(MESH["row"] * 9 + MESH["column"], return_inverse=True)
+MESH |= {"pattern": PATTERN, "places": gs.prepare("scatter", PATTERN.shape, PLACE), "indices": PATTERN % 9}
 ARRAYS = {
     "One-hot": {"labels": np.array([2, 0, 2, 4]), "n": 5},
     "Group by": {
@@ -98,6 +107,7 @@ ARRAYS = {
         "values": RNG.integers(-8, 8, 8).astype(float),
         "vector": RNG.integers(-8, 8, 6).astype(float),
     },
+    "FEM assembly": MESH,
 }
 TO_ROUNDING = {"Graph attention", "Statistics"}
 

@@ -42,12 +42,11 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     `convert_updates` they are converted now, to their own.
     """
     number = arguments.get("updates")
-    if type(number) is np.ndarray and number.ndim == 0 and number.dtype.kind in "biufc":
-        backend, owner = _owner(op, {**arguments, "updates": 0})
-        if backend is not NUMPY:  # a NumPy array of rank 0 is a scalar, which goes with arrays of any library
-            arguments = {**arguments, "updates": number[()]}
-    else:
-        backend, owner = _owner(op, arguments)
+    is_number = type(number) is np.ndarray and number.ndim == 0 and number.dtype.kind in "biufc"
+    backend, owner = _owner(op, {**arguments, "updates": 0} if is_number else arguments)
+    is_number = is_number and backend is not NUMPY
+    if is_number:
+        arguments = {**arguments, "updates": number[()]}
     indices = arguments.get("indices")
     if isinstance(indices, (list, tuple)):
         _check_ambiguous(op, indices)
@@ -60,6 +59,8 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
             arrays.append(value)
         else:
             arrays.append(backend.as_argument(op, argument, value, like))
+    if is_number and not op.source:
+        as_number(op, backend, number, arrays[list(arguments).index("data")])
     if isinstance(indices, values.TYPES):
         _check_index_list(op, indices, arrays[list(arguments).index("indices")], arguments.get("data"))
     # The keys of `known` do not name the arguments: a list as updates must not be taken for known indices.
@@ -68,6 +69,12 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     if is_call and is_plain and not backend.is_traced():
         _remember(tuple(map(type, arrays)), backend)
     return backend, arrays
+
+
+def as_number(op: Operator, backend: Backend, updates: values.Array, data: Any) -> Any:
+    """A NumPy array of rank 0 as a scalar, which goes with arrays of any library. Its dtype counts, as of an array."""
+    backend.check_cast(op, updates, data)
+    return updates[()]
 
 
 def _remember(kinds: tuple[type, ...], backend: Backend) -> None:

@@ -32,7 +32,7 @@ _TAKE = _part(GATHER, data="source", indices="source_indices")
 _PUT = _part(SCATTER, updates="gather(source, source_indices)")
 # For the weights, which have source's dtype.
 _WEIGHTS = _part(SCATTER, updates="weights", data="source")
-# For a source of another dtype than data's: an error, unless PyTorch's autocast casts it.
+# For a source of another dtype than data's, which may be an error.
 _PUT_OTHER = _part(SCATTER, updates="source")
 
 
@@ -67,8 +67,8 @@ def gather_scatter(
     indices : array of integers, or Prepared
         Destinations: positions along `axis` of `data`, as for `scatter`.
     source : array
-        Of data's dtype, and of data's shape but for the size of `axis`. What is gathered from another shape broadcasts
-        as `updates` of `scatter` do.
+        Of data's dtype, and of data's shape but for the size of `axis`. What is gathered from another dtype or shape is
+        cast and broadcast as `updates` of `scatter` are.
     source_indices : array of integers, or Prepared
         What to gather: positions along `axis` of `source`. Of the shape of `indices`.
     weights : array, optional

@@ -40,6 +40,8 @@ class Operator:
         Whether ``i < 0`` means ``i + size``. Otherwise a negative index is out of bounds.
     broadcasts : bool
         Whether updates broadcast to their shape.
+    casting : str
+        The rule of `numpy.can_cast` by which updates are cast to data's dtype. A dialect casts none.
     negatives : str
         Why a negative index is out of bounds, as the end of a message.
     index_dtypes, data_dtypes : tuple of str
@@ -60,6 +62,7 @@ class Operator:
     updates: str = "updates"
     wrap_negative_indices: bool = True
     broadcasts: bool = True
+    casting: str = "safe"
     negatives: str = ""
     index_dtypes: tuple[str, ...] = ()
     data_dtypes: tuple[str, ...] = ()

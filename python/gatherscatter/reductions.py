@@ -21,6 +21,7 @@ COMPLEX = ("complex64", "complex128")
 
 
 _KINDS = "biufc"  # from narrow to wide
+_CASTS = "buifc"  # by the rule same_kind, each to itself and those after it
 _BITS = re.compile(r"\d+$")
 
 
@@ -32,6 +33,20 @@ def wider_dtypes(dtype: str) -> tuple[str, ...]:
 def holding_dtypes(dtype: str) -> tuple[str, ...]:
     """The dtypes of the same kind or a wider kind, to which Python's number of this kind is converted."""
     return tuple(name for name in DTYPES if _KINDS.index(kind_of(name)) >= _KINDS.index(kind_of(dtype)))
+
+
+def can_cast(given: str, to: str, casting: str) -> bool:
+    """`numpy.can_cast` by the rule "safe" or "same_kind", of dtypes by name; of bfloat16 too."""
+    if casting == "same_kind":
+        return 0 <= _CASTS.find(kind_of(given)) <= _CASTS.find(kind_of(to))
+    if to == "bfloat16" and kind_of(given) in "biu":
+        to = "float16"  # both hold the integers of 8 bits
+    elif given == "bfloat16":
+        given = "float32"  # which the dtypes that hold bfloat16 hold too
+    try:
+        return np.can_cast(given, to)
+    except TypeError:  # a dtype that NumPy lacks
+        return False
 
 
 def _bits(dtype: str) -> int:

@@ -60,8 +60,8 @@ def scatter(
     indices : array of integers
         Signed or unsigned, 8 to 64 bits, of any rank. Negative indices count from the end.
     updates : array or scalar
-        Of data's dtype, and of shape ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` or one that
-        broadcasts to it.
+        Of data's dtype or one that casts to it without loss: see `scatter_nd`. Of shape
+        ``data.shape[:axis] + indices.shape[b:] + data.shape[axis + 1:]`` or one that broadcasts to it.
     axis : int, default 0
         The axis of `data` to index. A negative axis counts from the end.
     batch_dims : int, default 0
@@ -170,8 +170,9 @@ def scatter_nd(
         Signed or unsigned, 8 to 64 bits; ``k ≤ r − b``. Negative indices count from the end. With ``k = 0``, each
         (empty) tuple selects the whole batch item.
     updates : array or scalar
-        Of data's dtype, and of shape ``indices.shape[:-1] + data.shape[b + k:]`` or one that broadcasts to it. The
-        value of a scalar must fit data's dtype; the dtype of a NumPy scalar does not matter.
+        Of data's dtype, or one that ``numpy.can_cast`` casts to it by the rule "safe", such as float32 to float64. Of
+        shape ``indices.shape[:-1] + data.shape[b + k:]`` or one that broadcasts to it. The value of a scalar must fit
+        data's dtype; the dtype of a NumPy scalar does not matter.
     batch_dims : int, default 0
         Number of leading axes that `data` and `indices` share, with equal sizes:
         ``0 ≤ b ≤ min(indices.ndim − 1, r)``.
@@ -209,8 +210,8 @@ def scatter_nd(
     ValueError
         If the shapes do not match, or if `reduction`, `mode` or another option is invalid.
     TypeError
-        If `indices` has no integer dtype, if `updates` and `data` have different dtypes, if the reduction does not
-        support the dtype, or if the arrays belong to different libraries.
+        If `indices` has no integer dtype, if the dtype of `updates` does not cast to data's without loss, if the
+        reduction does not support the dtype, or if the arrays belong to different libraries.
 
     See Also
     --------
@@ -297,7 +298,8 @@ def scatter_elements(
         Signed or unsigned, 8 to 64 bits. Negative indices count from the end. Any size along `axis`; along the other
         axes, at most the size of `data`.
     updates : array or scalar
-        Of data's dtype, and of shape ``indices.shape`` or one that broadcasts to it.
+        Of data's dtype or one that casts to it without loss: see `scatter_nd`. Of shape ``indices.shape`` or one that
+        broadcasts to it.
     axis : int, default 0
         The axis of `data` to index. A negative axis counts from the end.
     reduction : {"none", "add", "mul", "max", "min", "mean"}, default "none"

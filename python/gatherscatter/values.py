@@ -36,6 +36,8 @@ def updates(op: Operator, value: Any, shape: tuple[int, ...], dtype: np.dtype[An
     """Updates passed as a scalar or a list, as an array of that shape and dtype."""
     if not isinstance(value, (list, tuple)):
         return np.broadcast_to(element(op, "updates", value, dtype), shape)
+    if dtype.kind == "O" and op.broadcasts and (nested := _objects(value, shape)) is not None:
+        return nested
     array = as_array(op, "updates", value)
     if dtype.kind == "u" and array.dtype == np.float64:
         array = _integers(value, array)
@@ -50,6 +52,16 @@ def updates(op: Operator, value: Any, shape: tuple[int, ...], dtype: np.dtype[An
     except ValueError:
         pass
     raise errors.updates_shape(op, array.shape, shape)
+
+
+def _objects(value: list[Any] | tuple[Any, ...], shape: tuple[int, ...]) -> Array | None:
+    """A list as an array of objects of that shape; what is nested deeper is an object. None: it does not broadcast."""
+    try:
+        array = np.empty(shape, object)
+        array[...] = value
+    except (TypeError, ValueError):  # the former: a size that Dask does not know
+        return None
+    return array
 
 
 def _integers(value: list[Any] | tuple[Any, ...], array: Array) -> Array:

@@ -29,7 +29,7 @@ def test_one_array_for_several_axes(index):
     ("dtype", "value"),
     [
         ("i1", np.int64(300)),
-        ("u1", np.array(300, "u8")),
+        ("u1", np.uint64(300)),
         ("i8", np.uint64(2**63 + 1)),
         ("f2", np.float32(1e30)),
         ("c8", np.complex128(1e300)),
@@ -92,8 +92,10 @@ def test_out_that_overlaps_itself():
 def test_a_numpy_array_of_rank_0_for_a_tensor():
     torch = pytest.importorskip("torch")
     x, rows = torch.zeros(3, dtype=torch.int8), torch.tensor([0, 2])
-    assert gs.scatter(x, rows, np.array(3)).tolist() == [3, 0, 3]
+    assert gs.scatter(x, rows, np.array(3, "i1")).tolist() == [3, 0, 3]
     assert gs.at(x)[rows].set(np.array(3)).tolist() == [3, 0, 3]
+    with pytest.raises(TypeError, match=r"^scatter: updates has dtype int64, .*; pass updates.item\(\)"):
+        gs.scatter(x, rows, np.array(3))
 
 
 def test_more_axes_than_numpy_has():

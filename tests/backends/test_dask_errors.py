@@ -90,9 +90,9 @@ WRONG = {
         "scatter: updates has shape (6, 4); pass shape (6, 5), or one that broadcasts to it",
     ),
     "updates of another dtype": (
-        lambda: gs.scatter(LAZY, HALVES, da.zeros((6, 5), chunks=1, dtype="f4")),
+        lambda: gs.scatter(LAZY.astype("f4"), HALVES, da.zeros((6, 5), chunks=1)),
         TypeError,
-        "scatter: updates has dtype float32, but data has float64; pass updates.astype(data.dtype)",
+        "scatter: updates has dtype float64, but data has float32; pass updates.astype(data.dtype)",
     ),
     "float indices": (
         lambda: gs.gather(LAZY, LAZY),

@@ -151,9 +151,9 @@ WRONG = {
         "scatter: updates has dtype torch.float32, but data has torch.int32; pass data.to(updates.dtype)",
     ),
     "array API: updates of another dtype": (
-        lambda: gs.scatter(STRICT, [0], array_api_strict.zeros((1, 5), dtype=array_api_strict.float32)),
+        lambda: gs.scatter(array_api_strict.zeros((4, 5), dtype=array_api_strict.float32), [0], STRICT[:1, :]),
         TypeError,
-        "scatter: updates has dtype array_api_strict.float32, but data has array_api_strict.float64; pass "
+        "scatter: updates has dtype array_api_strict.float64, but data has array_api_strict.float32; pass "
         "astype(updates, data.dtype)",
     ),
     "out a tensor": (

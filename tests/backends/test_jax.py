@@ -210,9 +210,9 @@ def test_gradient_of_a_product_with_zeros():
             "scatter: updates has shape (2,); pass shape (1,), or one that broadcasts to it",
         ),
         (
-            lambda x: gs.scatter(x, jnp.asarray([0]), jnp.zeros(1, jnp.float32)),
+            lambda x: gs.scatter(x.astype(jnp.float32), jnp.asarray([0]), jnp.zeros(1)),
             TypeError,
-            "scatter: updates has dtype float32, but data has float64; pass updates.astype(data.dtype)",
+            "scatter: updates has dtype float64, but data has float32; pass updates.astype(data.dtype)",
         ),
         (
             lambda x: gs.scatter(x + 0j, jnp.asarray([0]), 1, reduction="max"),

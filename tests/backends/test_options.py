@@ -92,26 +92,65 @@ def test_updates_broadcast(library, function):
         call(library, function, (data, indices, np.zeros((*updates.shape[:-1], 7), data.dtype)), **options)
 
 
+CASTS = ("bool", "int8", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128")
+
+
+@pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("library", on_each(LIBRARIES))
-def test_an_array_of_rank_0_is_a_scalar(library):
+def test_casts_that_lose_nothing(library, rank):
+    """By NumPy's rule "safe"; `at` casts by "same_kind". An array of rank 0 is cast as one of rank 1."""
+    indices, ones = np.array([0, 2, 0]), np.ones((3,) * rank)
+    for to in ("uint8", "float32", "float64", "complex64"):
+        data, expected = np.zeros(3, to), np.array([2, 0, 1], to)
+        for given in CASTS:
+            updates = ones.astype(given)
+            if np.can_cast(given, to):
+                assert_same_numbers(call(library, "scatter", (data, indices, updates), reduction="add"), expected)
+            else:
+                with pytest.raises(TypeError, match=r"^scatter: updates has dtype .*; pass (updates|data|astype)"):
+                    call(library, "scatter", (data, indices, updates))
+
+            def add():
+                x, index, by = (library.asarray(one) for one in (data, indices, updates))  # noqa: B023
+                with library.way():
+                    return library.asnumpy(gs.at(x)[index].add(by))
+
+            if np.can_cast(given, to, "same_kind"):
+                assert_same_numbers(add(), expected)
+            else:
+                with pytest.raises(TypeError, match=r"^at: updates of dtype .* by the rule same_kind"):
+                    add()
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_scalars_count_by_their_value(library):
     data, indices = np.zeros(3, np.float32), np.array([0, 2, 0])
-    for one in (np.array(1.5, np.float32), np.float64(1.5), np.array(1.5)):
-        if library.package == "dask" and isinstance(one, np.ndarray):
-            continue  # whose value is not known: below
+    for one in (1.5, np.float64(1.5)):
         assert call(library, "scatter", (data, indices, one), reduction="add").tolist() == [3, 0, 1.5]
     small = np.zeros(3, np.int8)
-    for one in (np.int64(127), np.array(127), np.array(127, np.uint8)):
-        if library.package != "dask" or not isinstance(one, np.ndarray):
-            assert call(library, "scatter", (small, indices, one)).tolist() == [127, 0, 127]
-    for one in (np.int64(128), np.array(128), 1.5, np.array(1.5)):
+    for one in (127, np.int64(127)):
+        assert call(library, "scatter", (small, indices, one)).tolist() == [127, 0, 127]
+    for one in (128, np.int64(128), 1.5):
         with pytest.raises(TypeError, match=r"^scatter: updates"):
             call(library, "scatter", (small, indices, one))
+
+
+def test_bfloat16_is_cast_without_ml_dtypes():
+    torch = pytest.importorskip("torch")
+    index, wide = torch.tensor([1]), torch.zeros(2)
+    assert gs.scatter(wide, index, torch.tensor([1.5], dtype=torch.bfloat16)).tolist() == [0, 1.5]
+    assert gs.scatter(wide.bfloat16(), index, torch.tensor([200], dtype=torch.uint8)).tolist() == [0, 200]
+    for dtype, to in ((torch.int16, torch.bfloat16), (torch.half, torch.bfloat16), (torch.bfloat16, torch.half)):
+        with pytest.raises(TypeError, match=r"^scatter: updates has dtype"):
+            gs.scatter(wide.to(to), index, torch.ones(1, dtype=dtype))
 
 
 def test_numpy_scalars_go_with_other_libraries():
     torch = pytest.importorskip("torch")
     data, index = torch.zeros(3), torch.tensor([1])
-    assert gs.scatter(data, index, np.array(2.5)).tolist() == [0, 2.5, 0]
+    assert gs.scatter(data, index, np.array(2.5, "f4")).tolist() == [0, 2.5, 0]
+    with pytest.raises(TypeError, match=r"^scatter: updates has dtype float64, .*; pass updates.item\(\)$"):
+        gs.scatter(data, index, np.array(2.5))
     with pytest.raises(TypeError, match=r"updates is a numpy.ndarray"):
         gs.scatter(data, index, np.array([2.5]))
 
@@ -122,7 +161,8 @@ def test_a_scalar_keeps_its_gradient():
     gs.scatter(torch.zeros(3, dtype=torch.float64), torch.tensor([0, 2, 0]), one, reduction="add").sum().backward()
     assert one.grad.tolist() == 3
     row = torch.ones(1, 2, requires_grad=True)
-    gs.scatter(torch.zeros(3, 2), torch.tensor([0, 2, 0]), row, reduction="add").sum().backward()
+    gs.scatter(torch.zeros(3, 2, dtype=torch.float64), torch.tensor([0, 2, 0]), row, reduction="add").sum().backward()
+    assert row.grad.dtype is torch.float32
     assert row.grad.tolist() == [[3, 3]]
 
 
@@ -139,6 +179,8 @@ def test_a_traced_scalar():
     assert jax.jit(add)(2) == 6
     assert jax.jit(add)(jnp.float16(1.5)) == 4.5
     assert jax.grad(add)(1.5) == 3
+    grad = jax.grad(partial(add, dtype="float64"))
+    assert grad(jnp.float32(1.5)).dtype == jax.jit(grad)(jnp.ones(3, jnp.float32)).dtype == jnp.float32
     with pytest.raises(TypeError, match=r"updates has dtype float\d\d, but data has int8"):
         jax.jit(partial(add, dtype="int8"))(1.5)
     with pytest.raises(TypeError, match="updates has dtype float32, but data has float16"):

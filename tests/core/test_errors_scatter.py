@@ -129,14 +129,14 @@ WRONG = {
         "scatter: updates has shape (2,); pass shape (1, 5), or one that broadcasts to it",
     ),
     "scatter: updates of another dtype": (
-        lambda: gs.scatter(D, [0], np.zeros((1, 5), "f4")),
+        lambda: gs.scatter(D.astype("f4"), [0], np.zeros((1, 5))),
         TypeError,
-        "scatter: updates has dtype float32, but data has float64; pass updates.astype(data.dtype)",
+        "scatter: updates has dtype float64, but data has float32; pass updates.astype(data.dtype)",
     ),
-    "scatter: updates of another byte order": (
-        lambda: gs.scatter(D, [0], np.zeros((1, 5), ">f8")),
+    "scatter: updates of wider integers": (
+        lambda: gs.scatter(D.astype("f4"), [0], np.zeros((1, 5), "i4")),
         TypeError,
-        "scatter: updates has dtype >f8, but data has float64; pass updates.astype(data.dtype)",
+        "scatter: updates has dtype int32, but data has float32; pass updates.astype(data.dtype)",
     ),
     "scatter: updates a list of another kind": (
         lambda: gs.scatter(np.zeros(3, "i4"), [0], [1.5]),
@@ -294,9 +294,9 @@ WRONG = {
         "scatter_nd: updates has shape (2,); pass shape (1,), or one that broadcasts to it",
     ),
     "scatter_nd: updates of another dtype": (
-        lambda: gs.scatter_nd(D, [[0, 0]], np.zeros(1, "i4")),
+        lambda: gs.scatter_nd(D, [[0, 0]], np.zeros(1, "c8")),
         TypeError,
-        "scatter_nd: updates has dtype int32, but data has float64; pass updates.astype(data.dtype)",
+        "scatter_nd: updates has dtype complex64, but data has float64; pass data.astype(updates.dtype)",
     ),
     "scatter_nd: a scalar out of range": (
         lambda: gs.scatter_nd(D.astype("f4"), [[0, 0]], 1e300),
@@ -357,9 +357,9 @@ WRONG = {
         "scatter_elements: updates has shape (2,); pass shape (1, 1), or one that broadcasts to it",
     ),
     "scatter_elements: updates of another dtype": (
-        lambda: gs.scatter_elements(D, [[0]], np.zeros((1, 1), "f2")),
+        lambda: gs.scatter_elements(D.astype("f2"), [[0]], np.zeros((1, 1))),
         TypeError,
-        "scatter_elements: updates has dtype float16, but data has float64; pass updates.astype(data.dtype)",
+        "scatter_elements: updates has dtype float64, but data has float16; pass updates.astype(data.dtype)",
     ),
     "scatter_elements: bools have no mean": (
         lambda: gs.scatter_elements(np.zeros(3, bool), [0], True, reduction="mean"),

@@ -469,3 +469,12 @@ class TestPrepared:
         expected = gs.scatter_elements(lines, [[0, 2]], gathered, axis=1, reduction="add")
         assert_same_numbers(gs.gather_scatter(lines, to, lines, of, reduction="add"), expected)
         assert passes == []
+
+
+def test_a_source_of_another_dtype_is_cast_after_the_gather(passes):
+    data, source = draw((4, 16), "f8", 1), draw((6, 16), "f4", 2)
+    found = gs.gather_scatter(data, [1, 1, 3], source, [5, 0, 2], reduction="add")
+    assert_same_bits(found, in_two(data, [1, 1, 3], source.astype("f8"), [5, 0, 2], reduction="add"))
+    to, of = gs.prepare("scatter", (4,), [1, 1, 3]), gs.prepare("gather", (6,), [5, 0, 2])
+    assert_same_bits(gs.gather_scatter(data, to, source, of, reduction="add"), found)
+    assert passes == []

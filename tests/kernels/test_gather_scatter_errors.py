@@ -95,8 +95,8 @@ OUT_OF_BOUNDS = {
                      "gather_scatter: include_self=1 is not a bool; pass True or False"),
     "wrap": (call(wrap_negative_indices=1), TypeError,
              "gather_scatter: wrap_negative_indices=1 is not a bool; pass True or False"),
-    "dtype": (call(source=SOURCE.astype("f4")), TypeError,
-              "gather_scatter: source has dtype float32, but data has float64; pass source.astype(data.dtype)"),
+    "dtype": (call(source=SOURCE.astype("c8")), TypeError,
+              "gather_scatter: source has dtype complex64, but data has float64; pass data.astype(source.dtype)"),
     "longer rows": (call(source=np.zeros((3, 17))), ValueError,
                     "gather_scatter: gather(source, source_indices) has shape (2, 17); pass shape (2, 16), or one that "
                     "broadcasts to it"),

@@ -19,7 +19,7 @@ from gatherscatter._kernels import segments as _segments
 from gatherscatter.errors import indexing as messages
 from gatherscatter.operators import Operator
 from gatherscatter.plan import Plan
-from gatherscatter.reductions import REDUCTIONS, holding_dtypes, takes, wider_dtypes
+from gatherscatter.reductions import REDUCTIONS, can_cast, holding_dtypes, takes
 
 # Options of the fast path: (axis, batch_dims, mode, fill_value), and (axis, batch_dims, reduction, mode, include_self).
 GatherOptions = tuple[Any, Any, Any, Any]
@@ -339,11 +339,8 @@ class Backend:
             raise errors.reduction_dtype(plan.operator, plan.reduction, data.dtype, dtypes)
 
     def fit_updates(self, plan: Plan, updates: Any, data: Any) -> Any:
-        """Updates passed as an array, broadcast to the plan's shape. An array of rank 0 is cast to data's dtype."""
-        if updates.dtype != data.dtype:
-            if tuple(updates.shape):
-                raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
-            updates = self._cast_scalar(plan, updates, data)
+        """Updates passed as an array, cast to data's dtype and broadcast to the plan's shape."""
+        updates = self.cast_updates(plan.operator, updates, data)
         found = tuple(updates.shape)
         if found == plan.shape:
             return updates
@@ -351,17 +348,36 @@ class Backend:
             raise errors.updates_shape(plan.operator, found, plan.shape)
         return self.broadcast(updates, plan.shape)
 
-    def _cast_scalar(self, plan: Plan, updates: Any, data: Any) -> Any:
-        """An array of rank 0 as one of data's dtype, which must hold its value or, if that is unknown, its dtype."""
+    def cast_updates(self, op: Operator, updates: Any, data: Any) -> Any:
+        """Updates passed as an array, cast to data's dtype by the operator's rule."""
+        if updates.dtype == data.dtype:
+            return updates
+        if getattr(updates, "weak_type", False) and not tuple(updates.shape):  # of JAX: a Python number
+            self._check_number(op, updates, data)
+        else:
+            self.check_cast(op, updates, data)
+        return self.astype(updates, data.dtype)
+
+    def check_cast(self, op: Operator, updates: Any, data: Any) -> None:
+        """Check that the operator's rule casts updates to data's dtype."""
+        if op.source or not self._can_cast(updates, data, op.casting):
+            refusal = messages.updates_kind if op.casting == "same_kind" else errors.updates_dtype
+            raise refusal(op, updates.dtype, data.dtype)
+
+    def _can_cast(self, updates: Any, data: Any, casting: Any) -> bool:
+        """Whether `numpy.can_cast` allows it by a rule, which applies to every library."""
+        found, dtype = updates.dtype, data.dtype
+        if isinstance(found, np.dtype) and isinstance(dtype, np.dtype) and np.can_cast(found, dtype, casting):
+            return True
+        return can_cast(self.dtype_name(updates), self.dtype_name(data), casting)
+
+    def _check_number(self, op: Operator, updates: Any, data: Any) -> None:
+        """Check that data's dtype holds a number; if it is traced, that the dtype is of its kind or a wider one."""
         value = self.value_of(updates)
         if value is not None:
-            values.element(plan.operator, "updates", value, self.numpy_dtype(data))
-        else:
-            given, dtype = self.dtype_name(updates), self.dtype_name(data)
-            is_weak = getattr(updates, "weak_type", False)  # of JAX: a Python number in a trace
-            if dtype not in (holding_dtypes(given) if is_weak else wider_dtypes(given)):
-                raise errors.updates_dtype(plan.operator, updates.dtype, data.dtype)
-        return self.astype(updates, data.dtype)
+            values.element(op, "updates", value, self.numpy_dtype(data))
+        elif self.dtype_name(data) not in holding_dtypes(self.dtype_name(updates)):
+            raise errors.updates_dtype(op, updates.dtype, data.dtype)
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
         """Check the type, shape, dtype and device of `out`. shape: of the result."""

@@ -192,9 +192,6 @@ class NumPyBackend(Backend):
         """By the kernels, which need no wide copy."""
         return self.scatter(data, indices, updates, plan, out)
 
-    def value_of(self, array: Any) -> Any:
-        return array[()]
-
     def zeros(self, shape: tuple[int, ...], like: Any) -> Array:
         if not _MOST_ZEROS < math.prod(shape) * like.dtype.itemsize <= sys.maxsize:
             return np.zeros(shape, like.dtype)  # which raises an error for a shape that is too large

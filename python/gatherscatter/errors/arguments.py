@@ -47,7 +47,9 @@ def updates_dtype(op: Operator, found: object, expected: object) -> TypeError:
     ours, theirs = kind_of(expected), kind_of(found)
     # Suggest a cast to the wider kind, which loses no values.
     data_is_narrower = ours in kinds and theirs in kinds and kinds.index(ours) < kinds.index(theirs)
-    if data_is_narrower:
+    if "." in str(expected) and "." not in str(found):  # NumPy's array of rank 0, with arrays of another library
+        fix = f"{op.updates}.item()"
+    elif data_is_narrower:
         fix = cast(op.data, expected, f"{op.updates}.dtype")
     else:
         fix = cast(op.updates, found, f"{op.data}.dtype")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import core, dispatch, reductions, threads, values
+from gatherscatter import core, dispatch, threads, values
 from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
@@ -31,7 +31,7 @@ from gatherscatter.plan import Plan
 def _operator(kind: int, *, scatters: bool, modes: tuple[str, ...] = ()) -> Operator:
     op = with_option("at", kind, scatters=scatters)
     assert op.strict is not None
-    names: dict[str, Any] = {"data": "x", "indices": "index", "user_modes": modes}
+    names: dict[str, Any] = {"data": "x", "indices": "index", "user_modes": modes, "casting": "same_kind"}
     return op.replace(**names, strict=op.strict.replace(**names))
 
 
@@ -211,7 +211,7 @@ def routed(op: Operator, x: Any, index: Any, updates: Any = 0) -> tuple[Backend,
     if "updates" in arguments:
         updates = arrays[1]
     elif is_number and dispatch.backend_of(op, "updates", updates) is not backend:
-        updates = updates[()]  # a scalar, which goes with arrays of any library
+        updates = dispatch.as_number(op, backend, updates, x)
 
     as_array = partial(_as_indices, op, backend, x)
     given = list(grammar.items(op, index, as_array))
@@ -251,26 +251,20 @@ def _updates(call: Call, updates: Any, reduction: Any, negate: bool) -> Any:
     is_one = not isinstance(updates, (list, tuple)) and (isinstance(updates, values.TYPES) or not tuple(updates.shape))
     if is_one and not negate:
         return updates
-    updates = as_array(backend, op, x, updates)
+    updates = as_array(backend, op, x, updates, shape)
     if negate:
         updates = backend.negative(updates)
     return updates if is_one else call.to_core(fitting(op, updates, shape))
 
 
-def as_array(backend: Backend, op: Operator, x: Any, updates: Any) -> Any:
-    """Updates as an array of x's library and dtype, of their own shape."""
+def as_array(backend: Backend, op: Operator, x: Any, updates: Any, shape: tuple[int, ...]) -> Any:
+    """Updates as an array of x's library and dtype, of their own shape. shape: of x[index], for a list of objects."""
     if isinstance(updates, (list, tuple)):
-        own = values.shape_of(op, "updates", updates)
+        own = shape if getattr(x.dtype, "kind", "") == "O" else values.shape_of(op, "updates", updates)
         return backend.from_numpy(values.updates(op, updates, own, backend.numpy_dtype(x)), x)
     if isinstance(updates, values.TYPES):
         return backend.element(plan_of(op), "updates", updates, x)
-    if not tuple(updates.shape):
-        return backend.fit_updates(plan_of(op), updates, x)
-    if updates.dtype == x.dtype:
-        return updates
-    if not _is_same_kind(backend, updates, x):
-        raise messages.updates_kind(op, updates.dtype, x.dtype)
-    return backend.astype(updates, x.dtype)
+    return backend.cast_updates(op, updates, x)
 
 
 def fitting(op: Operator, updates: Any, shape: tuple[int, ...]) -> Any:
@@ -280,17 +274,6 @@ def fitting(op: Operator, updates: Any, shape: tuple[int, ...]) -> Any:
     if not fits(tuple(updates.shape), shape):
         raise messages.updates_broadcast(op, updates.shape, shape)
     return updates
-
-
-_KINDS = "buifc"  # from narrow to wide, as in NumPy's casts
-
-
-def _is_same_kind(backend: Backend, updates: Any, x: Any) -> bool:
-    """Whether ``numpy.can_cast`` allows the cast by the rule same_kind, which applies to every library."""
-    if isinstance(updates.dtype, np.dtype) and np.can_cast(updates.dtype, x.dtype, "same_kind"):
-        return True
-    found, kind = (_KINDS.find(reductions.kind_of(backend.dtype_name(array))) for array in (updates, x))
-    return 0 <= found <= kind
 
 
 # The call of the core

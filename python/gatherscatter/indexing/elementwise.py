@@ -135,7 +135,7 @@ def _update(method: str, x: Any, index: Any, updates: Any, mode: Any, wrap: Any,
     plan = calls.plan_of(strict)
     if out is not None:
         backend.check_out(plan, out, array, tuple(array.shape))
-    by = calls.as_array(backend, strict, array, updates)
+    by = calls.as_array(backend, strict, array, updates, ())
     if method == "power":
         _check_exponents(backend, op, by)
     mask = calls.unknown_mask(backend, given)

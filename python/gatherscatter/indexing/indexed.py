@@ -190,7 +190,7 @@ class At(elementwise.Methods):
         ----------
         updates : array or scalar
             It is broadcast to the shape of ``x[index]``. An array is cast to x's dtype by NumPy's casting rule
-            "same_kind". The values of a scalar, an array of rank 0 or a list must fit x's dtype.
+            "same_kind". The values of a scalar or a list must fit x's dtype.
         mode : {"raise", "clip", "wrap", "drop", "promise_in_bounds"}, default "raise"
             How to treat an integer that is out of bounds, in the index or in an index array: see `scatter_nd`.
         include_self : bool, default True

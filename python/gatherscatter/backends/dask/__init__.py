@@ -86,18 +86,14 @@ class DaskBackend(Backend):
     def fit_updates(self, plan: Plan, updates: Any, data: Any) -> Any:
         if isinstance(getattr(updates, "_meta", None), np.ma.MaskedArray):
             raise errors.masked(plan.operator, "updates")
-        # Unknown sizes are checked in the tasks.
-        if updates.dtype == data.dtype and len(updates.shape) == len(plan.shape):
+        updates = self.cast_updates(plan.operator, updates, data)
+        if len(updates.shape) == len(plan.shape):  # unknown sizes are checked in the tasks
             pairs = list(zip(updates.shape, plan.shape, strict=True))
             if any(isinstance(n, float) or isinstance(m, float) for n, m in pairs):
                 if not all(isinstance(n, float) or isinstance(m, float) or n == m for n, m in pairs):
                     raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
                 return updates
         return super().fit_updates(plan, updates, data)
-
-    def value_of(self, array: Any) -> Any:
-        """The number in a Dask array is computed later."""
-        return array[()] if isinstance(array, np.ndarray) else None
 
     def astype(self, array: Any, dtype: Any) -> Any:
         return array.astype(dtype)

@@ -118,6 +118,23 @@ def _default_threads():
     gs.set_num_threads(None)
 
 
+@pytest.fixture(autouse=True)
+def _graphs_are_valid(monkeypatch):
+    """Of each graph of Dask arrays that a test computes, the layers depend on those that their tasks use."""
+    base = sys.modules.get("dask.base")
+    if base is None:
+        return
+    convert = base.collections_to_expr
+
+    def checked(collections, *args, **kwargs):
+        for one in collections:
+            if hasattr(graph := one.__dask_graph__(), "validate"):
+                graph.validate()
+        return convert(collections, *args, **kwargs)
+
+    monkeypatch.setattr(base, "collections_to_expr", checked)
+
+
 @pytest.fixture
 def dask_in_this_thread():
     import dask

@@ -146,7 +146,7 @@ def _check_batch(operator: Operator, data: Shape, indices: Shape, batch_dims: in
     highest = min(q - 1, r) if axis is None else min(q, axis)
     if not 0 <= batch_dims <= highest:
         raise errors.batch_range(operator, batch_dims, highest, data, indices, axis)
-    _check_known(operator, "data", data, range(len(data)))
+    _check_known(operator, "data", data, range(batch_dims))
     _check_known(operator, "indices", indices, range(batch_dims))
     if data[:batch_dims] != indices[:batch_dims]:
         raise errors.batch_sizes(operator, data, indices, batch_dims)
@@ -177,6 +177,7 @@ def _plan_nd(operator: Operator, data: Shape, indices: Shape, axis: int, batch_d
     k = indices[-1]
     if batch_dims + k > r:
         raise errors.long_tuples(operator, data, indices, batch_dims)
+    _check_known(operator, "data", data, range(batch_dims + k))
     row = data[batch_dims + k :]
     wrap = operator.wrap_negative_indices
     return Plan(operator, ND, mode, wrap, batch_dims, k, batch_dims, indices[:-1], row, data)
@@ -185,6 +186,7 @@ def _plan_nd(operator: Operator, data: Shape, indices: Shape, axis: int, batch_d
 def _plan_axis(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
     axis = _positive_axis(operator, data, axis)
     _check_batch(operator, data, indices, batch_dims, axis)
+    _check_known(operator, "data", data, (axis,))
     tuples = data[:axis] + indices[batch_dims:]
     wrap = operator.wrap_negative_indices
     return Plan(operator, AXIS, mode, wrap, axis, 1, batch_dims, tuples, data[axis + 1 :], data)

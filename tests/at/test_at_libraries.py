@@ -331,6 +331,6 @@ def test_dask_is_lazy():
     with pytest.raises(
         NotImplementedError, match=r"a Dask mask selects .*; use dask.array.where\(mask, x, fill_value\)"
     ):
-        gs.at(x)[x > 20].get()
+        gs.at(x)[x > 20, None].get()
     with pytest.raises(NotImplementedError, match="out="):
         gs.at(x)[1:].set(0.0, out=x)

@@ -39,7 +39,7 @@ _READ: dict[str, Any] = {"bool": bool, "int": int, "float": float, "complex": co
 def fits(found: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether an array of shape `found` broadcasts to `shape`."""
     return len(found) <= len(shape) and all(
-        n == 1 or n == m  # not `in`, which compares no symbolic sizes
+        n == 1 or n == m or n != n or m != m  # not `in`, which compares no symbolic sizes; NaN: unknown to Dask
         for n, m in zip(found[::-1], shape[::-1], strict=False)
     )
 
@@ -284,6 +284,10 @@ class Backend:
         xp = self.namespace(mask)
         found: tuple[Any, ...] = xp.nonzero(xp.reshape(mask, (-1,)) if flat else mask)
         return found
+
+    def masked(self, array: Any, key: tuple[Any, ...]) -> Any | None:
+        """What an index with an unknown mask selects; None if no array has an unknown number of elements."""
+        return None
 
     def merged(self, array: Any, axis: int, depth: int) -> Any | None:
         """A view of an array with `depth` adjacent axes as one; None if that would take a copy."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import core, dispatch, threads, values
+from gatherscatter import core, dispatch, errors, threads, values
 from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
@@ -70,9 +70,12 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
                 return result
     op, mode = checked(op, mode, wrap)
     backend, x, given, _ = routed(op, x, index)
-    if unknown_mask(backend, given) is not None:
-        raise messages.unknown_mask(op, backend.unknown_name, backend.where_name)
     parsed = _parse(backend, op, x, given, mode)
+    if unknown_mask(backend, given) is not None:
+        part = backend.masked(x, given) if out is None else None
+        if part is None:
+            raise messages.unknown_mask(op, backend.unknown_name, backend.where_name)
+        return part
     if parsed.is_basic and out is None and mode != "fill":
         part = backend.copied(x, (*parsed.view[1:], ...))
         if part is not None:
@@ -252,9 +255,17 @@ def _updates(call: Call, updates: Any, reduction: Any, negate: bool) -> Any:
     if is_one and not negate:
         return updates
     updates = as_array(backend, op, x, updates, shape)
+    if not is_one and any(n != n for n in shape) and _broadcasts(updates, shape):  # NaN: unknown to Dask
+        raise errors.unknown_size(op, "data", [n != n for n in x.shape].index(True))
     if negate:
         updates = backend.negative(updates)
     return updates if is_one else call.to_core(fitting(op, updates, shape))
+
+
+def _broadcasts(updates: Any, shape: tuple[int, ...]) -> bool:
+    """Whether updates must be broadcast to a shape or, as arrays of NumPy, be cut into its chunks."""
+    ones = any(n == 1 != m for n, m in zip(updates.shape, shape, strict=False))
+    return ones or len(updates.shape) < len(shape) or isinstance(updates, np.ndarray)
 
 
 def as_array(backend: Backend, op: Operator, x: Any, updates: Any, shape: tuple[int, ...]) -> Any:

@@ -42,10 +42,7 @@ class View(NamedTuple):
             part = xp.reshape(part, self.before)
         if self.order:
             part = xp.permute_dims(part, inverse(self.order))
-        if self.inserted:
-            axes = [axis for axis in range(part.ndim) if axis not in self.inserted]
-            part = xp.reshape(part, tuple(part.shape[axis] for axis in axes))
-        return part
+        return xp.squeeze(part, axis=self.inserted) if self.inserted else part
 
 
 class Call(NamedTuple):
@@ -79,7 +76,9 @@ class Call(NamedTuple):
         if not (self.flips or self.is_moved):
             return array
         xp = np if isinstance(array, np.ndarray) else self.xp  # Dask takes NumPy's arrays
-        array = array if tuple(array.shape) == self.shape else xp.broadcast_to(array, self.shape)
+        pairs = zip(array.shape, self.shape, strict=False)
+        if len(array.shape) < len(self.shape) or any(n != m and m == m for n, m in pairs):  # NaN: unknown to Dask
+            array = xp.broadcast_to(array, self.shape)
         if self.flips:
             array = xp.flip(array, axis=self.flips)
         return xp.permute_dims(array, inverse(self._order)) if self.is_moved else array

@@ -9,6 +9,7 @@ NumPy array, they are checked at the call, and only the chunks that they select 
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 import array_api_compat.dask.array as xp
@@ -18,7 +19,7 @@ import numpy as np
 from gatherscatter import errors, values
 from gatherscatter.backends.base import Backend
 from gatherscatter.backends.dask import graphs, tasks
-from gatherscatter.backends.dask.layout import Axes
+from gatherscatter.backends.dask.layout import Axes, is_known
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.plan import Plan
 
@@ -93,6 +94,8 @@ class DaskBackend(Backend):
                 if not all(isinstance(n, float) or isinstance(m, float) or n == m for n, m in pairs):
                     raise errors.updates_shape(plan.operator, updates.shape, plan.shape)
                 return updates
+        elif not is_known(plan.data):  # to which nothing can be broadcast
+            raise errors.unknown_size(plan.operator, "data", list(map(isnan, plan.data)).index(True))
         return super().fit_updates(plan, updates, data)
 
     def astype(self, array: Any, dtype: Any) -> Any:
@@ -124,12 +127,18 @@ class DaskBackend(Backend):
     def nonzero(self, mask: Any, flat: bool) -> tuple[Any, ...]:
         return NUMPY.nonzero(mask, flat)  # others are unknown
 
+    def masked(self, array: Any, key: tuple[Any, ...]) -> Any | None:
+        """By Dask's own indexing, which takes one mask of one axis, or of all if their sizes are known."""
+        arrays = [item for item in key if isinstance(item, da.Array)]
+        if len(arrays) != 1 or not all(item is Ellipsis or isinstance(item, (slice, da.Array)) for item in key):
+            return None
+        n = arrays[0].ndim
+        return array[key] if n == 1 or (n == array.ndim and is_known(array.shape)) else None
+
     def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Any:
-        if 0 in part.shape:  # which Dask's assignment rejects
+        if 0 in part.shape:
             return array
-        result = array.copy()
-        result[key] = part
-        return result
+        return graphs.replaced(array, key, part)
 
     def _check(self, plan: Plan, data: Any, indices: Any, out: Any) -> None:
         if out is not None:

@@ -52,6 +52,8 @@ Graph = dict[Any, Any]
 # largest chunk.
 WAITING = 2
 
+SET = "at-set"  # the name of the tasks that replace a part of a chunk
+
 
 def chunked(array: Any) -> Any:
     """A NumPy array as a Dask array."""
@@ -79,7 +81,7 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
     elif theirs is not None:
         own = tuple((n,) for n in indices.shape[: axes.n_position_axes])
     else:
-        rows = tuple(data.chunks[axis] for axis in axes.free)
+        rows = tuple(_at_least(data.chunks[axis]) for axis in axes.free)
         shape = indices.shape[: axes.n_position_axes]
         own = _auto(shape + tuple(map(sum, rows)), ("auto",) * len(shape) + rows, data.dtype)[: len(shape)]
     positions = tuple(
@@ -93,14 +95,71 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
         indices = _rechunked(indices, (*positions, *((plan.depth,),) * (indices.ndim - axes.n_position_axes)))
     if theirs is not None:
         wanted = list(layout.result)
-        for axis, sizes in zip(at, theirs, strict=True):
-            wanted[axis] = wanted[axis] if is_known(sizes) and is_known(wanted[axis]) else sizes
+        for axis, sizes in enumerate(updates.chunks):
+            if is_known(sizes) and is_known(wanted[axis]):
+                continue
+            if axis not in at and len(sizes) != len(wanted[axis]):
+                raise _unknown(plan, data)
+            wanted[axis] = sizes
         updates = _rechunked(updates, tuple(wanted))
     elif updates is not None:
         if not all(map(is_known, positions)):
             raise errors.unknown_size(plan.operator, "indices", [is_known(sizes) for sizes in positions].index(False))
+        if not is_known(plan.data):
+            raise _unknown(plan, data)
         updates = da.from_array(updates, chunks=layout.result)  # pyright: ignore[reportArgumentType]
     return layout, indices, updates
+
+
+def _unknown(plan: Plan, data: Any) -> ValueError:
+    return errors.unknown_size(plan.operator, "data", [is_known(sizes) for sizes in data.chunks].index(False))
+
+
+def _at_least(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Sizes of chunks, or 1 for each if they are unknown: a factor that sizes to be compared have in common."""
+    return sizes if is_known(sizes) else (1,) * len(sizes)
+
+
+def replaced(array: Any, key: tuple[Any, ...], part: Any) -> Any:
+    """A copy of an array in which the part that a basic index selects is replaced. One task for each chunk.
+
+    (Dask's assignment copies the graph of the part into each new layer.)
+    """
+    cuts = [list(_cut(item, sizes)) for item, sizes in zip(key, array.chunks, strict=True)]
+    kept = [axis for axis, item in enumerate(key) if not isinstance(item, int)]
+    sizes = [tuple(cut[1] for cut in cuts[axis] if cut) for axis in kept]
+    pairs = zip(sizes, part.chunks, strict=True)
+    part = _rechunked(part, tuple(own if is_known(own) else theirs for own, theirs in pairs))
+    numbers = [list(itertools.accumulate((cut is not None for cut in along), initial=0)) for along in cuts]
+    name = f"{SET}-{tokenize(array, key, part)}"
+    graph: Graph = {}
+    for block in itertools.product(*(range(len(along)) for along in cuts)):
+        hit = [along[i] for along, i in zip(cuts, block, strict=True)]
+        graph[name, *block] = (array.name, *block)
+        if None not in hit:
+            of_part = (part.name, *(numbers[axis][block[axis]] for axis in kept))
+            graph[name, *block] = (
+                partial(tasks.replaced, tuple(item for item, _ in hit)),
+                (array.name, *block),
+                of_part,
+            )
+    layers = HighLevelGraph.from_collections(name, graph, [array, part])
+    return da.Array(layers, name, array.chunks, meta=array._meta)  # pyright: ignore[reportCallIssue]
+
+
+def _cut(item: Any, sizes: tuple[int, ...]) -> Iterator[tuple[Any, int] | None]:
+    """For each chunk along an axis, what an item of a basic index selects of it, and how many elements that is."""
+    start = 0
+    for n in sizes:
+        found = item, n  # all, as of any axis of unknown size
+        if isinstance(item, int):
+            found = item - start, int(0 <= item - start < n)
+        elif item.start is not None:
+            first = item.start - start
+            here = range(first if first >= 0 else first % item.step, min(item.stop - start, n), item.step)
+            found = slice(here.start, here.stop, here.step), len(here)
+        yield found if found[1] or item == slice(None) else None
+        start += n
 
 
 def _rechunked(array: Any, chunks: Chunks) -> Any:
@@ -202,11 +261,17 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
             ]
             build.add((build.name, *layout.result_block(block, column)), merge, positions, picks)
 
-    pick = partial(tasks.pick, axes.data_order)
+    width = 0 if is_known(plan.data) else len(axes.leading)
+    pick = partial(tasks.pick, axes.data_order, width)
     if isinstance(indices, np.ndarray):
+        used = False
         for block, routes in build.routes(indices):
-            add(block, routes.positions, [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()], pick)
-        return build.array(layout.result, meta, data)
+            buckets = [(build.owners[n], routes.bucket(a, b)[0]) for n, a, b in routes.runs()]
+            if width and not buckets:
+                buckets = [(build.owners[0], None)]
+            used = used or bool(buckets)
+            add(block, routes.positions, buckets, pick)
+        return build.array(layout.result, meta, *([data] if used else []))
 
     build.split(indices, tasks.split_gather)
     for block in layout.blocks():
@@ -232,7 +297,9 @@ def gather(layout: Layout, data: Any, indices: Any, fill_value: Any) -> Any:
             build.add(build.key("bundle", *blocks[0], *owner), list, bundle)
         for n, block in enumerate(blocks):
             buckets = [(owner, build.key("bundle", *blocks[0], *owner)) for owner in build.owners]
-            add(block, build.key("positions", *block), buckets, partial(tasks.pick_of, axes.data_order, n), waits)
+            add(
+                block, build.key("positions", *block), buckets, partial(tasks.pick_of, axes.data_order, width, n), waits
+            )
     return build.array(layout.result, meta, data, indices)
 
 
@@ -269,8 +336,10 @@ class _Parcel(NamedTuple):
 def scatter(layout: Layout, data: Any, indices: Any, updates: Any, scalar: Any) -> Any:
     build = _Builder(layout, data, indices, updates, scalar)
     plan, itemsize = build.plan, data.dtype.itemsize
-    largest = [math.prod(map(max, layout.data))]
-    row_nbytes: dict[Block, float] = {column: itemsize * math.prod(layout.row(column)) for column in layout.columns()}
+    largest = [math.prod(max(_at_least(sizes)) for sizes in layout.data)]
+    row_nbytes: dict[Block, float] = {
+        column: itemsize * math.prod(_at_least(layout.row(column))) for column in layout.columns()
+    }
     if updates is None:  # a scalar: only tuples are sent
         row_nbytes = dict.fromkeys(row_nbytes, layout.cuts.local.itemsize * len(layout.axes.leading))
     else:
@@ -291,7 +360,7 @@ def scatter(layout: Layout, data: Any, indices: Any, updates: Any, scalar: Any) 
             state = build.add(key, apply, state, [parcel.content for parcel in step], last)
         if not steps:
             build.graph[(build.name, *where)] = state
-    return build.array(layout.data, data._meta, data, indices, updates)
+    return build.array(layout.data, data._meta, data, indices, *([updates] if parcels else []))
 
 
 def _parcels_of_known(

@@ -23,7 +23,8 @@ from gatherscatter import dispatch, errors, gathers, memory, scatters, values
 from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend
 from gatherscatter.backends.dask import means
-from gatherscatter.backends.dask.layout import Block, Cuts
+from gatherscatter.backends.dask.layout import Block, Cuts, is_known
+from gatherscatter.indexing import at as indexed
 from gatherscatter.operators import GATHER_ND, ND, Operator
 from gatherscatter.plan import Plan, explain, inverse, unravel
 from gatherscatter.reductions import REDUCTIONS
@@ -247,17 +248,22 @@ def all_done(signs: Sequence[None]) -> None:
     """A barrier: no data is read before all indices are split, so that each chunk of data is loaded once."""
 
 
-def pick(order: tuple[int, ...], chunk: Any, tuples: Array | None) -> Any:
-    """The rows of a chunk that local tuples select."""
-    if tuples is None:
+def pick(order: tuple[int, ...], width: int, chunk: Any, tuples: Array | None) -> Any:
+    """The rows of a chunk that local tuples select; None for no tuples.
+
+    width: 0, or the length of the tuples if rows have an unknown shape, which no rows then have too.
+    """
+    if tuples is None and not width:
         return None
+    if tuples is None:
+        tuples = np.empty((0, width), np.int64)
     _keep_no_memory()
     return gathers.gather_nd(permuted(chunk, order), like(tuples, chunk), mode="promise_in_bounds")
 
 
-def pick_of(order: tuple[int, ...], n: int, chunk: Any, bundle: Sequence[Array | None], after: None) -> Any:
+def pick_of(order: tuple[int, ...], width: int, n: int, chunk: Any, bundle: Sequence[Array | None], after: None) -> Any:
     """The rows that the n-th bucket of a bundle selects."""
-    return pick(order, chunk, bundle[n])
+    return pick(order, width, chunk, bundle[n])
 
 
 @dataclass(frozen=True)
@@ -283,14 +289,15 @@ class Merge:
     def _written(self, shape: tuple[int, ...], order: Array, pieces: list[Array]) -> Array:
         """Write rows into the result, which needs no memory other than the result and the pieces."""
         dtype = self.meta.dtype
-        result = np.empty((int(np.prod(shape)), *self.row), dtype)
+        row = self.row if is_known(self.row) else pieces[0].shape[1:]
+        result = np.empty((int(np.prod(shape)), *row), dtype)
         if len(order) < len(result):
             result[...] = values.element(self.operator, "fill_value", self.fill_value, dtype)
         start = 0
         for piece in pieces:
             scatters.scatter(result, order[start : start + len(piece)], piece, out=result)
             start += len(piece)
-        return result.reshape((*shape, *self.row))
+        return result.reshape((*shape, *row))
 
     def _read(self, shape: tuple[int, ...], order: Array, pieces: list[Any]) -> Any:
         """For arrays that cannot be written to: gather the rows of the result from the concatenated pieces."""
@@ -335,6 +342,11 @@ class Send:
 
     def parcel(self, flat: Any, which: Array, tuples: Array, sequence: Array | None) -> list[Any]:
         return [tuples, sequence, gathers.gather(flat, like(which, flat), mode="promise_in_bounds")]
+
+
+def replaced(key: tuple[Any, ...], chunk: Any, part: Any) -> Any:
+    """A copy of a chunk in which the part that a basic index selects is replaced."""
+    return indexed(chunk)[key].set(part)
 
 
 def parcel_of_scalar(split: list[Any], at: int) -> list[Any] | None:

@@ -249,10 +249,6 @@ class TorchBackend(Backend):
         super().check_out(plan, out, data, shape)
         _check_gradients(plan, data=data, out=out)
 
-    def value_of(self, array: Any) -> Any:
-        """In a trace the number is not known."""
-        return None if torch.compiler.is_compiling() or array.is_meta else super().value_of(array)
-
     def broadcast(self, array: Any, shape: tuple[int, ...]) -> Tensor:
         result: Tensor = array.expand(shape)
         return result

@@ -350,8 +350,8 @@ class TestPyTorch:
             results = [f(data, indices, narrow, rows, reduction="add") for f in (gs.gather_scatter, in_two)]
         assert results[0].dtype is results[1].dtype is torch.float32
         assert torch.equal(*results)
-        with pytest.raises(TypeError, match=r"^gather_scatter: source has dtype torch.bfloat16, but data has torch"):
-            gs.gather_scatter(data, indices, narrow, rows, reduction="add")
+        with pytest.raises(TypeError, match=r"^gather_scatter: source has dtype torch.float32, but data has torch.bf"):
+            gs.gather_scatter(data.bfloat16(), indices, source, rows, reduction="add")
 
     def test_a_bad_index_is_named(self):
         torch = self.torch

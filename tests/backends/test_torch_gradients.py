@@ -357,8 +357,8 @@ def test_autocast(reduction):
     assert result.dtype is torch.float32
     result.sum().backward()
     assert layer.weight.grad.dtype is torch.float32
-    with pytest.raises(TypeError, match="updates has dtype"):
-        gs.scatter(torch.ones(5, 3), indices, messages, reduction=reduction)
+    with pytest.raises(TypeError, match="updates has dtype torch.float32, but data has torch.bfloat16"):
+        gs.scatter(torch.ones(5, 3).bfloat16(), indices, messages.float(), reduction=reduction)
 
 
 def test_hooks_on_saved_tensors():

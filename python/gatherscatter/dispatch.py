@@ -41,7 +41,7 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     Updates that are a list or a scalar are converted later, to data's dtype and the plan's shape; with
     `convert_updates` they are converted now, to their own.
     """
-    number = arguments.get("updates")
+    number: Any = arguments.get("updates")
     is_number = type(number) is np.ndarray and number.ndim == 0 and number.dtype.kind in "biufc"
     backend, owner = _owner(op, {**arguments, "updates": 0} if is_number else arguments)
     is_number = is_number and backend is not NUMPY

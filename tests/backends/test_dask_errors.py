@@ -133,6 +133,11 @@ WRONG = {
         TypeError,
         "gather: data is a dask.array.Array but indices is an array_api_strict.Array; pass numpy.asarray(indices)",
     ),
+    "another library before": (
+        lambda: gs.gather(array_api_strict.zeros((4, 5)), LAZY),
+        TypeError,
+        "gather: data is an array_api_strict.Array but indices is a dask.array.Array; pass numpy.asarray(data)",
+    ),
     "another library first": (
         lambda: gs.scatter(array_api_strict.zeros((4, 5)), np.array([0]), LAZY[:1]),
         TypeError,

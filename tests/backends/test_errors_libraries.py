@@ -6,6 +6,7 @@ import gatherscatter as gs
 import jax
 import numpy as np
 import pandas
+import pytest
 import torch
 from assertions import assert_refused, each_refused
 
@@ -277,7 +278,7 @@ WRONG = {
     "PyTorch and Dask": (
         lambda: gs.gather(TORCH, dask.array.zeros(3, int)),
         TypeError,
-        "gather: data is a torch.Tensor but indices is a dask.array.Array; pass torch.asarray(indices)",
+        "gather: data is a torch.Tensor but indices is a dask.array.Array; pass numpy.asarray(data)",
     ),
     "updates of a third library": (
         lambda: gs.scatter(TORCH, [0], JAX[:1]),
@@ -300,3 +301,19 @@ WRONG = {
 @each_refused(WRONG)
 def test_message(call, kind, message):
     assert_refused(call, kind, message)
+
+
+def test_advice_neither_loads_nor_expands():
+    xarray, sparse = pytest.importorskip("xarray"), pytest.importorskip("scipy.sparse")
+
+    def never(chunk):
+        raise AssertionError("computed")
+
+    lazy = xarray.DataArray(DASK.map_blocks(never, dtype=float, meta=np.zeros((0, 0))))
+    with pytest.raises(TypeError, match=r"data is an xarray.DataArray, which is not an array; pass data.data$"):
+        gs.gather(lazy, [0])
+    assert isinstance(gs.gather(lazy.data, [0]), dask.array.Array)
+    for kind, advice in (("csr", "data"), ("bsr", "data"), ("dok", r"tocoo\(\).data"), ("dia", r"tocoo\(\).data")):
+        matrix = getattr(sparse, f"{kind}_array")(np.eye(3))
+        with pytest.raises(TypeError, match=rf"; pass updates.{advice}, the elements that it stores$"):
+            gs.scatter(np.zeros(3), [0, 1, 2], matrix)

@@ -413,15 +413,21 @@ WRONG = {
         f"supports: bool, {NUMBERS}, complex64, complex128",
     ),
     "a sparse matrix": (
-        lambda: gs.gather(Convertible("toarray"), [0]),
+        lambda: gs.gather(Convertible("nnz"), [0]),
         TypeError,
-        "gather: data is a test_errors_arguments.Convertible, which is not an array; pass data.toarray()",
+        "gather: data is a test_errors_arguments.Convertible, which is not an array; pass data.data, the elements that "
+        "it stores",
     ),
     "Dask's DataFrame": (
         lambda: gs.gather(Convertible("to_dask_array"), [0]),
         TypeError,
         "gather: data is a test_errors_arguments.Convertible, which is not an array; "
         "pass data.to_dask_array(lengths=True)",
+    ),
+    "a column of Dask's DataFrame": (
+        lambda: gs.gather(D, Convertible("to_dask_array")),
+        TypeError,
+        "gather: indices is a test_errors_arguments.Convertible, which is not an array; pass indices.to_dask_array()",
     ),
     "no threads": (
         lambda: gs.set_num_threads(0),

@@ -99,8 +99,9 @@ def index_arrays(op: Operator, indices: Sequence[object]) -> TypeError:
 def mixed_libraries(op: Operator, first: tuple[str, object], second: tuple[str, object]) -> TypeError:
     ours, theirs = type_name(first[1]), type_name(second[1])
     one, other = op.argument(first[0]), op.argument(second[0])
-    maker = _MAKERS.get(ours.partition(".")[0])
-    fix = f"pass {maker}({other})" if maker else "convert them to one library"
+    is_lazy = theirs.startswith("dask.")  # it is not computed for an array of another library
+    maker = _MAKERS.get((theirs if is_lazy else ours).partition(".")[0])
+    fix = f"pass {maker}({one if is_lazy else other})" if maker else "convert them to one library"
     return TypeError(f"{op.name}: {one} is {a(ours)} but {other} is {a(theirs)}; {fix}")
 
 
@@ -108,7 +109,7 @@ def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
     if value is MISSING:
         return missing(op, argument)
     otherwise = "pass an array of integers" if argument == "indices" else "pass an array"
-    argument = op.argument(argument)
+    is_data, argument = argument == "data", op.argument(argument)
     if value is None:
         return TypeError(f"{op.name}: {argument} is None; pass an array")
     name = type_name(value)
@@ -122,12 +123,13 @@ def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
         fix = f"call one of its methods, such as {argument}.reduce(data)"
     elif name == "gatherscatter.At":
         fix = f"pass {argument}.get()"
-    elif hasattr(value, "to_dask_array"):
-        fix = f"pass {argument}.to_dask_array(lengths=True)"
-    elif hasattr(value, "to_numpy"):  # pandas, xarray, Polars
-        fix = f"pass {argument}.to_numpy()"
-    elif hasattr(value, "toarray") or hasattr(value, "todense"):  # SciPy's sparse arrays, and others
-        fix = f"pass {argument}.{'toarray' if hasattr(value, 'toarray') else 'todense'}()"
+    elif hasattr(value, "to_dask_array"):  # only of data the lengths have to be known
+        fix = f"pass {argument}.to_dask_array({'lengths=True' if is_data else ''})"
+    elif hasattr(value, "to_numpy"):  # xarray, whose arrays may be lazy; pandas, Polars
+        fix = f"pass {argument}.{'data' if hasattr(type(value), 'data') else 'to_numpy()'}"
+    elif hasattr(value, "nnz"):  # a sparse array of SciPy or another library, which may be too large as a dense one
+        others = getattr(value, "format", "") in ("dia", "dok", "lil")  # whose data is not a list of them
+        fix = f"pass {argument}{'.tocoo()' if others else ''}.data, the elements that it stores"
     elif hasattr(value, "__array__") or name in ("array.array", "bytearray", "memoryview"):
         fix = f"pass numpy.asarray({argument})"
     elif isinstance(value, dict):

@@ -134,15 +134,13 @@ def replaced(array: Any, key: tuple[Any, ...], part: Any) -> Any:
     name = f"{SET}-{tokenize(array, key, part)}"
     graph: Graph = {}
     for block in itertools.product(*(range(len(along)) for along in cuts)):
-        hit = [along[i] for along, i in zip(cuts, block, strict=True)]
-        graph[name, *block] = (array.name, *block)
-        if None not in hit:
+        chunk = (array.name, *block)
+        items = [cut[0] for along, i in zip(cuts, block, strict=True) if (cut := along[i])]
+        if len(items) == len(block):
             of_part = (part.name, *(numbers[axis][block[axis]] for axis in kept))
-            graph[name, *block] = (
-                partial(tasks.replaced, tuple(item for item, _ in hit)),
-                (array.name, *block),
-                of_part,
-            )
+            graph[name, *block] = (partial(tasks.replaced, tuple(items)), chunk, of_part)
+        else:
+            graph[name, *block] = chunk
     layers = HighLevelGraph.from_collections(name, graph, [array, part])
     return da.Array(layers, name, array.chunks, meta=array._meta)  # pyright: ignore[reportCallIssue]
 

@@ -16,6 +16,7 @@ from gatherscatter import openvino as gov
 from gatherscatter import tensorflow as gtf
 from gatherscatter.onnx import versions
 from gatherscatter.segments import rules
+from gatherscatter.tensorflow import functions as tensorflow_functions
 
 USES = Path(__file__).parents[1] / "typing"
 MODULES = (gs, gonnx, gov, gtf)
@@ -76,7 +77,9 @@ def test_stubs_fit_the_modules(tmp_path):
                 "prepared.prepare",
                 "scatters",
                 "segments.functions",
-                "tensorflow",
+                "tensorflow.functions",
+                "tensorflow.segments",
+                "tensorflow.unsorted",
             )
         ),
     ]
@@ -108,7 +111,7 @@ def test_names_of_options_are_those_that_the_functions_take():
     assert names(_typing.ONNXReduction) == tuple(versions.REDUCTIONS)
     assert names(_typing.OpenVINONDReduction) == tuple(gov.ND_REDUCTIONS)
     assert names(_typing.OpenVINOElementsReduction) == tuple(gov.ELEMENTS_REDUCTIONS)
-    assert names(_typing.TensorFlowPolicy) == tuple(gtf.POLICIES)
+    assert names(_typing.TensorFlowPolicy) == tuple(tensorflow_functions.POLICIES)
 
 
 def test_a_signature_is_readable():

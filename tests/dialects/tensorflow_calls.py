@@ -6,6 +6,9 @@ import pytest
 # What those do that combine.
 COMBINES = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum}
 
+# The reductions of sorted segments, which those of unsorted ones have too.
+SORTED = ("sum", "mean", "min", "max", "prod")
+
 
 def refusal(error, function, *arguments, **options):
     """The whole message of an error."""

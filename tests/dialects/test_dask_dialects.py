@@ -46,6 +46,8 @@ def test_dialects_take_dask_arrays(lazy, known):
         (gs.tensorflow.tensor_scatter_nd_sub, data, tuples, updates),
         (gs.tensorflow.tensor_scatter_nd_min, data, tuples, updates),
         (gs.tensorflow.tensor_scatter_nd_max, data, tuples, updates),
+        (partial(gs.tensorflow.unsorted_segment_sum, num_segments=4), data, tuples[:, [1, 0, 1, 1]][0] - 1),
+        (partial(gs.tensorflow.unsorted_segment_max, num_segments=4), data, np.tile([[0, 2, -1]], (4, 1))),
         (lambda updates, indices: gs.tensorflow.scatter_nd(indices, updates, (4, 3)), updates, tuples),
     ):
         both(call, *arrays)

@@ -13,7 +13,7 @@ from assertions import assert_same_bits
 from constants import DTYPES
 from libraries import EAGER, on, on_each
 from strategies import numpy_dtype
-from tensorflow_calls import COMBINES, refusal
+from tensorflow_calls import COMBINES, SORTED, refusal
 
 LETTERS = [["a", "b"], ["c", "d"]]
 CUBE = [[["a0", "b0"], ["c0", "d0"]], [["a1", "b1"], ["c1", "d1"]]]
@@ -84,6 +84,11 @@ def test_signatures_are_those_of_tensorflow():
         "scatter_nd": ["indices", "updates", "shape", ("bad_indices_policy", ""), ("name", None)],
         "tensor_scatter_nd_update": ["tensor", "indices", "updates", ("name", None)],
         **{f"tensor_scatter_nd_{what}": combine for what in COMBINES},
+        **{f"segment_{what}": ["data", "segment_ids", ("name", None)] for what in SORTED},
+        **{
+            f"unsorted_segment_{what}": ["data", "segment_ids", "num_segments", ("name", None)]
+            for what in (*SORTED, "sqrt_n")
+        },
     }
     assert sorted(gtf.__all__) == sorted(expected)
     for name, parameters in expected.items():

@@ -253,6 +253,17 @@ def tensorflow(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> No
     assert_type(gs.tensorflow.tensor_scatter_nd_sub(t, t, t), torch.Tensor)
     assert_type(gs.tensorflow.tensor_scatter_nd_max(j, j, j), jax.Array)
     assert_type(gs.tensorflow.tensor_scatter_nd_min([1], [[0]], [2]), Anything)
+    assert_type(gs.tensorflow.segment_sum(f8, i8), F8)
+    assert_type(gs.tensorflow.segment_mean(t, t), torch.Tensor)
+    assert_type(gs.tensorflow.segment_min(j, [0, 0]), jax.Array)
+    assert_type(gs.tensorflow.segment_max(f8, [0, 0]), F8)
+    assert_type(gs.tensorflow.segment_prod([1.0], [0]), Anything)
+    assert_type(gs.tensorflow.unsorted_segment_sum(f8, i8, 3), F8)
+    assert_type(gs.tensorflow.unsorted_segment_mean(i8, i8, 3), Anything)
+    assert_type(gs.tensorflow.unsorted_segment_min(t, t, 3), torch.Tensor)
+    assert_type(gs.tensorflow.unsorted_segment_max(d, i8, 3), da.Array)
+    assert_type(gs.tensorflow.unsorted_segment_prod(1.0, 0, 3), Anything)
+    assert_type(gs.tensorflow.unsorted_segment_sqrt_n(f8, d, 3), da.Array)
 
 
 def torch_scatter(t: torch.Tensor) -> None:

@@ -240,7 +240,9 @@ def devices_differ(op: Operator, argument: str, found: object, expected: object)
 
 
 def untraceable_mode(backend: str, op: Operator, mode: str, instead: Iterable[str]) -> NotImplementedError:
-    reason = f"an error cannot depend on values that are only known later; pass mode= one of {listed(instead)}"
+    whose = f"call a function of gatherscatter with mode= one of {listed(instead)}"  # dialects have no modes
+    fix = whose if op.source else f"pass mode= one of {listed(instead)}"
+    reason = f"an error cannot depend on values that are only known later; {fix}"
     return cannot(backend, op, f"mode={mode!r} with traced {op.indices} (jit, vmap)", reason)
 
 

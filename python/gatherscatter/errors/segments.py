@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gatherscatter.errors.text import listed, shown
+from gatherscatter.errors.text import listed, n_axes, shown
 from gatherscatter.operators import Operator
 
 _UNIQUE = "ids of labels are numpy.unique(labels, return_inverse=True)[1]; pass these"
@@ -37,9 +37,10 @@ def no_ids(op: Operator, batch_dims: int) -> ValueError:
 def id_out_of_bounds(op: Operator, position: Sequence[int] | None, found: int, n: int) -> IndexError:
     """position: None if it is not known."""
     which = "an id of" if position is None else f"segment_ids[{', '.join(map(str, position))}] ="
+    skipped = "a negative id" if op.source else "mode='drop'"  # dialects have no modes
     return IndexError(
         f"{op.name}: {which} {found} is not below num_segments={n}; pass num_segments={found + 1} or more, or "
-        "mode='drop' to leave such elements out"
+        f"{skipped} to leave such elements out"
     )
 
 
@@ -149,6 +150,39 @@ def element_of_none(op: Operator, position: Sequence[int], dtype: object) -> Val
     where = ", ".join(map(str, position))
     return ValueError(
         f"{op.name}: element {where} belongs to no segment, and {dtype} has no NaN to say so; pass fill_value="
+    )
+
+
+# Of dialects
+
+
+def prefix(op: Operator, ids: Sequence[int], data: Sequence[int]) -> ValueError:
+    ids, data = tuple(ids), tuple(data)
+    fix = f"pass shape {data[: len(ids)]}" if len(ids) <= len(data) else f"pass at most {n_axes(len(data))}"
+    return ValueError(f"{op.name}: segment_ids has shape {ids}, but data's shape {data} does not begin with it; {fix}")
+
+
+def one_axis(op: Operator, ids: Sequence[int], data: Sequence[int]) -> ValueError:
+    return ValueError(
+        f"{op.name}: segment_ids has shape {tuple(ids)}, but {op.source} takes one axis; pass an id for each position "
+        f"along data's first axis, shape {tuple(data[:1])}"
+    )
+
+
+def not_sorted(op: Operator, i: int, before: int, found: int, unsorted: str) -> ValueError:
+    """unsorted: the function that takes ids in any order, if there is one."""
+    other = f", or call {unsorted}" if unsorted else ""
+    return ValueError(f"{op.name}: segment_ids[{i}] = {found} is below the {before} before it; sort the ids{other}")
+
+
+def negative_id(op: Operator, found: int) -> IndexError:
+    return IndexError(f"{op.name}: segment_ids[0] = {found} is negative; {op.source} takes ids from 0 on")
+
+
+def unknown_last_id(op: Operator, unsorted: str) -> ValueError:
+    fix = f"call {unsorted}, which takes num_segments" if unsorted else "pass num_segments="
+    return ValueError(
+        f"{op.name}: the number of segments is missing, and the ids are only known later (traced or lazy); {fix}"
     )
 
 

@@ -1,0 +1,100 @@
+"""Segments by the rules of other systems: what the dialects share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatherscatter import core, errors
+from gatherscatter.backends.base import Backend
+from gatherscatter.errors import segments as messages
+from gatherscatter.operators import Operator
+from gatherscatter.reductions import REDUCTIONS, kind_of
+from gatherscatter.segments import ids as _ids
+from gatherscatter.segments import rules
+from gatherscatter.segments.functions import silent
+from gatherscatter.segments.gradients import segments_of
+from gatherscatter.segments.reduce import Segments
+
+# The greatest finite number of each floating dtype.
+_GREATEST = {
+    "float16": 65504.0,
+    "bfloat16": (2 - 2.0**-7) * 2.0**127,
+    "float32": (2 - 2.0**-23) * 2.0**127,
+    "float64": (2 - 2.0**-52) * 2.0**1023,
+}
+
+
+def operator(name: str, source: str, index_dtypes: tuple[str, ...], data_dtypes: tuple[str, ...] = ()) -> Operator:
+    """The record of a function of segments, with the dtypes of its source's document."""
+    op = rules.operator(name, "segment_ids")
+    return op.replace(source=source, index_dtypes=index_dtypes, data_dtypes=data_dtypes)
+
+
+def read(op: Operator, data: Any, segment_ids: Any, num_segments: Any, mode: str = "raise") -> Segments:
+    """The segments of arrays by ids of data's first axes. Ids of rank 0 are for data as a whole."""
+    found, shape = tuple(segment_ids.shape), tuple(data.shape)
+    if shape[: len(found)] != found:
+        raise messages.prefix(op, found, shape)
+    if not found:
+        data, segment_ids = data[None], segment_ids[None]
+    return segments_of(*_ids.read(op, data, segment_ids, num_segments, None, 0, 0, mode), False)
+
+
+def read_sorted(
+    op: Operator, data: Any, segment_ids: Any, num_segments: Any, mode: str = "raise", unsorted: str = ""
+) -> Segments:
+    """The segments by sorted ids of data's first axis. unsorted: the function that takes ids in any order."""
+    found, shape = tuple(segment_ids.shape), tuple(data.shape)
+    if not shape:
+        raise errors.no_axis(op)
+    if len(found) != 1:
+        raise messages.one_axis(op, found, shape)
+    if found != shape[:1]:
+        raise messages.prefix(op, found, shape)
+    backend, _ = core.arrays(op, data=data, indices=segment_ids)
+    if not backend.is_unknown(segment_ids):
+        with backend.constants():
+            last = _checked_last(op, backend, segment_ids, unsorted)
+        num_segments = last + 1 if num_segments is None else num_segments
+    elif num_segments is None:
+        raise messages.unknown_last_id(op, unsorted)
+    return read(op, data, segment_ids, num_segments, mode)
+
+
+def _checked_last(op: Operator, backend: Backend, ids: Any, unsorted: str) -> int:
+    """The last id, -1 if there is none."""
+    if 0 in ids.shape:
+        return -1
+    xp, down = backend.namespace(ids), ids[1:] < ids[:-1]
+    if 0 not in down.shape and bool(xp.any(down)):
+        i = int(xp.argmax(backend.astype(down, xp.uint8)))
+        raise messages.not_sorted(op, i + 1, int(ids[i]), int(ids[i + 1]), unsorted)
+    if int(ids[0]) < 0:
+        raise messages.negative_id(op, int(ids[0]))
+    return int(ids[-1])
+
+
+def reduced(segments: Segments, reduction: str, fill: Any = None, dtype: str = "") -> Any:
+    """A reduction in data's dtype, or another one. fill: what an empty segment has, if not the identity."""
+    name = dtype or segments.name
+    segments.expect((reduction,), (name,))
+    with silent(segments):
+        return segments.reduce(reduction, name, fill, 0)
+
+
+def mean_of_integers(segments: Segments) -> Any:
+    """The mean in data's dtype, rounded toward zero; 0 for an empty segment."""
+    wide = rules.result_dtype(segments.op, "add", segments.name, None, segments.defaults, True)
+    sums = reduced(segments, "add", dtype=wide)
+    xp = segments.xp
+    counts = segments.cast(xp.where(segments.counts > 0, segments.counts, 1), wide)
+    down = sums // counts
+    toward_zero = xp.where((down < 0) & (down * counts != sums), down + 1, down)
+    return segments.cast(toward_zero, segments.name)
+
+
+def extreme(dtype: str, reduction: str) -> Any:
+    """The lowest number of a dtype for "max", the greatest one for "min"."""
+    if kind_of(dtype) == "f":
+        return -_GREATEST[dtype] if reduction == "max" else _GREATEST[dtype]
+    return REDUCTIONS[reduction].identity(dtype)

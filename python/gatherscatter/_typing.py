@@ -39,6 +39,8 @@ SegmentReduction: TypeAlias = Literal[
 ONNXReduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
 OpenVINONDReduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max"]
 OpenVINOElementsReduction: TypeAlias = Literal["none", "sum", "prod", "min", "max", "mean"]
+OpenVINOBagReduction: TypeAlias = Literal["sum", "mean"]
+OpenVINOFillMode: TypeAlias = Literal["ZERO", "LOWEST"]
 TensorFlowPolicy: TypeAlias = Literal["", "DEFAULT", "ERROR", "IGNORE"]
 
 # Anything with __index__; int is spelled out for help().

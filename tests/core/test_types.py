@@ -15,6 +15,8 @@ from gatherscatter import onnx as gonnx
 from gatherscatter import openvino as gov
 from gatherscatter import tensorflow as gtf
 from gatherscatter.onnx import versions
+from gatherscatter.openvino import scatters
+from gatherscatter.openvino import segments as bags
 from gatherscatter.segments import rules
 from gatherscatter.tensorflow import functions as tensorflow_functions
 
@@ -109,8 +111,10 @@ def test_names_of_options_are_those_that_the_functions_take():
     assert names(_typing.SegmentMode) == rules.MODES
     assert names(_typing.SegmentReduction) == tuple(rules.RULES)
     assert names(_typing.ONNXReduction) == tuple(versions.REDUCTIONS)
-    assert names(_typing.OpenVINONDReduction) == tuple(gov.ND_REDUCTIONS)
-    assert names(_typing.OpenVINOElementsReduction) == tuple(gov.ELEMENTS_REDUCTIONS)
+    assert names(_typing.OpenVINONDReduction) == tuple(scatters.ND_REDUCTIONS)
+    assert names(_typing.OpenVINOElementsReduction) == tuple(scatters.ELEMENTS_REDUCTIONS)
+    assert names(_typing.OpenVINOBagReduction) == bags.BAG_REDUCTIONS
+    assert names(_typing.OpenVINOFillMode) == bags.FILL_MODES
     assert names(_typing.TensorFlowPolicy) == tuple(tensorflow_functions.POLICIES)
 
 

@@ -104,7 +104,7 @@ def test_index_dtypes_are_those_of_the_documents(library, dtype):
 I1 = array([0])
 INTEGERS = "int8, int16, int32, int64, uint8, uint16, uint32, uint64"
 REFUSALS = [
-    (ValueError, lambda: openvino.gather(I1, I1, 0, version=1), "openvino.gather: version=1 is not one of 7, 8"),
+    (ValueError, lambda: openvino.gather(I1, I1, 0, version=2), "openvino.gather: version=2 is not one of 1, 7, 8"),
     (ValueError, lambda: openvino.gather_nd(I1, I1, version=6), "openvino.gather_nd: version=6 is not one of 5, 8"),
     (ValueError, lambda: openvino.scatter_nd_update(I1, I1, I1, version=4),
      "openvino.scatter_nd_update: version=4 is not one of 3, 15"),

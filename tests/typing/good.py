@@ -235,6 +235,16 @@ def openvino(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> None
     assert_type(gs.openvino.scatter_nd_update(t, t, 1.0), torch.Tensor)
     assert_type(gs.openvino.scatter_elements_update(f8, i8, f8, 0, "mean", use_init_val=False), F8)
     assert_type(gs.openvino.scatter_elements_update(j, j, j, 0), jax.Array)
+    assert_type(gs.openvino.gather(f8, i8, 0, version=1), F8)
+    assert_type(gs.openvino.scatter_update(f8, i8, 0.0, 0), F8)
+    assert_type(gs.openvino.scatter_update(t, t, t, -1), torch.Tensor)
+    assert_type(gs.openvino.slice_scatter(f8, f8, [0], [2], [1], i8), F8)
+    assert_type(gs.openvino.slice_scatter(j, 0.0, [0], [2], [1]), jax.Array)
+    assert_type(gs.openvino.segment_max(f8, i8, fill_mode="ZERO"), F8)
+    assert_type(gs.openvino.segment_max(d, d, 3, "LOWEST"), da.Array)
+    assert_type(gs.openvino.embedding_bag_offsets(t, t, t, reduction="mean"), torch.Tensor)
+    assert_type(gs.openvino.embedding_bag_packed(f8, [[0, 1]], [[0.5, 0.5]]), F8)
+    assert_type(gs.openvino.embedding_segments_sum(f8, i8, i8, 3, 0, f8), F8)
 
 
 def tensorflow(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> None:

@@ -43,6 +43,10 @@ def not_integer(op: Operator, argument: str, value: object) -> TypeError:
     return TypeError(f"{op.name}: {argument}={shown(value)} is not an integer; {fix}")
 
 
+def not_integers(op: Operator, argument: str, value: object) -> TypeError:
+    return TypeError(f"{op.name}: {argument}={shown(value)} is not a list of integers; pass one for each axis")
+
+
 def not_bool(op: Operator, argument: str, value: object) -> TypeError:
     return TypeError(f"{op.name}: {argument}={shown(value)} is not a bool; pass True or False")
 

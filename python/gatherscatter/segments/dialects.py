@@ -61,6 +61,11 @@ def read_sorted(
     return read(op, data, segment_ids, num_segments, mode)
 
 
+def read_pointers(op: Operator, data: Any, indptr: Any) -> Segments:
+    """The segments of data's first axis that begin at pointers; the last pointer is the end."""
+    return segments_of(*_ids.read(op, data, None, None, indptr, 0, 0, "raise"), False)
+
+
 def _checked_last(op: Operator, backend: Backend, ids: Any, unsorted: str) -> int:
     """The last id, -1 if there is none."""
     if 0 in ids.shape:

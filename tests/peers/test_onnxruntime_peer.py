@@ -199,6 +199,18 @@ def test_difference_empty_results():
 
 
 @pytest.mark.parametrize("operator", ["ScatterND", "ScatterElements"])
+def test_difference_strings_add_up(operator):
+    """onnxruntime appends strings with "add", and refuses the other reductions of them; here strings have no sum."""
+    data, updates = np.array(["a", "b"]), np.array(["x", "y"])
+    indices = np.zeros((2, 1) if operator == "ScatterND" else 2, np.int64)
+    assert run(operator, [data, indices, updates], 18, reduction="add").tolist() == ["axy", "b"]
+    with pytest.raises(Exception, match=r"(?i)string"):
+        run(operator, [data, indices, updates], 18, reduction="max")
+    with pytest.raises(TypeError, match=r"reduction='add' does not support dtype <U1"):
+        FUNCTIONS[operator](data, indices, updates, reduction="add")
+
+
+@pytest.mark.parametrize("operator", ["ScatterND", "ScatterElements"])
 def test_difference_no_float16_reductions(operator):
     """The document allows float16; onnxruntime's CPU has no such reduction."""
     data = np.ones((2, 2), np.float16)

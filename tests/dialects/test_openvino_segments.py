@@ -174,6 +174,8 @@ def test_jax_traced():
     table, indices, offsets = jnp.arange(8.0).reshape(4, 2), jnp.array([0, 3, 1]), jnp.array([0, 2])
     found = jax.jit(lambda table: openvino.embedding_bag_offsets(table, indices, offsets))(table)
     assert found.tolist() == [[6, 8], [2, 3]]
+    found = jax.jit(lambda offsets: openvino.embedding_bag_offsets(table, indices, offsets))(jnp.array([1, 1]))
+    assert found.tolist() == [[0, 0], [8, 10]]
     found = jax.jit(lambda x: openvino.segment_max(x, jnp.array([0, 0, 2, 2]), 3, "ZERO"))(jnp.arange(4.0))
     assert found.tolist() == [1, 0, 3]
     found = jax.jit(lambda x, u: openvino.slice_scatter(x, u, [3], [-9], [-1]))(jnp.arange(4.0), jnp.ones(4))
@@ -214,6 +216,19 @@ def test_scatter_update_along_each_axis():
 def test_gather_1():
     data = array([[1, 2, 3], [4, 5, 6]])
     assert openvino.gather(data, [2, 0, -1, 9], [1], version=1).tolist() == [[3, 1, 0, 0], [6, 4, 0, 0]]
+
+
+def test_known_ids_of_lazy_data_are_checked():
+    import dask.array as da
+
+    lazy = da.from_array(TABLE, chunks=2)
+    with pytest.raises(ValueError, match="offsets decrease"):
+        openvino.embedding_bag_offsets(lazy, INDICES, [0, 3, 1])
+    with pytest.raises(IndexError, match="segment_ids has 2, which is not in"):
+        openvino.embedding_segments_sum(lazy, INDICES, SORTED, 2)
+    with pytest.raises(ValueError, match="is below the 2 before it"):
+        openvino.segment_max(lazy, [0, 2, 1, 1, 1], 3, "ZERO")
+    assert openvino.segment_max(lazy, [0, 0, 2, 2, 2], fill_mode="ZERO").shape == (3, 2)
 
 
 I1 = array([0])

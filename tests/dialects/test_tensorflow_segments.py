@@ -234,3 +234,4 @@ def test_dask_blocks_check_their_ids():
         gtf.unsorted_segment_sum(data, ids, 3).compute()
     with pytest.raises(ValueError, match="call unsorted_segment_sum, which takes num_segments"):
         gtf.segment_sum(data, ids)
+    assert gtf.segment_sum(data, [0, 0, 2, 2]).compute().tolist() == [3, 0, 7]

@@ -85,8 +85,6 @@ def segment_max(data: Any, segment_ids: Any, num_segments: IntLike | None = None
     op = _SEGMENT_MAX
     if fill_mode not in FILL_MODES:
         raise errors.unknown_word(op, "fill_mode", fill_mode, FILL_MODES)
-    backend, (data, segment_ids) = core.arrays(op, data=data, indices=segment_ids)
-    core.check_source(op, backend, data=data, indices=segment_ids)
     segments = dialects.read_sorted(op, data, segment_ids, num_segments, "drop")
     return dialects.reduced(segments, "max", dialects.extreme(segments.name, "max") if fill_mode == "LOWEST" else 0)
 
@@ -154,14 +152,13 @@ def embedding_bag_offsets(
     op = _OFFSETS
     _check_reduction(op, reduction, per_sample_weights)
     rows = _rows(op, emb_table, indices, per_sample_weights, 1)
-    backend, (rows, offsets) = _ids(op, "offsets", rows, offsets)
-    n = int(rows.shape[0])
-    xp = backend.namespace(offsets)
-    with nullcontext() if backend.is_unknown(offsets) else backend.constants():
-        _check_offsets(op, backend, offsets, n)
-        end = xp.full((1,), n, dtype=offsets.dtype, device=backend.device(offsets))
-        indptr = xp.concat([offsets, end])
-    segments = dialects.read_pointers(_of_segments(op), rows, indptr)
+    own, known, offsets = _ids(op, "offsets", rows, offsets)
+    if len(offsets.shape) != 1:
+        raise errors.shape_rule(op, f"offsets has shape {tuple(offsets.shape)}; pass one for each bag, shape (n,)")
+    if not own.is_unknown(known):
+        with own.constants():
+            _check_offsets(op, own, known, int(rows.shape[0]))
+    segments = dialects.read_offsets(_of_segments(op), rows, offsets)
     return _reduced(op, segments, emb_table, reduction, None if default_index == -1 else default_index)
 
 
@@ -266,12 +263,12 @@ def embedding_segments_sum(
     op = _SEGMENTS
     n = rules.number(op, num_segments)
     rows = _rows(op, emb_table, indices, per_sample_weights, 1)
-    backend, (rows, segment_ids) = _ids(op, "segment_ids", rows, segment_ids)
+    own, known, segment_ids = _ids(op, "segment_ids", rows, segment_ids)
     found, expected = tuple(segment_ids.shape), tuple(rows.shape[:1])
     if found != expected:
         raise errors.shape_rule(op, f"segment_ids has shape {found}, but indices has {expected}; pass equal shapes")
-    if not backend.is_unknown(segment_ids):
-        _check_range(op, backend, "segment_ids", segment_ids, n, "pass a segment for each index")
+    if not own.is_unknown(known):
+        _check_range(op, own, "segment_ids", known, n, "pass a segment for each index")
     segments = dialects.read(_of_segments(op), rows, segment_ids, n)
     return _reduced(op, segments, emb_table, "sum", default_index)
 
@@ -298,19 +295,16 @@ def _rows(op: Operator, table: Any, indices: Any, weights: Any, depth: int) -> A
         return rows * factors
 
 
-def _ids(op: Operator, name: str, rows: Any, given: Any) -> tuple[Backend, list[Any]]:
-    """Offsets or ids of segments, as an array of the rows' library."""
+def _ids(op: Operator, name: str, rows: Any, given: Any) -> tuple[Backend, Any, Any]:
+    """Offsets or ids as an array of their own library, where they may be known, and of the rows'."""
     op = op.replace(indices=name)
-    backend, arrays = core.arrays(op, data=rows, indices=given)
-    core.check_source(op, backend, indices=arrays[1])
-    return backend, arrays
+    own, (known,) = core.arrays(op, indices=given)
+    backend, (_, ids) = core.arrays(op, data=rows, indices=given)
+    core.check_source(op, backend, indices=ids)
+    return own, known, ids
 
 
 def _check_offsets(op: Operator, backend: Backend, offsets: Any, n: int) -> None:
-    if len(offsets.shape) != 1:
-        raise errors.shape_rule(op, f"offsets has shape {tuple(offsets.shape)}; pass one for each bag, shape (n,)")
-    if backend.is_unknown(offsets):
-        return
     _check_range(op, backend, "offsets", offsets, n + 1, "pass positions in indices, or their number")
     down = offsets[1:] < offsets[:-1]
     if 0 not in down.shape and bool(backend.namespace(offsets).any(down)):

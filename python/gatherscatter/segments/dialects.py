@@ -43,7 +43,13 @@ def read(op: Operator, data: Any, segment_ids: Any, num_segments: Any, mode: str
 def read_sorted(
     op: Operator, data: Any, segment_ids: Any, num_segments: Any, mode: str = "raise", unsorted: str = ""
 ) -> Segments:
-    """The segments by sorted ids of data's first axis. unsorted: the function that takes ids in any order."""
+    """The segments by sorted ids of data's first axis, as the user passed them.
+
+    unsorted: the function that takes ids in any order, for messages.
+    """
+    own, (known,) = core.arrays(op, indices=segment_ids)  # of their own library: NumPy's beside lazy data are known
+    backend, (data, segment_ids) = core.arrays(op, data=data, indices=segment_ids)
+    core.check_source(op, backend, data=data, indices=segment_ids)
     found, shape = tuple(segment_ids.shape), tuple(data.shape)
     if not shape:
         raise errors.no_axis(op)
@@ -51,18 +57,24 @@ def read_sorted(
         raise messages.one_axis(op, found, shape)
     if found != shape[:1]:
         raise messages.prefix(op, found, shape)
-    backend, _ = core.arrays(op, data=data, indices=segment_ids)
-    if not backend.is_unknown(segment_ids):
-        with backend.constants():
-            last = _checked_last(op, backend, segment_ids, unsorted)
+    if not own.is_unknown(known):
+        with own.constants():
+            last = _checked_last(op, own, known, unsorted)
         num_segments = last + 1 if num_segments is None else num_segments
     elif num_segments is None:
         raise messages.unknown_last_id(op, unsorted)
     return read(op, data, segment_ids, num_segments, mode)
 
 
-def read_pointers(op: Operator, data: Any, indptr: Any) -> Segments:
-    """The segments of data's first axis that begin at pointers; the last pointer is the end."""
+def read_offsets(op: Operator, data: Any, offsets: Any) -> Segments:
+    """The segments of data's first axis that begin at offsets, each of which ends where the next one begins."""
+    backend, (data, offsets) = core.arrays(op, data=data, indices=offsets)
+    xp, n, device = backend.namespace(offsets), int(data.shape[0]), backend.device(offsets)
+    if backend.is_unknown(offsets) or backend.name == "Dask":  # which has no cumulative_sum
+        ids = xp.searchsorted(offsets, xp.arange(n, dtype=offsets.dtype, device=device), side="right") - 1
+        return segments_of(*_ids.read(op, data, ids, offsets.shape[0], None, 0, 0, "promise_in_bounds"), False)
+    with backend.constants():
+        indptr = xp.concat([offsets, xp.full((1,), n, dtype=offsets.dtype, device=device)])
     return segments_of(*_ids.read(op, data, None, None, indptr, 0, 0, "raise"), False)
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from gatherscatter import core
 from gatherscatter.operators import Operator
 from gatherscatter.reductions import COMPLEX, DTYPES, kind_of
 from gatherscatter.segments import dialects
@@ -249,6 +248,4 @@ def segment_prod(data: Any, segment_ids: Any, name: object = None) -> Any:
 def _sorted(op: Operator, data: Any, segment_ids: Any) -> tuple[Segments, Any]:
     """The segments of an array, and the function that converts the result back to a tensor."""
     (data, segment_ids), leave = enter(op, data=data, indices=segment_ids)
-    backend, (data, segment_ids) = core.arrays(op, data=data, indices=segment_ids)
-    core.check_source(op, backend, data=data, indices=segment_ids)
     return dialects.read_sorted(op, data, segment_ids, None, unsorted=f"unsorted_{op.name}"), leave

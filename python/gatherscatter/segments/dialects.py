@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
+
+import numpy as np
 
 from gatherscatter import core, errors
 from gatherscatter.backends.base import Backend
@@ -11,7 +14,6 @@ from gatherscatter.operators import Operator
 from gatherscatter.reductions import REDUCTIONS, kind_of
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
-from gatherscatter.segments.functions import silent
 from gatherscatter.segments.gradients import segments_of
 from gatherscatter.segments.reduce import Segments
 
@@ -95,7 +97,7 @@ def reduced(segments: Segments, reduction: str, fill: Any = None, dtype: str = "
     """A reduction in data's dtype, or another one. fill: what an empty segment has, if not the identity."""
     name = dtype or segments.name
     segments.expect((reduction,), (name,))
-    with silent(segments):
+    with np.errstate(all="ignore") if segments.is_numpy else nullcontext():
         return segments.reduce(reduction, name, fill, 0)
 
 

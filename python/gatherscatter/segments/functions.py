@@ -156,7 +156,7 @@ def reduce_segments(
         dtypes.append(rules.result_dtype(op, name, segments.name, dtype, segments.defaults, len(names) == 1))
     outs = _outs(op, segments, out, dtypes, is_tuple)
     segments.expect(names, dtypes)
-    with silent(segments):
+    with _silent(segments):
         results = [
             segments.reduce(name, kind, fill, few) for name, kind, fill in zip(names, dtypes, fills, strict=True)
         ]
@@ -335,11 +335,11 @@ def softmax_of_segments(data: Any, ids: _ids.Ids, dtype: Any, out: Any, *, is_lo
     name = rules.result_dtype(op, "logsumexp", segments.name, dtype, segments.defaults, False)
     if out is not None:
         segments.backend.check_out(segments.plan, out, _like(segments, name), ids.layout.data)
-    with silent(segments):
+    with _silent(segments):
         result = segments.softmax(name, is_log)
     return _deliver(segments, result, out)
 
 
-def silent(segments: Segments) -> AbstractContextManager[Any]:
+def _silent(segments: Segments) -> AbstractContextManager[Any]:
     """Without NumPy's warnings of NaN and infinities, which other libraries do not have."""
     return np.errstate(all="ignore") if segments.backend.name == "NumPy" else nullcontext()

@@ -364,7 +364,7 @@ class Backend:
 
     def check_cast(self, op: Operator, updates: Any, data: Any) -> None:
         """Check that the operator's rule casts updates to data's dtype."""
-        if op.source or not self._can_cast(updates, data, op.casting):
+        if op.source or op.casting == "no" or not self._can_cast(updates, data, op.casting):
             refusal = messages.updates_kind if op.casting == "same_kind" else errors.updates_dtype
             raise refusal(op, updates.dtype, data.dtype)
 

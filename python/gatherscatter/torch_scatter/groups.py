@@ -29,6 +29,7 @@ class Names(NamedTuple):
 
 def _strict(like: Operator, name: str, data: str, indices: str) -> Operator:
     return like.replace(
+        casting="no",
         name=name,
         data=data,
         indices=indices,

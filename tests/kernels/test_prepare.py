@@ -374,7 +374,7 @@ def test_refusals(call, kind, message):
 def test_a_refused_scatter_in_place_changes_nothing():
     data = np.arange(6.0).reshape(3, 2)
     with pytest.raises(TypeError):
-        ROWS.scatter(data, np.ones((2, 2), "f4"), out=data)
+        ROWS.scatter(data, np.ones((2, 2), "c16"), out=data)
     assert data.tolist() == [[0, 1], [2, 3], [4, 5]]
 
 

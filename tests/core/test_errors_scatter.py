@@ -3,6 +3,7 @@
 import gatherscatter as gs
 import ml_dtypes
 import numpy as np
+import pytest
 from assertions import assert_refused, each_refused
 
 D = np.zeros((4, 5))
@@ -373,3 +374,9 @@ WRONG = {
 @each_refused(WRONG)
 def test_message(call, kind, message):
     assert_refused(call, kind, message)
+
+
+def test_a_string_that_does_not_hold_the_updates():
+    for update, dtype in (([-100], "i1"), (["abc"], "S3")):
+        with pytest.raises(TypeError, match="updates has dtype"):
+            gs.scatter(np.zeros(1, "S1"), [0], np.array(update, dtype))

@@ -54,7 +54,10 @@ def _updates_shape(call, random):
 def _updates_dtype(call, random):
     if not call.scatters or not call.elements:  # an array of rank 0 is a scalar
         return None
-    _replace(call, random, "updates", _another_type(call, random), call.elements)
+    other = _another_type(call, random)
+    if np.can_cast(other.dtype, call.type.dtype, "safe"):  # is cast
+        return None
+    _replace(call, random, "updates", other, call.elements)
     return TypeError
 
 

@@ -371,9 +371,10 @@ class Backend:
     def _can_cast(self, updates: Any, data: Any, casting: Any) -> bool:
         """Whether `numpy.can_cast` allows it by a rule, which applies to every library."""
         found, dtype = updates.dtype, data.dtype
-        if isinstance(found, np.dtype) and isinstance(dtype, np.dtype) and np.can_cast(found, dtype, casting):
-            return True
-        return can_cast(self.dtype_name(updates), self.dtype_name(data), casting)
+        names = self.dtype_name(updates), self.dtype_name(data)
+        if isinstance(found, np.dtype) and isinstance(dtype, np.dtype) and "bfloat16" not in names:
+            return np.can_cast(found, dtype, casting)  # names of strings do not tell their lengths
+        return can_cast(*names, casting)
 
     def _check_number(self, op: Operator, updates: Any, data: Any) -> None:
         """Check that data's dtype holds a number; if it is traced, that the dtype is of its kind or a wider one."""

@@ -33,7 +33,7 @@ settings.load_profile("default")
 ABSENT = pytest.StashKey[Counter]()
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 PEERS = Path(__file__).with_name("peers")
-OPTIONAL = ("array_api_compat", "array_api_strict", "cupy", "dask", "jax", "onnx", "pandas", "scipy", "torch", "xarray")
+OPTIONAL = ("array_api_strict", "cupy", "dask", "jax", "onnx", "pandas", "scipy", "torch", "xarray")
 
 
 def pytest_configure(config):
@@ -124,7 +124,8 @@ def _graphs_are_valid(monkeypatch):
     base = sys.modules.get("dask.base")
     if base is None:
         return
-    convert = base.collections_to_expr
+    name = "collections_to_expr" if hasattr(base, "collections_to_expr") else "collections_to_dsk"  # older Dask
+    convert = getattr(base, name)
 
     def checked(collections, *args, **kwargs):
         for one in collections:
@@ -132,7 +133,7 @@ def _graphs_are_valid(monkeypatch):
                 graph.validate()
         return convert(collections, *args, **kwargs)
 
-    monkeypatch.setattr(base, "collections_to_expr", checked)
+    monkeypatch.setattr(base, name, checked)
 
 
 @pytest.fixture

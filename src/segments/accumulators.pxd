@@ -148,7 +148,8 @@ cdef inline int words_of(Accumulator what, bint is_complex) noexcept nogil:
     return 2 if what == GREATEST or what == LEAST else 1
 
 
-cdef inline inline_void prefetch_ahead(const Job* job, const Block* block, Py_ssize_t i, const char* table) noexcept nogil:
+cdef inline inline_void prefetch_ahead(const Job* job, const Block* block, Py_ssize_t i,
+                                       const char* table) noexcept nogil:
     """Of a table that is far."""
     cdef const char* row
     cdef Py_ssize_t line = CACHE_LINE

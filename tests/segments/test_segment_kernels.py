@@ -92,6 +92,37 @@ def test_bits_of_softmax_do_not_depend_on_threads(softmax, shape, kind):
                 assert softmax(data, ids, 40, axis=axis).tobytes() == expected
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("dtype", "unit"), [("f8", 1e-15), ("f4", 1e-6), ("f2", 1e-3)])
+def test_softmax_is_numpys(dtype, unit, kind):
+    data, ids = np.random.default_rng(0).normal(scale=9, size=3000).astype(dtype), draw_ids(3000, kind)
+    expected = np.zeros(3000)
+    for segment in range(40):
+        own = ids == segment
+        powers = np.exp(data[own].astype("f8") - data[own].max(initial=-np.inf))
+        expected[own] = powers / powers.sum()
+    for found in (gs.segment_softmax(data, ids, 40), gs.segment_softmax(data[:, None].repeat(2, 1), ids, 40)[:, 1]):
+        np.testing.assert_allclose(found, expected, rtol=4 * unit, atol=1e-7 if dtype == "f2" else 0)
+
+
+@pytest.mark.parametrize("shape", [(3000,), (3000, 2)])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c8"])
+def test_pointers_and_ids_have_the_same_bits(dtype, shape):
+    rng = np.random.default_rng(0)
+    indptr = np.sort(rng.integers(5, 2990, 200).repeat(rng.integers(1, 4, 200)))  # some segments are empty
+    ids = np.searchsorted(indptr, np.arange(3000), side="right") - 1
+    n, data = len(indptr) - 1, draw(shape, dtype)
+    ids[ids == n] = -1
+    names = tuple(name for name in REAL if dtype[0] != "c" or name not in NOT_COMPLEX)
+    for name, skipna in itertools.product(names, [False, True]):
+        options = {"reduction": name, "skipna": skipna, "fill_value": name in ("any", "all") or 1}
+        found = gs.segment_reduce(data, indptr=indptr, **options)
+        np.testing.assert_array_equal(found, gs.segment_reduce(data, ids, n, **options))
+    if dtype[0] == "f":
+        found = gs.segment_softmax(data, indptr=indptr)
+        np.testing.assert_array_equal(found, gs.segment_softmax(data, ids, n))
+
+
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_more_positions_than_a_round(n_columns):
     n = (1 << 20) + 40_000

@@ -161,3 +161,10 @@ def test_masks_of_dask(chunks):
             gs.at(x)[index].get()
     with pytest.raises(NotImplementedError, match=r"^at: .* pass a scalar for updates"):
         gs.at(x)[lazy(rows)].set(np.zeros((2, 4, 2)))
+
+
+def test_parts_of_one_array_that_differ_have_graphs_of_their_own():
+    x = da.zeros(6, chunks=2)
+    one, two = gs.at(x)[1:3].set(1.0), gs.at(x)[1:3].set(2.0)
+    assert one.name != two.name
+    np.testing.assert_array_equal((one + 10 * two).compute(), [0, 21, 21, 0, 0, 0])

@@ -41,7 +41,7 @@ _ACCUMULATORS = {
     "argmin": Accumulator.LEAST,
 }
 _WITH_COUNT = Accumulator.TOTAL, Accumulator.PRODUCT  # as their first word
-_POWERS = np.array([[-math.inf], [0.0]])  # the maximum comes first
+_POWERS = np.array([-math.inf, 0.0])  # the maximum comes first
 
 
 def _code(name: str) -> int:
@@ -161,7 +161,7 @@ class KernelSegments(Segments):
         if (key, place) not in self._words:
             places = {self._place(one, names): None for one in names}
             begins = [_words(one, self._wide(key)) for one in places]
-            table = self._table(key, np.concatenate(begins)[:, None])
+            table = self._table(key, np.concatenate(begins))
             self._run(key, tuple(zip(map(_code, places), map(len, begins), strict=True)), table)
             parts = np.split(np.moveaxis(table, 2, 0), np.cumsum([len(words) for words in begins])[:-1])
             self._words.update(zip(((key, one) for one in places), parts, strict=True))
@@ -181,12 +181,13 @@ class KernelSegments(Segments):
             return "float64"
         return {"c": "complex128", "i": "int64"}.get(kind, "uint64")
 
-    def _table(self, key: Pass, begin: Array) -> Array:
-        """A table for a pass: (units, segments, words, columns). begin: what it begins with."""
+    def _table(self, key: Pass, words: Array) -> Array:
+        """A table for a pass: (units, segments, words, columns). words: those that each segment begins with."""
         values = self.values(key.of)
-        shape = (len(values), self.layout.n, begin.shape[-2], values.shape[2])
+        shape = (len(values), self.layout.n, len(words), values.shape[2])
         table: Array = memory.empty(shape, np.dtype("f8"))
-        table[:] = begin
+        for i, word in enumerate(words.view("i8")):  # bits: some are of integers. One by one is faster than all at once
+            table.view("i8")[:, :, i] = word
         return table
 
     def _run(self, key: Pass, codes: tuple[tuple[int, int], ...], table: Array) -> None:

@@ -1,30 +1,18 @@
 """What limits the large workloads of peers.py: their times, and the share of a lower bound that is reached.
 
-    python benchmarks/bounds.py [--rounds N] [--threads N] [--write FOLDER]
-
-With --write the table goes to bounds.md; the text below "## What was tried" there is written by hand and is kept.
+python benchmarks/bounds.py [--rounds N] [--threads N] [--write FOLDER]
 """
 
 import argparse
-import re
 from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
-from measure import about, cpus, enough, seconds, table
+from measure import about, copies, cpus, enough, paragraph, seconds, show, table
 from systems import Limit
 from tqdm import tqdm
 from workloads import WORKLOADS, Call
 
-BY_HAND = "## What was tried"
-HEADER = """# Performance limits
-
-How near the large workloads come to what the machine can do: the time of a call, the larger of two lower bounds, and
-the share of it that is reached. Times are in milliseconds, the minimum over the rounds. Written by
-`python benchmarks/bounds.py --write FOLDER`.
-
-- **bytes**: the bytes that must move, at the speed of a copy of arrays beyond the caches.
-- **instructions**: the same call on arrays that fit the caches, by one thread, divided by the number of threads."""
 BOUNDS = ("bytes", "instructions")
 LARGE = [f"W{i}" for i in range(1, 13)]
 
@@ -105,21 +93,12 @@ def main():
     for name in tqdm(LARGE, unit="workload"):
         found = measure(name, options.rounds, options.threads, bandwidth)
         bound, what = max((found[what], what) for what in BOUNDS)
-        cells = [f"{found['took'] * 1e3:.1f}", f"{bound * 1e3:.1f}", what, f"{bound / found['took']:.0%}"]
-        rows.append([name, WORKLOADS[name].description, *cells])
+        cells = [f"{found['took'] * 1e3:.1f}", f"{bound * 1e3:.1f}", f"{bound / found['took']:.0%}", what]
+        rows.append([f"{name}, {WORKLOADS[name].description}", *cells])
     machine = about(["gatherscatter", "numpy"], f"{options.threads} threads", f"{options.rounds} rounds")
-    text = table(["", "workload", "time", "bound", "of", "share reached"], rows, left=2)
-    text = f"{machine}; a copy beyond the caches moves {bandwidth / 1e9:.1f} GB/s (read + write)\n\n{text}"
-    print(text)
-    if options.write:
-        path = options.write / "bounds.md"
-        by_hand = re.search(f"^{BY_HAND}.*", path.read_text() if path.exists() else "", re.DOTALL | re.MULTILINE)
-        parts = [
-            HEADER.replace("FOLDER", str(options.write)),
-            text,
-            by_hand[0] if by_hand else f"{BY_HAND}\n",
-        ]
-        path.write_text("\n\n".join(parts), encoding="utf-8")
+    machine += f"; {copies(bandwidth)}"
+    figures = table(["workload", "time", "bound", "share", "of"], rows, numbers=3)
+    show(f"{paragraph(machine)}\n\n{figures}\n", options.write, "bounds")
 
 
 if __name__ == "__main__":

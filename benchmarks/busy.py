@@ -18,11 +18,11 @@ from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
-from measure import about, cpus, paragraph, table, write
+from measure import about, cpus, paragraph, show, table
 
 LOOP = "while True: pass"
 SETTLES = 1.0  # seconds until the load is there
-WAYS = {"one": "one thread", "all": "all threads (OMP_DYNAMIC=false)", "free": "free CPUs (the default)"}
+WAYS = {"one": "one thread", "all": "all threads", "free": "free CPUs"}
 
 
 def calls(rng):
@@ -90,18 +90,11 @@ def main():
         for name in calls_named(results)
         for load, ways in results.items()
     ]
-    head = ["call", "busy processes", *WAYS.values()]
+    head = ["call", "busy", *WAYS.values()]
     versions = about(["gatherscatter", "numpy"], f"{cpus()} CPUs", f"{options.rounds} rounds")
     text = f"{paragraph(versions)}\n\n{table(head, rows)}\n"
-    print(text)
-    if options.write:
-        header = paragraph(
-            "The time of one call in milliseconds: the median and, in parentheses, the 95th percentile. The calls run "
-            "alone, and while as many processes as CPUs are busy. Written by "
-            f"`python benchmarks/busy.py --write {options.write}`."
-        )
-        record = {"about": versions, "milliseconds": {str(load): ways for load, ways in results.items()}}
-        write(options.write, "busy", record, f"# Busy machines\n\n{header}\n\n{text}")
+    record = {"about": versions, "milliseconds": {str(load): ways for load, ways in results.items()}}
+    show(text, options.write, "busy", record)
 
 
 def calls_named(results):

@@ -117,14 +117,13 @@ def workloads():
 
 
 def main():
-    print("| call | PyTorch: operators | MB | ours, unchecked: operators | MB | ours: operators | MB |")
-    print("|---|" + "--:|" * 6)
+    print("| call | PyTorch | unchecked | checked |\n|---|--:|--:|--:|")
     for name, theirs, call in workloads():
         counters = [by_primitives(call, mode="promise_in_bounds"), by_primitives(call)]
         if theirs is not None:
             counters.insert(0, by_primitives(theirs))
-        cells = [cell for one in counters for cell in (str(len(one.names)), f"{one.bytes / 1e6:.1f}")]
-        print(f"| {name} | {' | '.join(['–'] * (6 - len(cells)) + cells)} |")
+        cells = [f"{len(one.names)} / {one.bytes / 1e6:.1f}" for one in counters]
+        print(f"| {name} | {' | '.join(['–'] * (3 - len(cells)) + cells)} |")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
-from measure import cpu
+from measure import about, paragraph, show
 
 SIZES = ((200_000, 1_000_000, 64), (100_000, 500_000, 32), (10_000, 200_000, 64))
 ROUNDS = 9
@@ -287,22 +287,11 @@ def main():
     jax.config.update("jax_platforms", "cpu")
     sections.append(("JAX", "JAX arrays on the CPU, gatherscatter outside of `jit`", on_jax(jax), "ms"))
     sections.append(("Callbacks in compiled programs", "inside `jax.jit`", callbacks(jax), "ms"))
-    versions = f"PyTorch {torch.__version__}, JAX {jax.__version__}, NumPy {np.__version__}"
-    lines = [
-        "# Gradients and JAX arrays",
-        "",
-        "The time of one call, the minimum over many rounds. The speedup is the time of the fastest alternative",
-        "divided by the time of gatherscatter; below 1, the alternative is faster. Written by",
-        "`python benchmarks/gradients.py --write docs/benchmarks`.",
-        "",
-        f"{cpu()}, {gs.get_num_threads()} threads, {versions}.",
-    ]
+    versions = about(["gatherscatter", "numpy", "torch", "jax"], f"{gs.get_num_threads()} threads")
+    lines = [paragraph(versions)]
     for title, detail, rows, unit in sections:
-        lines += ["", f"## {title}", "", *table(detail, rows, unit)]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if given.write:
-        (given.write / "gradients.md").write_text(text, encoding="utf-8")
+        lines += ["", f"**{title}**", "", *table(detail, rows, unit)]
+    show("\n".join(lines) + "\n", given.write, "gradients")
 
 
 if __name__ == "__main__":

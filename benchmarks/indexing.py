@@ -15,7 +15,7 @@ from pathlib import Path
 import gatherscatter as gs
 import ml_dtypes
 import numpy as np
-from measure import about, cpus, enough, paragraph, seconds, table, write
+from measure import about, cpus, enough, paragraph, seconds, show, table
 from tqdm import tqdm
 
 COMMAND = "OMP_DYNAMIC=false python benchmarks/indexing.py"
@@ -127,11 +127,11 @@ def least(calls, rounds):
 
 
 def cell(taken):
-    return "–" if taken is None else f"{taken * 1e6:.2f} µs" if taken < 1e-4 else f"{taken * 1e3:.2f} ms"
+    return "–" if taken is None else f"{taken * 1e6:.3g} µs" if taken < 1e-4 else f"{taken * 1e3:.3g}"
 
 
 def ratio(one, other):
-    return "–" if one is None else f"{one / other:.2f}"
+    return "–" if one is None else f"{one / other:.3g}"
 
 
 def main():
@@ -143,8 +143,8 @@ def main():
     less = 4 if given.quick else 1
     record, pages = {}, []
     for make, ours, core, numpys in (
-        (indexing, "gs.at", "gather_nd, scatter_nd", "NumPy"),
-        (sums, "accumulate_dtype", "without", "wide copies"),
+        (indexing, "gs.at", "_nd", "NumPy"),
+        (sums, "time", "without", "copies"),
     ):
         rows = []
         for what, *calls in tqdm(make(np.random.default_rng(0), less), desc=make.__name__, leave=False):
@@ -157,30 +157,10 @@ def main():
             ratios = ratio(taken[1], taken[0]), ratio(taken[2], taken[0])
             rows.append([what, *ratios, *map(cell, taken)])
         pages.append(table(["", f"vs {core}", f"vs {numpys}", ours, core, numpys], rows))
-    machine = about(["gatherscatter", "numpy"], f"{cpus()} CPUs, {gs.get_num_threads()} threads")
-    text = f"""# Indexing with `at`, and sums in a wider dtype
-
-{paragraph(f"Minimum over {given.rounds} rounds. Written by `{COMMAND} --write docs/benchmarks`. {machine}.")}
-
-## `gs.at`
-
-The time of `gs.at(x)[index]`, of `gather_nd` or `scatter_nd` on ready index tuples, and of NumPy's indexing. The
-columns with "vs" are speedups of `gs.at`: above 1, `gs.at` is faster.
-
-{pages[0]}
-
-## `accumulate_dtype`
-
-The time of sums with `accumulate_dtype`, of plain sums without it, and of a scatter on wide copies of data and updates.
-The columns with "vs" are speedups of `accumulate_dtype`: above 1, it is faster. An
-accumulator is rounded once, when all its updates are added. The most expensive case is 1 M float32 elements into 1 M:
-a plain sum moves about 24 MB, and the sums in float64 have 8 MB more, which are written and read.
-
-{pages[1]}
-"""
-    print(text)
-    if given.write:
-        write(given.write, "indexing", record, text)
+    threads = f"{gs.get_num_threads()} threads"
+    machine = about(["gatherscatter", "numpy"], f"{cpus()} CPUs", threads, f"{given.rounds} rounds")
+    text = f"{paragraph(machine)}\n\n**`gs.at`**\n\n{pages[0]}\n\n**`accumulate_dtype`**\n\n{pages[1]}\n"
+    show(text, given.write, "indexing", {"about": machine, "seconds": record})
 
 
 if __name__ == "__main__":

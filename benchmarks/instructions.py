@@ -103,31 +103,18 @@ def main():
     if not shutil.which("valgrind"):
         raise SystemExit("instructions.py counts with valgrind, which is not installed (apt install valgrind)")
 
-    from measure import about, paragraph, table, write
+    from measure import about, paragraph, show, table
 
     valgrind = subprocess.run(["valgrind", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     found = counted(options.calls)
     rows = []
     for name, ours, theirs in STATEMENTS:
-        numpys = [f"{found[theirs] / found[ours]:.2f}", f"{found[theirs]:,.0f}", f"`{theirs}`"] if theirs else ["–"] * 3
-        rows.append([name, numpys[0], f"{found[ours]:,.0f}", numpys[1], f"`{ours}`", numpys[2]])
-    head = ["", "NumPy / gatherscatter", "gatherscatter", "NumPy", "code of gatherscatter", "code of NumPy"]
-    text = table(head, rows, numbers=3)
+        numpys = [f"{found[theirs] / found[ours]:.2f}", f"{found[theirs]:,.0f}"] if theirs else ["–"] * 2
+        rows.append([name, numpys[0], f"{found[ours]:,.0f}", numpys[1]])
+    text = table(["call", "ratio", "gatherscatter", "NumPy"], rows)
     versions = about(["gatherscatter", "numpy"], valgrind, f"{options.calls} calls, 1 thread")
-    print(f"{versions}\n\n{text}")
-    if options.write:
-        parts = [
-            "# Instructions of small calls",
-            paragraph(
-                f"The number of instructions per call, written by `python benchmarks/instructions.py --write "
-                f"{options.write}`. It is not a time: use it to compare two builds on the same machine. valgrind "
-                "emulates a processor without AVX-512, so the kernels and NumPy use their AVX2 code."
-            ),
-            versions,
-            text,
-        ]
-        record = {"about": versions, "calls": options.calls, "instructions": found}
-        write(options.write, "instructions", record, "\n\n".join(parts) + "\n")
+    record = {"about": versions, "calls": options.calls, "instructions": found}
+    show(f"{paragraph(versions)}\n\n{text}\n", options.write, "instructions", record)
 
 
 if __name__ == "__main__":

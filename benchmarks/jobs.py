@@ -6,8 +6,7 @@
 The tasks ("jobs") are in jobs_images.py, jobs_numpy.py and jobs_others.py. Each has calls of gatherscatter and of
 NumPy, SciPy, pandas, numpy_groupies, PyTorch, JAX, Dask and onnxruntime, where they are installed and have an idiom for
 it. Results are compared with ours first; an alternative with a different result is named and does not count. Within
-each round every call runs once (short ones repeatedly), and the fastest alternative counts. With --write the folder
-gets jobs.json, jobs.md and jobs.png.
+each round every call runs once (short ones repeatedly), and the fastest alternative counts.
 """
 
 import argparse
@@ -28,7 +27,8 @@ import jobs_numpy  # noqa: F401
 import jobs_others  # noqa: F401
 import numpy as np
 from jobs_common import ABSENT, JOBS, OURS
-from measure import about, cpus, enough, paragraph, seconds, write
+from measure import about, copies, cpus, enough, paragraph, seconds, show, table
+from systems import Limit
 from tqdm import tqdm
 
 LASTS = 0.02  # seconds: shorter calls are repeated
@@ -37,14 +37,15 @@ PAUSE = 0.005  # seconds between two turns, in which the threads of the one go t
 # Why an alternative is faster; shown only for tasks in which one is.
 EDGES = "L3: both read 1 M rows of 128 bytes in random order; PyTorch compiles a loop for this length"
 IN_ORDER = "the alternative adds parts of the array on both threads; gatherscatter adds in order, on one"
+SOFTMAX = "XLA adds float32; gatherscatter adds float64, in order, for which two threads partition the rows"
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
-    "splat": "gatherscatter adds in order on one thread, because neighbouring pixels go to neighbouring places",
-    "normals": "gatherscatter adds in order on one thread; the alternatives get three copies of each normal ready",
+    "splat": "gatherscatter adds in order, on one thread",
+    "normals": "gatherscatter adds in order, on one thread; the alternatives get three copies of each normal ready",
     "weights": "gatherscatter adds in order, on one thread",
     "group-sum": "memory: both read the rows (100 MB) once",
     "group-mean": "memory: both read the rows (100 MB) once",
-    "centroids": "memory: gatherscatter adds in order on one thread, as 64 rows are too few to divide among threads",
+    "centroids": "gatherscatter adds in order, on one thread: 64 rows are too few to divide",
     "cache": NO_INDEX,
     "cache-torch": NO_INDEX,
     "small-gather": "call overhead: the alternative is a C method, `gs.gather` a Python function",
@@ -58,8 +59,8 @@ NOTES = {
     "group-nanmean": IN_ORDER,
     "group-var": IN_ORDER,
     "group-climatology": "the alternative does not check the labels",
-    "edge-softmax": "XLA adds float32; gatherscatter adds float64, in order, for which two threads partition the rows",
-    "edge-softmax-gradient": "as above",
+    "edge-softmax": SOFTMAX,
+    "edge-softmax-gradient": SOFTMAX,
 }
 
 PACKAGES = ["gatherscatter", "numpy", "scipy", "pandas", "numpy-groupies", "numba", "torch", "jax", "dask", "onnx"]
@@ -116,6 +117,7 @@ def summary(name, times, wrong):
         "title": JOBS[name].title,
         "detail": JOBS[name].detail,
         "tolerance": JOBS[name].tolerance,
+        "megabytes": JOBS[name].moved,
         "seconds": {each: {"min": min(t), "median": statistics.median(t)} for each, t in times.items()},
         "wrong": wrong,
         "best rival": best,
@@ -132,55 +134,30 @@ def ratio(number):
     return f"{number:.2f}" if number >= 0.1 else f"{number:.2g}"
 
 
-def page(results):
-    """Markdown: the table, its geometric mean, and the alternatives with different results."""
-    rows = [["task", "speedup", "gatherscatter", "fastest alternative", "its time", "why it is faster"]]
-    rows.append(["---", "--:", "--:", "---", "--:", "---"])
+def page(results, bandwidth):
+    """Markdown: the table, its geometric mean, and the alternatives that are faster or have other results."""
+    rows = []
     for result in results.values():
         taken, best = result["seconds"], result["best rival"]
-        cells = ratio(result["ratio"]), cell(taken[OURS]["min"]), best, cell(taken[best]["min"])
-        rows.append([f"{result['title']}: {result['detail']}", *cells, result["note"]])
-    lines = [f"| {' | '.join(row)} |" for row in rows]
+        ours, theirs = taken[OURS]["min"], taken[best]["min"]
+        share = f"{result['megabytes'] * 1e6 / ours / bandwidth:.0%}" if result["megabytes"] else "–"
+        cells = [ratio(result["ratio"]), cell(ours), share, f"{best}: {cell(theirs)}"]
+        rows.append([f"{result['title']}: {result['detail']}", *cells])
+    head = ["task", "speedup", "time", "of a copy", "fastest alternative and its time"]
     ratios = [result["ratio"] for result in results.values()]
-    behind = [result["title"] for result in results.values() if result["ratio"] < 1]
+    behind = [result for result in results.values() if result["ratio"] < 1]
     text = f"The geometric mean of the speedups is {math.exp(statistics.fmean(map(math.log, ratios))):.2f}. "
-    text += f"An alternative is faster in {len(behind)} of {len(ratios)} tasks{': ' if behind else ''}"
-    text += f"{', '.join(behind)}."
-    lines += ["", paragraph(text)]
+    text += f"An alternative is faster in {len(behind)} of {len(ratios)} tasks{':' if behind else '.'}"
+    parts = [table(head, rows, numbers=3), paragraph(text)]
+    if behind:
+        reasons = {}
+        for result in behind:
+            reasons.setdefault(result["note"] or "not known", []).append(result["title"])
+        parts.append("\n".join(f"- {', '.join(titles)}: {reason}." for reason, titles in reasons.items()))
     differ = [f"{rival} ({result['title']})" for result in results.values() for rival in result["wrong"]]
     if differ:
-        lines += ["", paragraph(f"Not counted, because the result differs: {', '.join(differ)}.")]
-    return "\n".join(lines)
-
-
-def draw(results, path):
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    results = sorted(results.values(), key=lambda result: result["ratio"])
-    ratios = [result["ratio"] for result in results]
-    figure, axes = plt.subplots(figsize=(12, 1 + 0.3 * len(results)), layout="constrained")
-    # Bars begin at 1, so that they point to the right where we are ahead.
-    axes.barh(
-        range(len(results)),
-        [ratio - 1 for ratio in ratios],
-        left=1,
-        color=["C0" if ratio >= 1 else "C3" for ratio in ratios],
-    )
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.axvline(1, color="black", linewidth=0.5)
-    axes.set_yticks(range(len(results)), [result["title"] for result in results])
-    axes.set_xlabel("speedup: time of the fastest alternative divided by gatherscatter's")
-    right = axes.secondary_yaxis("right")
-    right.set_yticks(
-        range(len(results)), [f"{ratio(r['ratio'])} × {r['best rival']}" for r in results], fontsize="small"
-    )
-    axes.margins(y=0.01)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+        parts.append(paragraph(f"Not counted, because the result differs: {', '.join(differ)}."))
+    return "\n\n".join(parts)
 
 
 def installed(packages):
@@ -199,7 +176,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=cpus())
     parser.add_argument("--quick", action="store_true", help="a hundredth of the sizes: does it run?")
-    parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to put the JSON, the table and the picture")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to put jobs.json and jobs.md")
     options = parser.parse_args()
     if unknown := set(options.jobs) - set(JOBS):
         parser.error(f"no job named {', '.join(sorted(unknown))}")
@@ -210,6 +187,7 @@ def main():
     gs.set_num_threads(options.threads)
     warnings.filterwarnings("ignore", message="Sparse ")  # PyTorch: its sparse matrices are in beta, and not checked
 
+    bandwidth = Limit(options.threads).bandwidth()
     results = {}
     with tqdm(options.jobs or list(JOBS), unit="job") as names:
         for name in names:
@@ -226,18 +204,9 @@ def main():
         raise SystemExit("nothing to show")
     sizes = ["a hundredth of the sizes"] if options.quick else []
     heading = about(installed(PACKAGES), f"{options.threads} threads", f"{options.rounds} rounds", *sizes)
-    text = f"{paragraph(heading)}\n\n{page(results)}\n"
-    print(text)
-    if options.write:
-        header = (
-            "# Common tasks\n\nThe time of one call in milliseconds (or µs where stated), the minimum over the rounds. "
-            f"Written by\n`python benchmarks/jobs.py --write {options.write}`.\n\n"
-            "The speedup is the time of the fastest alternative divided by the time of gatherscatter; below 1, the\n"
-            "alternative is faster. jobs.json has the times of all alternatives.\n\n"
-            "![The speedup of each task, on a logarithmic scale.](jobs.png)\n\n"
-        )
-        write(options.write, "jobs", {"about": heading, "jobs": results}, header + text)
-        draw(results, options.write / "jobs.png")
+    heading += f"; {copies(bandwidth)}"
+    text = f"{paragraph(heading)}\n\n{page(results, bandwidth)}\n"
+    show(text, options.write, "jobs", {"about": heading, "copy, bytes a second": bandwidth, "jobs": results})
 
 
 if __name__ == "__main__":

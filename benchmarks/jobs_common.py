@@ -69,6 +69,7 @@ class Job:
     detail: str
     arrange: Callable[[np.random.Generator, int], dict[str, Callable[[], Any] | Needs]]
     tolerance: float  # of a result, relative to our greatest number; 0: equal to the bit
+    moved: int  # MB that have to move at least: each array once, of data the selected elements; 0: too few to count
 
     def make(self, rng, less=1):
         """The calls by name, ours first; without those whose library is not installed."""
@@ -85,9 +86,9 @@ class Job:
 JOBS: dict[str, Job] = {}
 
 
-def job(name, title, detail, tolerance=0.0):
+def job(name, title, detail, tolerance=0.0, moved=0):
     def register(arrange):
-        JOBS[name] = Job(title, detail, arrange, tolerance)
+        JOBS[name] = Job(title, detail, arrange, tolerance, moved)
         return arrange
 
     return register

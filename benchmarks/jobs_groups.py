@@ -40,7 +40,7 @@ def by_pandas(name, values, labels, **options):
 def labelled(name, title, reduction, numbagg, flox, pandas, skipna, tolerance=1e-9, **options):
     """A job: one reduction of 10 million numbers by 1000 labels."""
 
-    @job(name, title, "10 M float64 by 1000 labels", tolerance)
+    @job(name, title, "10 M float64 by 1000 labels", tolerance, moved=160)
     def arrange(rng, less):
         n = 10_000_000 // less**2
         values, labels = with_gaps(rng, n) if skipna else rng.standard_normal(n) + 280, rng.integers(0, 1000, n)
@@ -66,7 +66,11 @@ labelled("group-var", "Variance of each group", "var", None, "var", ("var", {"dd
 
 
 @job(
-    "group-five", "Five statistics of each group", "sum, mean, variance, argmax and count of 10 M float64 by 1000", 1e-9
+    "group-five",
+    "Five statistics of each group",
+    "sum, mean, variance, argmax and count of 10 M float64 by 1000",
+    1e-9,
+    moved=160,
 )
 def group_five(rng, less):
     n = 10_000_000 // less**2
@@ -109,7 +113,13 @@ def group_five(rng, less):
     }
 
 
-@job("group-climatology", "Monthly means of a series at each station", "float64 (8, 100 k) by 12, without NaN", 1e-9)
+@job(
+    "group-climatology",
+    "Monthly means of a series at each station",
+    "float64 (8, 100 k) by 12, without NaN",
+    1e-9,
+    moved=7,
+)
 def group_climatology(rng, less):
     n = 100_000 // less
     values, months = with_gaps(rng, 8 * n).reshape(8, n), np.arange(n) // 30 % 12
@@ -129,7 +139,12 @@ def group_climatology(rng, less):
     }
 
 
-@job("voxel-argmax", "Highest point of each voxel", "float32 (1 M, 4) by 100 k voxels: maximum and its position")
+@job(
+    "voxel-argmax",
+    "Highest point of each voxel",
+    "float32 (1 M, 4) by 100 k voxels: maximum and its position",
+    moved=29,
+)
 def voxel_argmax(rng, less):
     n, n_voxels = 1_000_000 // less**2, 100_000 // less**2
     points, voxels = rng.standard_normal((n, 4)).astype(np.float32), rng.integers(0, n_voxels, n)
@@ -175,7 +190,13 @@ def softmax_jax(jax, scores, targets, nodes):
     return powers / jax.ops.segment_sum(powers, targets, nodes)[targets]
 
 
-@job("edge-softmax", "Attention over the edges of each node", "softmax of 500 k edges × 8 heads, 50 k nodes", 1e-5)
+@job(
+    "edge-softmax",
+    "Attention over the edges of each node",
+    "softmax of 500 k edges × 8 heads, 50 k nodes",
+    1e-5,
+    moved=36,
+)
 def edge_softmax(rng, less):
     scores, targets, nodes = attention(rng, less)
 
@@ -194,7 +215,7 @@ def edge_softmax(rng, less):
     }
 
 
-@job("edge-softmax-gradient", "The same, and its gradient", "with a loss on the attention", 1e-4)
+@job("edge-softmax-gradient", "The same, and its gradient", "with a loss on the attention", 1e-4, moved=88)
 def edge_softmax_gradient(rng, less):
     scores, targets, nodes = attention(rng, less)
     weights = rng.standard_normal(scores.shape).astype(np.float32)
@@ -227,7 +248,7 @@ def edge_softmax_gradient(rng, less):
 
 
 def csr(name, title, reduction):
-    @job(name, title, "5 M float32 in 500 k rows of a CSR matrix", 1e-5)
+    @job(name, title, "5 M float32 in 500 k rows of a CSR matrix", 1e-5, moved=26)
     def arrange(rng, less):
         n, rows = 5_000_000 // less**2, 500_000 // less**2
         pointers = np.append(0, np.cumsum(rng.multinomial(n - rows, np.full(rows, 1 / rows)) + 1))
@@ -259,6 +280,7 @@ csr("csr-max", "Maximum of each row of a sparse matrix", "max")
     "Tokens to their experts and back",
     "16 k tokens of 1024 float32, 2 of 64 experts each, with weights",
     1e-5,
+    moved=402,
 )
 def experts(rng, less):
     n = 16_384 // less**2

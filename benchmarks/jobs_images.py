@@ -37,17 +37,22 @@ def warps(rng, less, fixed):
     }
 
 
-@job("warp", "Image warp", "nearest neighbour, uint8 (2160, 3840, 3)")
+@job("warp", "Image warp", "nearest neighbour, uint8 (2160, 3840, 3)", moved=183)
 def warp(rng, less):
     return warps(rng, less, fixed=False)
 
 
-@job("fixed-warp", "Image warp by a fixed map", "its indices made beforehand, nearest neighbour, uint8 (2160, 3840, 3)")
+@job(
+    "fixed-warp",
+    "Image warp by a fixed map",
+    "its indices made beforehand, nearest neighbour, uint8 (2160, 3840, 3)",
+    moved=83,
+)
 def fixed_warp(rng, less):
     return warps(rng, less, fixed=True)
 
 
-@job("splat", "Splat", "forward warp: pixels added to an image, float32 (1080, 1920, 3)")
+@job("splat", "Splat", "forward warp: pixels added to an image, float32 (1080, 1920, 3)", moved=83)
 def splat(rng, less):
     height, width = 1080 // less, 1920 // less
     image, where = numbers(rng, (height, width, 3)), near(height, width)
@@ -78,7 +83,7 @@ def splat(rng, less):
     }
 
 
-@job("pool", "Segmentation pool", "maximum over 500 k pixels × 8 channels by 3 k labels")
+@job("pool", "Segmentation pool", "maximum over 500 k pixels × 8 channels by 3 k labels", moved=20)
 def pool(rng, less):
     height, width, labels = 500 // less, 1000 // less, 3000
     y, x = np.ogrid[:height, :width]
@@ -115,7 +120,7 @@ def pool(rng, less):
     }
 
 
-@job("normals", "Mesh normals", "those of 400 k triangles added to their three corners, float32 (200 k, 3)")
+@job("normals", "Mesh normals", "those of 400 k triangles added to their three corners, float32 (200 k, 3)", moved=17)
 def normals(rng, less):
     side = 450 // less
     corner = np.arange(side * side).reshape(side, side)
@@ -147,7 +152,7 @@ def normals(rng, less):
     }
 
 
-@job("pool-half", "Maximum pool of half precision", "400 k points of 64 float16 into 20 k cells")
+@job("pool-half", "Maximum pool of half precision", "400 k points of 64 float16 into 20 k cells", moved=57)
 def pool_half(rng, less):
     n, cells = 400_000 // less**2, 20_000 // less**2
     cell, features = rng.integers(0, cells, n), rng.random((n, 64), np.float32).astype(np.float16)

@@ -7,7 +7,7 @@ from jobs_common import OURS, Needs, columns, grouped, job, numbers, on, sums
 # Statistics
 
 
-@job("histogram", "2-D histogram", "2 M ready bins, (256, 256) of int64")
+@job("histogram", "2-D histogram", "2 M ready bins, (256, 256) of int64", moved=33)
 def histogram(rng, less):
     bins = rng.integers(0, 256, (2_000_000 // less**2, 2))
     y, x = columns(bins)
@@ -37,7 +37,7 @@ def histogram(rng, less):
     }
 
 
-@job("outliers", "2-D histogram with outliers", "2 M bins of which 6 % are outside of (256, 256), int64")
+@job("outliers", "2-D histogram with outliers", "2 M bins of which 6 % are outside of (256, 256), int64", moved=33)
 def outliers(rng, less):
     bins = np.floor(rng.normal(128, 60, (2_000_000 // less**2, 2))).astype(np.int64)
     y, x = columns(bins)
@@ -69,7 +69,7 @@ def outliers(rng, less):
     }
 
 
-@job("weights", "Weighted histogram", "4 M float64 into 1000 bins")
+@job("weights", "Weighted histogram", "4 M float64 into 1000 bins", moved=64)
 def weights(rng, less):
     n = 4_000_000 // less**2
     i, w = rng.integers(0, 1000, n), numbers(rng, n, np.float64)
@@ -106,7 +106,7 @@ def bag(torch, labels, rows, groups, mode):
     return torch.nn.functional.embedding_bag(labels.argsort(), rows, counts.cumsum(0) - counts, mode=mode)
 
 
-@job("group-sum", "Group-by sum", "400 k rows of 64 float32 into 20 k groups")
+@job("group-sum", "Group-by sum", "400 k rows of 64 float32 into 20 k groups", moved=111)
 def group_sum(rng, less):
     n, groups = 400_000 // less**2, 20_000 // less**2
     labels, rows = rng.integers(0, groups, n), numbers(rng, (n, 64))
@@ -173,19 +173,25 @@ def means(labels, rows, groups):
 
 
 # Where sums are exact, means differ in how the division rounds.
-@job("group-mean", "Group-by mean", "400 k rows of 64 float32 into 20 k groups", tolerance=1e-6)
+@job("group-mean", "Group-by mean", "400 k rows of 64 float32 into 20 k groups", tolerance=1e-6, moved=111)
 def group_mean(rng, less):
     n, groups = 400_000 // less**2, 20_000 // less**2
     return means(rng.integers(0, groups, n), numbers(rng, (n, 64)), groups)
 
 
-@job("centroids", "Centroids of k-means", "the mean of 1 M points of 8 float32 in each of 64 clusters", tolerance=1e-6)
+@job(
+    "centroids",
+    "Centroids of k-means",
+    "the mean of 1 M points of 8 float32 in each of 64 clusters",
+    tolerance=1e-6,
+    moved=40,
+)
 def centroids(rng, less):
     n = 1_000_000 // less**2
     return means(rng.integers(0, 64, n), numbers(rng, (n, 8)), 64)
 
 
-@job("group-max", "Group-by maximum", "2 M float64 into 5 k groups")
+@job("group-max", "Group-by maximum", "2 M float64 into 5 k groups", moved=32)
 def group_max(rng, less):
     n, groups = 2_000_000 // less**2, 5000 // less**2
     labels, values = rng.integers(0, groups, n), rng.random(n)
@@ -208,7 +214,7 @@ def group_max(rng, less):
     }
 
 
-@job("segments", "Segment sum", "4 M float32 in 50 k segments, by sorted labels")
+@job("segments", "Segment sum", "4 M float32 in 50 k segments, by sorted labels", moved=48)
 def segments(rng, less):
     groups = 50_000 // less**2
     lengths = rng.integers(1, 160, groups)
@@ -238,7 +244,7 @@ def segments(rng, less):
     }
 
 
-@job("dense", "Sparse to dense", "5 M entries with duplicates into float32 (4096, 4096)")
+@job("dense", "Sparse to dense", "5 M entries with duplicates into float32 (4096, 4096)", moved=167)
 def dense(rng, less):
     side = 4096 // less
     where = rng.integers(0, side, (5_000_000 // less**2, 2))
@@ -275,7 +281,7 @@ def dense(rng, less):
 # Models
 
 
-@job("embedding", "Embedding", "64 k tokens, power law, of a table of (100 k, 256) float32")
+@job("embedding", "Embedding", "64 k tokens, power law, of a table of (100 k, 256) float32", moved=76)
 def embedding(rng, less):
     words = 100_000 // less**2
     table = numbers(rng, (words, 256))
@@ -292,6 +298,7 @@ def embedding(rng, less):
     "padded",
     "Padded neighbours",
     "features of 16 neighbours of 100 k points, a fifth of them none, of (100 k, 8) float32",
+    moved=67,
 )
 def padded(rng, less):
     points = 100_000 // less**2
@@ -343,7 +350,7 @@ def cache(rng, less):
     }
 
 
-@job("top-k", "Top-k mask", "bool (4096, 1000), 50 of each row")
+@job("top-k", "Top-k mask", "bool (4096, 1000), 50 of each row", moved=6)
 def top_k(rng, less):
     shape = 4096 // less, 1000 // less
     top = np.argpartition(rng.random(shape, np.float32), -50, axis=1)[:, -50:].copy()
@@ -372,7 +379,7 @@ def top_k(rng, less):
     }
 
 
-@job("one-hot", "One-hot", "1 M labels of 100 classes, float32")
+@job("one-hot", "One-hot", "1 M labels of 100 classes, float32", moved=408)
 def one_hot(rng, less):
     n = 1_000_000 // less**2
     labels = rng.integers(0, 100, n)

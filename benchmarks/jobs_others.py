@@ -72,6 +72,7 @@ def by_bags(torch, source, target, nodes):
     "Weighted messages of a fixed graph",
     "1 M edges, 100 k nodes of 32 float64, prepared",
     tolerance=1e-12,
+    moved=75,
 )
 def weighted_messages(rng, less):
     """The product of a sparse and a dense matrix; the weights change from call to call."""
@@ -166,22 +167,22 @@ def messages(rng, less, fixed, gradient):
 GRAPH = "1 M edges, 100 k nodes of 32 float32 on PyTorch"
 
 
-@job("messages", "Graph messages", f"gather and scatter add, {GRAPH}")
+@job("messages", "Graph messages", f"gather and scatter add, {GRAPH}", moved=42)
 def new_graph(rng, less):
     return messages(rng, less, fixed=False, gradient=False)
 
 
-@job("messages-gradient", "Graph messages with gradient", f"forward and backward, {GRAPH}")
+@job("messages-gradient", "Graph messages with gradient", f"forward and backward, {GRAPH}", moved=83)
 def new_graph_with_gradient(rng, less):
     return messages(rng, less, fixed=False, gradient=True)
 
 
-@job("fixed-graph", "Messages over a fixed graph", f"its edges sorted beforehand, {GRAPH}")
+@job("fixed-graph", "Messages over a fixed graph", f"its edges sorted beforehand, {GRAPH}", moved=42)
 def fixed_graph(rng, less):
     return messages(rng, less, fixed=True, gradient=False)
 
 
-@job("fixed-graph-gradient", "Messages over a fixed graph with gradient", f"forward and backward, {GRAPH}")
+@job("fixed-graph-gradient", "Messages over a fixed graph with gradient", f"forward and backward, {GRAPH}", moved=83)
 def fixed_graph_with_gradient(rng, less):
     return messages(rng, less, fixed=True, gradient=True)
 
@@ -214,7 +215,7 @@ def small_gradient(rng, less):
 # JAX
 
 
-@job("jax", "Scatter add on JAX", "eager, 4 M float32 into 16 M")
+@job("jax", "Scatter add on JAX", "eager, 4 M float32 into 16 M", moved=160)
 def on_jax(rng, less):
     n = 16_000_000 // less**2
     # int32: JAX's own without jax_enable_x64.
@@ -237,7 +238,7 @@ def on_jax(rng, less):
 # Dask
 
 
-@job("dask", "Look-up in a Dask array", "200 k rows of (20 M, 8) float32 in 20 chunks")
+@job("dask", "Look-up in a Dask array", "200 k rows of (20 M, 8) float32 in 20 chunks", moved=21)
 def on_dask(rng, less):
     n = 20_000_000 // less**2
     table, i = rng.random((n, 8), np.float32), rng.integers(0, n, n // 100)
@@ -320,7 +321,7 @@ def onnx_model(rng, less):
     }
 
 
-@job("onnx", "ONNX's GatherND", "64 × 512 rows of float32 (64, 4096, 128), batch_dims=1")
+@job("onnx", "ONNX's GatherND", "64 × 512 rows of float32 (64, 4096, 128), batch_dims=1", moved=34)
 def onnx_gather_nd(rng, less):
     rows = 4096 // less**2
     arrays = {"data": numbers(rng, (64, rows, 128)), "indices": rng.integers(0, rows, (64, rows // 8, 1))}

@@ -22,7 +22,7 @@ from pathlib import Path
 import gatherscatter as gs
 import numpy as np
 from gatherscatter.backends import kernels
-from measure import about, cpus, paragraph, seconds, table, write
+from measure import about, cpus, paragraph, seconds, show, table
 
 ELEMENTS = [
     (65_536, 1_000_000), (200_000, 1000), (200_000, 100_000), (1_000_000, 1000), (1_000_000, 65_536),
@@ -167,8 +167,9 @@ def main():
         one, some = timed.get(name, (0, 0))
         ratios.append((alone / shared, name))
         on_cpus = f"{some / one:.2f}" if one else ""
-        rows.append([name, f"{alone:.3f}", f"{alone / shared:.1f}", str(route or ""), str(threads or ""), on_cpus])
-    head = ["call", "one thread, ms", f"speedup on {options.threads}", "route", "threads", f"{cpus()} CPUs / 1"]
+        way = f"{route}, {threads}" if route else ""
+        rows.append([name, f"{alone:.3f}", f"{alone / shared:.1f}", on_cpus, way])
+    head = ["call", "1 thread", f"speedup on {options.threads}", f"{cpus()} / 1", "route, threads"]
     least, worst = min(ratios)
     speedup = mean([ratio for ratio, _ in ratios])
     text = f"The geometric mean of the estimated speedups is {speedup:.2f} over {len(rows)} calls, "
@@ -177,17 +178,8 @@ def main():
         own = mean([some / one for one, some in timed.values()])
         text += f"On {cpus()} CPUs, the routes take {own:.2f} of their own time on one."
     versions = about(["gatherscatter", "numpy"], f"{cpus()} CPUs", f"{options.threads} threads")
-    text = f"{paragraph(versions)}\n\n{table(head, rows)}\n\n{paragraph(text)}\n"
-    print(text)
-    if options.write:
-        header = paragraph(
-            f"What {options.threads} threads could give, estimated on fewer CPUs: the CPU time of one thread, divided "
-            "by that of the busiest of all. Bandwidth, barriers and shared cache lines are left out. The last column "
-            "is the time of the chosen route on all CPUs, divided by its time on one. Written by "
-            f"`python benchmarks/many_threads.py --write {options.write}`."
-        )
-        record = {"about": versions, "simulated": simulated, "timed": timed}
-        write(options.write, "many-threads", record, f"# Many threads\n\n{header}\n\n{text}")
+    text = f"{paragraph(versions)}\n\n{table(head, rows, numbers=3)}\n\n{paragraph(text)}\n"
+    show(text, options.write, "many-threads", {"about": versions, "simulated": simulated, "timed": timed})
 
 
 if __name__ == "__main__":

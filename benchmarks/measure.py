@@ -74,6 +74,11 @@ def at_each(counts, call, repeat=1):
     return taken
 
 
+def copies(bandwidth):
+    """The bandwidth of a copy, in words."""
+    return f"a copy beyond the caches moves {bandwidth / 1e9:.1f} GB/s (read + write)"
+
+
 def paragraph(text):
     """Markdown, in lines of the usual length."""
     return textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
@@ -87,8 +92,14 @@ def table(head, rows, left=1, numbers=None):
     return "\n".join([head, f"|{rule}|", *rows])
 
 
-def write(folder, name, record, text):
-    """name.json with the figures and name.md with the page."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+def show(text, folder, name, record=None):
+    """Print the tables. With a folder, also write them to name.md, and the figures to name.json.
+
+    The folder is that of a machine; the page docs/benchmarks/name.md has the tables of all machines.
+    """
+    print(text)
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+        if record:
+            (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

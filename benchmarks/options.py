@@ -17,7 +17,7 @@ from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
-from measure import about, cpus, enough, paragraph, seconds, table, write
+from measure import about, cpus, enough, paragraph, seconds, show, table
 from systems import aligned, compiled
 from tqdm import tqdm
 
@@ -147,20 +147,20 @@ def times_as_long(taken, option):
 
 
 def page(record, threads):
-    """The table, and what it says of the goal."""
-    rows, ratios, near_c = [], [], []
+    """The tables of one and of all threads, and what they say."""
+    one, every, ratios, near_c = [], [], [], []
     for name, found in record.items():
-        cells = []
+        cells = {}
         for key in ("one", "C", "all"):
             taken = found.get(key)
+            cells[key] = [f"{times_as_long(taken, option):.2f}" if taken else "–" for option in ("False", "mean")]
             if key != "C":
-                cells.append(f"{taken['sum'] * 1e3:.2f}")
+                cells[key].insert(0, f"{taken['sum'] * 1e3:.2f}")
                 ratios += [times_as_long(taken, option) for option in ("False", "mean")]
-            cells += [f"{times_as_long(taken, option):.2f}" if taken else "–" for option in ("False", "mean")]
         if "C" in found:
             near_c += [found["one"][option] / found["C"][option] for option in ("False", "mean")]
-        rows.append([name, *cells])
-    head = ["", "1 thread, ms", "`False`", "mean", "C, `False`", "C, mean", f"{threads} threads, ms", "`False`", "mean"]
+        one.append([name, *cells["one"], *cells["C"]])
+        every.append([name, *cells["all"]])
     mean = statistics.geometric_mean
     text = (
         f"{sum(ratio <= GOAL for ratio in ratios)} of {len(ratios)} take at most {GOAL} times as long as a sum. The "
@@ -168,7 +168,13 @@ def page(record, threads):
         f"`include_self=False` and the means take {mean(near_c):.2f} times as long as the fastest C loop in the "
         f"geometric mean, at most {max(near_c):.2f} times."
     )
-    return f"{table(head, rows)}\n\n{paragraph(text)}"
+    tables = (
+        "**One thread**",
+        table(["", "sum", "`False`", "mean", "C, `False`", "C, mean"], one),
+        f"**{threads} threads**",
+        table(["", "sum", "`False`", "mean"], every),
+    )
+    return "\n\n".join([*tables, paragraph(text)])
 
 
 def main():
@@ -182,20 +188,8 @@ def main():
     for case in tqdm(CASES, leave=False):
         record[case.name] = measure(library, case, rounds)
     machine = about(["gatherscatter", "numpy"], f"{gs.get_num_threads()} of {cpus()} CPUs", f"{rounds} rounds")
-    text = f"""# Cost of `include_self=False` and of means
-
-{paragraph(f"Minimum over the rounds. Written by `python benchmarks/options.py --write docs/benchmarks`. {machine}.")}
-
-The time of a sum (`reduction="add"`), and how many times as long the same call takes with `include_self=False`, and
-as a mean (`reduction="mean"`). "C": the same ratios for loops in C on one thread, which check no index and write to
-existing memory; of several ways to write each, the fastest one counts. A sum reads and writes each destination. The
-others have to know which destinations had an update, or how many.
-
-{page(record, gs.get_num_threads())}
-"""
-    print(text)
-    if given.write:
-        write(given.write, "options", record, text)
+    text = f"{paragraph(machine)}\n\n{page(record, gs.get_num_threads())}\n"
+    show(text, given.write, "options", {"about": machine, "seconds": record})
 
 
 if __name__ == "__main__":

@@ -4,10 +4,9 @@
     python benchmarks/peers.py [--rounds N] [--threads N] [--write FOLDER] [WORKLOAD ...]
 
 Each workload is one call (workloads.py). Each library runs it in its own way (systems.py) and returns a new array. The
-head of the page that --write makes (HEADER below) explains the other columns; the C loops are in limit.c. Results are
-compared with NumPy's before anything is timed, and one that differs is marked. Within each round every library runs
-once, so a machine that slows down slows all of them: compare only times of one run. With --write the folder gets
-peers.json, peers.md and peers.png.
+page docs/benchmarks/peers.md explains the other columns; the C loops are in limit.c. Results are compared with NumPy's
+before anything is timed, and one that differs is marked. Within each round every library runs once, so a machine that
+slows down slows all of them: compare only times of one run.
 """
 
 import argparse
@@ -19,29 +18,13 @@ import statistics
 from pathlib import Path
 
 import numpy as np
-from measure import commit, cpu, cpus, seconds, table, write
+from measure import commit, copies, cpu, cpus, paragraph, seconds, show, table
 from systems import installed, version
 from tqdm import tqdm
 from workloads import WORKLOADS
 
 OURS, WITH_OUT, LIMIT = "gatherscatter", "with out=", "C"
 GOAL = [f"W{i}" for i in range(1, 15)]
-HEADER = """# Comparison with other libraries
-
-The time of one call in milliseconds (or µs where stated), the minimum over the rounds. Written by
-`python benchmarks/peers.py --write FOLDER`.
-
-- **speedup**: the time of the fastest other library divided by the time of gatherscatter. Above 1, gatherscatter is
-  faster.
-- **with out=**: gatherscatter, writing into an existing array instead of a new one.
-- **C loop**: a C function written for this workload only. It writes into an existing array and checks no index.
-  **vs C loop** is gatherscatter's time divided by the C loop's.
-- **lower bound**: the time that a plain copy takes to move as many bytes as the workload must move.
-
-Arrays are float32 and indices int64 unless the workload says otherwise. [Performance limits](bounds.md) explains
-what limits each workload.
-
-"""
 
 
 def measure(name, systems, rounds, progress):
@@ -101,23 +84,23 @@ def ratio(number):
     return f"{number:.2f}" if number else "–"
 
 
-def page(results, names):
-    """Markdown: the minimum times in milliseconds, the speedup first."""
+def tables(results, names):
+    """Markdown: the table of speedups, and that of all times."""
     columns = [OURS, WITH_OUT, LIMIT, *[name for name in names if name not in (OURS, LIMIT)]]
-    rows = []
+    speedups, times = [], []
     for name, result in results.items():
         marks = {system: " †" for system in result["wrong"]}
-        times = {system: cell(t["min"]) + marks.get(system, "") for system, t in result["seconds"].items()}
-        ahead = [ratio(result["ahead of the best peer"]), result["best peer"]]
+        taken = {system: cell(t["min"]) + marks.get(system, "") for system, t in result["seconds"].items()}
+        ahead = [ratio(result["ahead of the best peer"]), taken[OURS]]
         floor = cell(result["floor"]) if result["floor"] else "–"
-        cells = [times.get(column, "–") for column in columns]
-        rows.append([name, result["description"], *ahead, *cells, ratio(result["over the limit"]), floor])
+        speedups.append([f"{name}, {result['description']}", *ahead, floor, result["best peer"]])
+        times.append([name, *(taken.get(column, "–") for column in columns), ratio(result["over the limit"])])
+    head = ["workload", "speedup", "time", "lower bound", "fastest other library"]
     columns[2] = "C loop"
-    head = ["", "workload", "speedup", "fastest other library", *columns, "vs C loop", "lower bound"]
-    text = table(head, rows, left=2)
+    all_times = table(["", *columns, "vs C loop"], times)
     if any(result["wrong"] for result in results.values()):
-        text += "\n\n† Its result differs from that of NumPy and all other libraries."
-    return text
+        all_times += "\n\n† Its result differs from that of NumPy and all other libraries."
+    return table(head, speedups, numbers=3), all_times
 
 
 def mean(ratios):
@@ -141,38 +124,10 @@ def conclusion(results):
             for key in ("ahead of the best peer", "limit ahead of the best peer", "over the limit")
         )
         text += (
-            f"\n\nOver the {len(limited)} of them that are large it is {ours:.2f}, and {limit:.2f} for the C loops. "
+            f" Over the {len(limited)} of them that are large it is {ours:.2f}, and {limit:.2f} for the C loops. "
             f"gatherscatter takes {over:.2f} times as long as the C loops."
         )
-    return text
-
-
-def draw(results, path):
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    names = list(results)
-    systems = list(dict.fromkeys(s for result in results.values() for s in result["seconds"] if s != WITH_OUT))
-    figure, axes = plt.subplots(figsize=(max(8, 0.9 * len(names)), 5), layout="constrained")
-    width = 0.85 / len(systems)
-    for i, system in enumerate(systems):
-        relative = [
-            results[name]["seconds"].get(system, {"min": math.nan})["min"] / results[name]["seconds"][OURS]["min"]
-            for name in names
-        ]
-        color = {OURS: "black", LIMIT: "silver"}.get(system, f"C{i}")
-        axes.bar(
-            np.arange(len(names)) + (i - len(systems) / 2 + 0.5) * width, relative, width, label=system, color=color
-        )
-    axes.set_yscale("log")
-    axes.axhline(1, color="black", linewidth=0.5)
-    axes.set_xticks(range(len(names)), names, rotation=45 if len(names) > 14 else 0)
-    axes.set_ylabel("time divided by gatherscatter's")
-    axes.legend(ncols=4, fontsize="small")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    return paragraph(text)
 
 
 def main():
@@ -180,7 +135,7 @@ def main():
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(WORKLOADS)}; default all")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=cpus())
-    parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to put the JSON, the table and the picture")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="where to put peers.json and peers.md")
     options = parser.parse_args()
     if unknown := set(options.workloads) - set(WORKLOADS):
         parser.error(f"no workload named {', '.join(sorted(unknown))}")
@@ -196,7 +151,7 @@ def main():
 
     bandwidth = systems[LIMIT].bandwidth() if LIMIT in systems else None
     if bandwidth:
-        about += f"; a copy beyond the caches moves {bandwidth / 1e9:.1f} GB/s (read + write)"
+        about += f"; {copies(bandwidth)}"
 
     results = {}
     with tqdm(total=len(names), unit="workload") as whole:
@@ -205,12 +160,16 @@ def main():
             with tqdm(leave=False, unit="run") as progress:
                 results[name] = summary(name, *measure(name, systems, options.rounds, progress), bandwidth)
             whole.update()
-    text = f"{about}\n\n{page(results, list(systems))}\n\n{conclusion(results)}\n"
-    print(text)
-    if options.write:
-        header = HEADER.replace("FOLDER", str(options.write))
-        write(options.write, "peers", {"versions": versions, "about": about, "workloads": results}, header + text)
-        draw(results, options.write / "peers.png")
+    speedups, times = tables(results, list(systems))
+    text = "\n\n".join(
+        [
+            paragraph(about),
+            speedups,
+            conclusion(results),
+            f"<details><summary>All times, in milliseconds</summary>\n\n{times}\n\n</details>\n",
+        ]
+    )
+    show(text, options.write, "peers", {"versions": versions, "about": about, "workloads": results})
 
 
 if __name__ == "__main__":

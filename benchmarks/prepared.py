@@ -16,7 +16,7 @@ from pathlib import Path
 import gatherscatter as gs
 import numpy as np
 import torch
-from measure import about, cpus, enough, paragraph, seconds, table, write
+from measure import about, cpus, enough, paragraph, seconds, show, table
 from systems import Limit
 from tqdm import tqdm
 
@@ -128,8 +128,8 @@ def bits(result):
     return np.asarray(result).tobytes()
 
 
-def show(taken):
-    return f"{taken * 1e6:.2f} µs" if taken < 1e-4 else f"{taken * 1e3:.2f} ms"
+def cell(taken):
+    return f"{taken * 1e6:.3g} µs" if taken < 1e-4 else f"{taken * 1e3:.3g}"
 
 
 def measured(case, rounds):
@@ -181,24 +181,12 @@ def main():
         record[name] = dict(zip(("prepare", "prepared", "plain"), taken, strict=True))
         first, ours, plain = taken
         pays = f"{math.ceil(first / (plain - ours))}" if plain > 1.02 * ours else "–"
-        rows.append([name.strip(), f"{plain / ours:.2f}", show(ours), show(plain), show(first), pays])
-    machine = about(["gatherscatter", "numpy", "torch"], f"{cpus()} CPUs, {gs.get_num_threads()} threads")
-    text = f"""# Prepared indices
-
-{paragraph(f"Minimum over {given.rounds} rounds. Written by `{COMMAND} --write docs/benchmarks`. {machine}.")}
-
-The time of calls with indices from [`prepare`](../guide/prepared.md), and of the same calls with the indices
-themselves. "Speedup" is the second divided by the first: above 1, preparing saves time. "Prepare" is the time to
-prepare the indices and to order the updates, once (the median of three). "Pays after" is the number of calls that
-save as much.
-
-{table(["", "speedup", "prepared", "plain", "prepare", "pays after"], rows)}
-
-{paragraph(memory_bound())}
-"""
-    print(text)
-    if given.write:
-        write(given.write, "prepared", record, text)
+        rows.append([name.strip(), f"{plain / ours:.2f}", cell(ours), cell(plain), cell(first), pays])
+    threads = f"{gs.get_num_threads()} threads"
+    machine = about(["gatherscatter", "numpy", "torch"], f"{cpus()} CPUs", threads, f"{given.rounds} rounds")
+    figures = table(["call", "speedup", "prepared", "plain", "prepare", "pays after"], rows)
+    text = f"{paragraph(machine)}\n\n{figures}\n\n{paragraph(memory_bound())}\n"
+    show(text, given.write, "prepared", {"about": machine, "seconds": record})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import gatherscatter as gs
 import numpy as np
-from measure import about, at_each, cpus, paragraph, table, thread_counts, write
+from measure import about, at_each, cpus, paragraph, show, table, thread_counts
 from tqdm import tqdm
 from workloads import WORKLOADS
 
@@ -52,9 +52,9 @@ def page(results, counts):
     for name, times in results.items():
         least = [min(times[count]) for count in counts]
         cells = [f"{seconds * 1e3:.1f}" for seconds in least]
-        rows.append([name, WORKLOADS[name].description, *(f"{least[0] / t:.2f}" for t in least[1:]), *cells])
+        rows.append([f"{name}, {WORKLOADS[name].description}", *(f"{least[0] / t:.2f}" for t in least[1:]), *cells])
     words = ["1 thread", *(f"{count} threads" for count in counts[1:])]
-    return table(["", "workload", *(f"speedup on {count}" for count in counts[1:]), *words], rows, left=2)
+    return table(["workload", *(f"speedup on {count}" for count in counts[1:]), *words], rows)
 
 
 def conclusion(results, counts):
@@ -86,21 +86,9 @@ def main():
             results[name] = measure(name, counts, options.rounds, progress)
             gc.collect()
     versions = about(["gatherscatter", "numpy"], f"{cpus()} CPUs", f"{options.rounds} rounds")
-    text = f"{versions}\n\n{page(results, counts)}\n\n{conclusion(results, counts)}\n"
-    print(text)
-    if options.write:
-        header = paragraph(
-            "The time of one call in milliseconds, the minimum over the rounds. Written by `python "
-            f"benchmarks/threads.py --write {options.write}`. The script first checks that every number of threads "
-            "gives the same result bit for bit. [Busy machines](busy.md) has times with other processes running."
-        )
-        seconds = {name: {str(count): times[count] for count in counts} for name, times in results.items()}
-        write(
-            options.write,
-            "threads",
-            {"about": versions, "seconds": seconds},
-            f"# Scaling with threads\n\n{header}\n\n{text}",
-        )
+    text = f"{paragraph(versions)}\n\n{page(results, counts)}\n\n{conclusion(results, counts)}\n"
+    seconds = {name: {str(count): times[count] for count in counts} for name, times in results.items()}
+    show(text, options.write, "threads", {"about": versions, "seconds": seconds})
 
 
 if __name__ == "__main__":

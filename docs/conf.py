@@ -43,7 +43,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["_build", "pictures"]
+exclude_patterns = ["_build", "pictures", "benchmarks/*/*"]
 nitpicky = True
 
 # Markdown
@@ -127,6 +127,17 @@ def links_out_of_docs(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\((?P<path>\.\./[^)#\s]*)(?P<anchor>#[^)\s]*)?\)", target, source[0])
 
 
+def tabs(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Show the tables that a list below `<!-- tabs -->` links to, one for each machine, in tabs."""
+
+    def shown(match: re.Match[str]) -> str:
+        items = re.findall(r"\[(.+)\]\((.+)\)", match[1])
+        parts = [f":::{{tab-item}} {name}\n:sync: {name}\n```{{include}} {file}\n```\n:::" for name, file in items]
+        return "\n".join(["::::{tab-set}", ":sync-group: machine", *parts, "::::"])
+
+    source[0] = re.sub(r"^<!-- tabs -->\n\n((?:- .+\n)+)", shown, source[0], flags=re.MULTILINE)
+
+
 class TwoPictures(SphinxTransform):
     """Show pictures/NAME.svg as it was drawn for the theme, light or dark."""
 
@@ -170,4 +181,5 @@ def setup(app: Sphinx) -> None:
     app.add_directive("mermaid", Mermaid)
     app.add_transform(TwoPictures)
     app.connect("source-read", links_out_of_docs)
+    app.connect("source-read", tabs)
     app.connect("build-finished", links_within)

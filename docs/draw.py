@@ -4,18 +4,16 @@ Every value in them is computed by gatherscatter or read from the measurements i
 or out of date. README.md shows a committed one: `python docs/draw.py docs/_static speed` draws it again.
 """
 
-import json
-import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import charts
 import gallery
 import gatherscatter as gs
 import numpy as np
-import speed as measured
 from sheet import Sheet, both, shown
 
 HERE = Path(__file__).parent
@@ -270,107 +268,6 @@ def owners(sheet: Sheet) -> None:
     sheet.text(-0.1, 4.9, "result", size=10, mono=True, weight="bold", align="right")
 
 
-# Measurements
-
-
-def speed(sheet: Sheet) -> None:
-    """Speedups over NumPy and over the fastest other library, from the table in docs/benchmarks/peers.md."""
-    rows, theme = measured.rows(), sheet.theme
-    width, step, thick = 6.6, 0.68, 0.27
-    most = max(row.numpy for row in rows)
-
-    def place(ratio: float) -> float:
-        return width * math.log(max(ratio, 1)) / math.log(most)
-
-    bottom = step * len(rows) - 0.2
-    for ratio in (1, 2, 5, 10, 20):
-        colour, line = (theme["ink"], 1.0) if ratio == 1 else (theme["line"], 0.5)
-        sheet.axes.plot([place(ratio)] * 2, [-0.3, bottom], color=colour, linewidth=line, zorder=1)
-        sheet.text(place(ratio), -0.55, f"{ratio} ×", size=8, colour=theme["faint"])
-    for number, row in enumerate(rows):
-        y = number * step
-        sheet.text(-0.2, y, row.workload, size=9, align="right")
-        for offset, ratio, colour, label in (
-            (-thick / 2, row.fastest, sheet.hue(0), row.labels[1]),
-            (thick / 2, row.numpy, theme["line"], row.labels[0]),
-        ):
-            sheet.axes.barh(y + offset, place(ratio), thick * 0.92, color=colour, zorder=2)
-            sheet.text(place(ratio) + 0.1, y + offset, label, size=7.5, align="left")
-    top = -1.25
-    for x, colour, label in ((0.0, sheet.hue(0), "fastest of six other libraries"), (5.4, theme["line"], "NumPy")):
-        sheet.axes.barh(top, 0.3, 0.3, left=x, color=colour)
-        sheet.text(x + 0.42, top, label, size=8.5, align="left")
-    sheet.text(-0.2, top, "speedup over the", size=8.5, align="right")
-    sheet.reach(width + 1, bottom)
-
-
-def peers(sheet: Sheet) -> None:
-    """Times of the other libraries divided by ours, from docs/benchmarks/peers.json."""
-    workloads = json.loads((HERE / "benchmarks" / "peers.json").read_text())["workloads"]
-    systems = ["NumPy", "PyTorch", "TensorFlow", "JAX", "onnxruntime", "OpenVINO"]
-    markers = ["o", "s", "^", "D", "v", "P"]
-    theme = sheet.theme
-    left, width, row = 0.0, 9.5, 0.62
-    most = 200.0
-
-    def place(ratio: float) -> float:
-        return left + width * math.log(ratio / 0.8) / math.log(most / 0.8)
-
-    bottom = row * len(workloads)
-    for ratio in (1, 2, 5, 10, 20, 50, 100):
-        one = ratio == 1
-        sheet.axes.plot(
-            [place(ratio)] * 2,
-            [-0.35, bottom - 0.25],
-            color=theme["ink"] if one else theme["line"],
-            linewidth=1.2 if one else 0.5,
-            zorder=1,
-        )
-        sheet.text(place(ratio), -0.62, f"{ratio} ×" if not one else "gatherscatter", size=7.5, colour=theme["faint"])
-    for number, workload in enumerate(workloads.values()):
-        y = number * row
-        seconds = workload["seconds"]
-        sheet.text(left - 0.2, y, workload["description"].partition(":")[0], size=8, align="right")
-        ratios = {s: seconds[s]["min"] / seconds["gatherscatter"]["min"] for s in systems if s in seconds}
-        best = min(ratios.values())
-        sheet.axes.plot([place(1), place(best)], [y, y], color=theme["ink"], linewidth=2.2, zorder=2, alpha=0.5)
-        for system, ratio in ratios.items():
-            s = systems.index(system)
-            sheet.axes.plot(
-                place(ratio), y, markers[s], color=sheet.hue(s), markersize=7, zorder=3, markeredgecolor=theme["paper"]
-            )
-    sheet.reach(left + width + 0.3, bottom)
-    for s, system in enumerate(systems):
-        x, y = left - 0.6 + (s % 3) * 3.6, -2.0 + (s // 3) * 0.62
-        sheet.axes.plot(x, y, markers[s], color=sheet.hue(s), markersize=7, markeredgecolor=theme["paper"])
-        sheet.text(x + 0.25, y, system, size=8.5, align="left")
-    sheet.reach(left, -2.3)
-
-
-def threads(sheet: Sheet) -> None:
-    """Speed-ups from docs/benchmarks/threads.json."""
-    seconds = json.loads((HERE / "benchmarks" / "threads.json").read_text())["seconds"]
-    words = json.loads((HERE / "benchmarks" / "peers.json").read_text())["workloads"]
-    theme, unit, row = sheet.theme, 4.5, 0.62
-    counts = sorted({int(n) for one in seconds.values() for n in one})
-    most = counts[-1]
-    for ratio in range(1, most + 1):
-        sheet.axes.plot(
-            [ratio * unit] * 2,
-            [-0.35, row * len(seconds) - 0.25],
-            color=theme["ink"] if ratio == 1 else theme["line"],
-            linewidth=1.2 if ratio == 1 else 0.6,
-            zorder=1,
-        )
-        sheet.text(ratio * unit, -0.62, f"{ratio} ×" if ratio > 1 else "one thread", size=7.5, colour=theme["faint"])
-    for number, (name, times) in enumerate(seconds.items()):
-        y, ratio = number * row, min(times["1"]) / min(times[str(most)])
-        sheet.text(-0.2, y, words[name]["description"].partition(":")[0], size=8, align="right")
-        sheet.axes.barh(y, ratio * unit, 0.4, color=sheet.hue(0), zorder=2)
-        sheet.text(ratio * unit - 0.12, y, f"{ratio:.2f}", size=7.5, align="right", colour=theme["paper"])
-    sheet.reach(most * unit + 0.6, row * len(seconds) - 0.3)
-
-
 PICTURES: Sequence[Callable[[Sheet], None]] = (
     gather,
     gather_axis,
@@ -384,9 +281,7 @@ PICTURES: Sequence[Callable[[Sheet], None]] = (
     reductions,
     modes,
     owners,
-    speed,
-    peers,
-    threads,
+    *charts.CHARTS,
 )
 
 

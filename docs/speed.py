@@ -1,13 +1,14 @@
-"""The figure of speed on the landing page and in README.md: its numbers, from the table in docs/benchmarks/peers.md.
+"""The figure of speed on the landing page and in README.md: its numbers, from the record of benchmarks/peers.py.
 
-Importing this takes no matplotlib, so a test compares the committed pictures and their alt text with the table.
+Importing this takes no matplotlib, so a test compares the committed pictures and their alt text with the record.
 draw.py draws it.
 """
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).parent / "benchmarks" / "peers.md"
+RECORD = Path(__file__).parent / "benchmarks" / "zen4" / "peers.json"
 
 
 class Row(NamedTuple):
@@ -25,23 +26,15 @@ class Row(NamedTuple):
         return fastest if self.library == "NumPy" else numpy, f"{fastest} {self.library}"
 
 
-def rows(page: Path = PAGE) -> list[Row]:
-    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    head, _, *table = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+def rows() -> list[Row]:
     found = []
-    for cells in table:
-        cell = dict(zip(head, cells, strict=True))
-        if cell[""].startswith("W"):
-            speedup, library = float(cell["speedup"]), cell["fastest other library"]
-            numpy = _milliseconds(cell["NumPy"]) / _milliseconds(cell["gatherscatter"])
-            name = cell["workload"].partition(":")[0]
-            found.append(Row(name, speedup if library == "NumPy" else numpy, speedup, library))
+    for name, workload in json.loads(RECORD.read_text(encoding="utf-8"))["workloads"].items():
+        if name.startswith("W"):
+            speedup, library = workload["ahead of the best peer"], workload["best peer"]
+            seconds = {system: taken["min"] for system, taken in workload["seconds"].items()}
+            numpy = seconds["NumPy"] / seconds["gatherscatter"]
+            found.append(Row(workload["description"].partition(":")[0], numpy, speedup, library))
     return found
-
-
-def _milliseconds(cell: str) -> float:
-    number, _, unit = cell.partition(" ")
-    return float(number) / (1000 if unit == "µs" else 1)
 
 
 def alt(rows: list[Row]) -> str:

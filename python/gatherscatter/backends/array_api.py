@@ -18,6 +18,23 @@ from gatherscatter.plan import Plan
 from gatherscatter.reductions import Reduction, kind_of
 
 
+class _Before2024:
+    """The namespace of an older version of the standard: `where` takes Python's scalars only since 2024.12."""
+
+    def __init__(self, xp: Any):
+        self._xp = xp
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._xp, name)
+
+    def where(self, condition: Any, a: Any, b: Any) -> Any:
+        if isinstance(a, (int, float, complex)):
+            a = self._xp.asarray(a, dtype=b.dtype, device=device(b))
+        elif isinstance(b, (int, float, complex)):
+            b = self._xp.asarray(b, dtype=a.dtype, device=device(a))
+        return self._xp.where(condition, a, b)
+
+
 class ArrayAPIBackend(TableBackend):
     """Arrays of any library that follows the standard."""
 
@@ -30,7 +47,8 @@ class ArrayAPIBackend(TableBackend):
         return array_namespace(a) is array_namespace(b)
 
     def namespace(self, array: Any) -> Any:
-        return array_namespace(array)
+        xp = array_namespace(array)
+        return _Before2024(xp) if getattr(xp, "__array_api_version__", "2024.12") < "2024.12" else xp
 
     def device(self, array: Any) -> Any:
         return device(array)
@@ -54,19 +72,19 @@ class ArrayAPIBackend(TableBackend):
             raise errors.cannot(self.name, plan.operator, "out=", f"a {errors.type_name(out)} cannot be written to")
 
     def assign(self, table: Any, rows: Any, updates: Any) -> Any:
-        return sorting.assign(array_namespace(table), table, rows, updates)
+        return sorting.assign(self.namespace(table), table, rows, updates)
 
     def combine(
         self, table: Any, rows: Any, updates: Any, reduction: Reduction, include_self: bool, counts: Any = None
     ) -> Any:
-        xp = array_namespace(table)
+        xp = self.namespace(table)
         assert reduction.array_step is not None
         step = partial(reduction.array_step, xp)
         associative = kind_of(self.dtype_name(table)) in reduction.associative
         return sorting.combine(xp, table, rows, updates, step, include_self=include_self, associative=associative)
 
     def counts(self, n_rows: int, rows: Any) -> Any:
-        return sorting.counts(array_namespace(rows), n_rows, rows)
+        return sorting.counts(self.namespace(rows), n_rows, rows)
 
 
 BACKEND = ArrayAPIBackend()

@@ -257,7 +257,7 @@ class Segments:
             apart = xp.where(self.valid, apart, self.full((), 0, apart))
         sums = self.scatter(apart, 0, "add", include_self=True)
         degrees = self.cast(self.counts, self.backend.dtype_name(sums)) - self.correction
-        safe = xp.where(degrees > 0, degrees, 1)
+        safe = xp.where(degrees > 0, degrees, self.full((), 1, degrees))
         return xp.where(degrees > 0, sums / safe, self.full((), float("nan"), sums))
 
     def _std(self, name: str, dtype: str, start: Any) -> Any:

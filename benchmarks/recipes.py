@@ -179,6 +179,12 @@ def assembly(rng, less):
     return {"n": n, "row": row, "column": column, "pattern": pattern, "places": places, "local": local, "indices": 0}
 
 
+@recipe("Climatology", "365 k hours × 100 stations, float64")
+def climatology(rng, less):
+    n = 365_000 // less
+    return {"month": np.arange(n) // 730 % 12, "temperature": whole(rng, (n, 100), float)}
+
+
 def measure(heading, rounds, less):
     """Median seconds of ours and of the idiom."""
     given = RECIPES[heading][1](np.random.default_rng(0), less)

@@ -55,6 +55,14 @@ def clusters(axes: Axes, theme: Theme, names: Names) -> None:
     axes.plot(*centroids.T, "X", markersize=11, color=theme["ink"], markeredgecolor=theme["paper"])
 
 
+def climatology(axes: Axes, theme: Theme, names: Names) -> None:
+    """The series by the day of the year, and its monthly means."""
+    days, temperature, mean = (names[name] for name in ("days", "temperature", "mean"))
+    place = (days - days.astype("M8[Y]")).astype(int) / 3
+    axes.plot(place, 3 * temperature, ".", color=theme["line"], markersize=2)
+    axes.plot((np.arange(12) + 0.5) * 365 / 36, 3 * mean, "o-", color=theme["hues"][0], markersize=5)
+
+
 def edges(axes: Axes, theme: Theme, place: Any, source: Any, target: Any) -> None:
     lines = [(place[one], place[other]) for one, other in zip(source, target, strict=True) if one < other]
     axes.add_collection(LineCollection(lines, colors=theme["line"], linewidths=0.7, zorder=1))
@@ -95,6 +103,7 @@ RECIPES: dict[str, tuple[str, float, Panels]] = {
         [("features", partial(graph, "features")), ("received", partial(graph, "received"))],
     ),
     "k-means": ("k_means", 3.2, [("", clusters)]),
+    "Climatology": ("climatology", 2.8, [("", climatology)]),
 }
 
 # Thumbnails

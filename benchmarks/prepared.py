@@ -17,7 +17,6 @@ import gatherscatter as gs
 import numpy as np
 import torch
 from measure import about, cpus, enough, paragraph, seconds, show, table
-from systems import Limit
 from tqdm import tqdm
 
 COMMAND = "OMP_DYNAMIC=false python benchmarks/prepared.py"
@@ -154,21 +153,6 @@ def first_use(prepare, by_prepared):
     return max(first - min(seconds(by_prepared(found[0])) for _ in range(3)), 0)
 
 
-def memory_bound():
-    """What no call can save: the lines of the layer's rows, and the bytes of the rows that are added to 1 M."""
-    limit = Limit(cpus())
-    features = np.ones((200_000, 64), np.float32)
-    bytes_moved = 4 * 64 * (2 * 1_000_000 + 500_000)
-    bandwidth = limit.bandwidth()
-    lines, bytes_alone = limit.lines(features, 64, 1_000_000), bytes_moved / bandwidth
-    return (
-        "Memory bounds the long rows. The graph layer reads 1 M rows of 51 MB in random order: a C loop that only "
-        f"loads their cache lines takes {lines * 1e3:.1f} ms. The 500 k rows that are added to 1 M move "
-        f"{bytes_moved / 1e6:.0f} MB, which take {bytes_alone * 1e3:.1f} ms at the {bandwidth / 1e9:.1f} GB/s of a "
-        "copy. Preparing can save only the time beyond."
-    )
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
@@ -185,8 +169,7 @@ def main():
     threads = f"{gs.get_num_threads()} threads"
     machine = about(["gatherscatter", "numpy", "torch"], f"{cpus()} CPUs", threads, f"{given.rounds} rounds")
     figures = table(["call", "speedup", "prepared", "plain", "prepare", "pays after"], rows)
-    text = f"{paragraph(machine)}\n\n{figures}\n\n{paragraph(memory_bound())}\n"
-    show(text, given.write, "prepared", {"about": machine, "seconds": record})
+    show(f"{paragraph(machine)}\n\n{figures}\n", given.write, "prepared", {"about": machine, "seconds": record})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ WRONG = {
     "ONNX: float indices": (
         lambda: gs.onnx.gather_nd(D, I.astype(float)),
         TypeError,
-        "gather_nd: indices has dtype float64, but GatherND-13 takes int64: convert it to one of these",
+        "gather_nd: indices has dtype float64, but GatherND-13 takes int64: convert it",
     ),
     "OpenVINO: a reduction of NumPy's": (
         lambda: gs.openvino.scatter_elements_update(D, [[0]], [[1.0]], 0, reduction="add"),

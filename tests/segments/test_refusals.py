@@ -27,8 +27,14 @@ CASES = {
     "floats": (
         lambda: gs.segment_softmax(DATA, IDS * 1.0),
         TypeError,
-        "segment_softmax: segment_ids has dtype float64, but ids are integers of 8 to 64 bits from 0 on; ids of labels "
-        "are numpy.unique(labels, return_inverse=True)[1]; pass these",
+        "segment_softmax: segment_ids has dtype float64, but ids are integers of 8 to 64 bits from 0 on; ids that are "
+        "whole numbers are segment_ids.astype('int64'); pass these",
+    ),
+    "labels, some of them missing": (
+        lambda: gs.segment_reduce(DATA, np.array(["owl"] * (len(DATA) - 1) + [None])),
+        TypeError,
+        "segment_reduce: segment_ids has dtype object, but ids are integers of 8 to 64 bits from 0 on; ids of labels, "
+        "of which some may be missing, are pandas.factorize(labels)[0]; pass these",
     ),
     "a huge id": (
         lambda: gs.segment_reduce(DATA[:2], [0, 1 << 40]),

@@ -1,6 +1,6 @@
 """Messages about arrays and scalars: their types, dtypes, values, devices and memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from gatherscatter.errors.hints import MISSING, missing
 from gatherscatter.errors.text import a, cast, kind_of, listed, shown, type_name
@@ -250,9 +250,9 @@ def cannot(backend: str, op: Operator, argument: str, reason: str) -> NotImpleme
     return NotImplementedError(f"{op.name}: the {backend} backend does not support {argument}: {reason}")
 
 
-def source_dtype(op: Operator, argument: str, dtype: object, accepted: Iterable[str]) -> TypeError:
+def source_dtype(op: Operator, argument: str, dtype: object, accepted: Collection[str]) -> TypeError:
     """A dtype that the source's document does not allow."""
     return TypeError(
         f"{op.name}: {op.argument(argument)} has dtype {dtype}, but {op.source} takes {', '.join(accepted)}: "
-        "convert it to one of these"
+        f"convert it{'' if len(accepted) == 1 else ' to one of these'}"
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gatherscatter.errors.text import listed, n_axes, shown
+from gatherscatter.errors.text import cast, kind_of, listed, n_axes, shown
 from gatherscatter.operators import Operator
 
 _UNIQUE = "ids of labels are numpy.unique(labels, return_inverse=True)[1]; pass these"
@@ -14,8 +14,13 @@ def one_of_ids(name: str, both: bool) -> TypeError:
 
 
 def not_ids(op: Operator, dtype: object) -> TypeError:
+    fix = _UNIQUE
+    if kind_of(dtype) == "float":
+        fix = f"ids that are whole numbers are {cast(op.indices, dtype, 'int64')}; pass these"
+    elif str(dtype) == "object":
+        fix = "ids of labels, of which some may be missing, are pandas.factorize(labels)[0]; pass these"
     return TypeError(
-        f"{op.name}: {op.indices} has dtype {dtype}, but ids are integers of 8 to 64 bits from 0 on; {_UNIQUE}"
+        f"{op.name}: {op.indices} has dtype {dtype}, but ids are integers of 8 to 64 bits from 0 on; {fix}"
     )
 
 

@@ -73,8 +73,8 @@ def segment_reduce(
     min_count : int, default 0
         Segments with fewer elements than this have `fill_value`, or NaN.
     fill_value : scalar, optional
-        The result of segments that are empty or have fewer than `min_count` elements, except for ``"count"``. For
-        several reductions it may be a tuple, with None for the default.
+        The result of segments that are empty or have fewer than `min_count` elements, except for ``"count"``,
+        ``"argmax"`` and ``"argmin"``. For several reductions it may be a tuple, with None for the default.
     correction : float, default 0
         For ``"var"`` and ``"std"``: squares are divided by the number of elements less `correction`; 1 for samples.
     dtype : dtype, optional

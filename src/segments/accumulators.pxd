@@ -166,7 +166,7 @@ cdef inline inline_void apply_column(Accumulator what, bint rounds, bint is_far,
     """NaN that is skipped has no row."""
     cdef Py_ssize_t i, n = block.n, id_bytes = block.id_bytes
     cdef const char* ids = block.ids
-    cdef const int64_t* rows = block.rows
+    cdef const int64_t* rows = &block.rows[0]  # not block.rows: Cython copies an array through a pointer without const
     cdef const number_t* values = <const number_t*>block.values
     cdef int64_t position
     for i in range(n):

@@ -5,7 +5,7 @@ positions sorted by tile, for gathers of elements and points.
 An order is an argument of the calls of kernels with these indices (Orders in backends/kernels.py keeps it).
 """
 from cython.parallel cimport prange
-from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, uint16_t, uint32_t
+from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, int64_t, uint16_t, uint32_t
 from libc.string cimport memset
 cimport numpy as cnp
 
@@ -72,7 +72,7 @@ def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
     cdef Py_ssize_t owner, n = cnp.PyArray_SIZE(rows)
     cdef int team = team_size(n_threads, forced_threads, <double>n)
     if (cnp.PyArray_TYPE(rows) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(rows) or not 0 < n_rows <= INT32_MAX
-            or n >= <Py_ssize_t>UINT32_MAX):
+            or <int64_t>n >= UINT32_MAX):
         raise ValueError("rows are contiguous, of dtype int32 and less than 2**32")
     memory = empty((n_rows + n,), cnp.PyArray_DescrFromType(cnp.NPY_UINT32))
     arm(&interrupts)

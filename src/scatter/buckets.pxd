@@ -6,7 +6,7 @@
 # many records a tile gets.
 #
 #     pool ──> │ block 0: tile 0 │ block 1: tile 1 │ … │ next block of a tile whose block is full │ …
-from libc.stdint cimport INT32_MAX, UINT32_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
@@ -20,6 +20,13 @@ from common.threads cimport chunk_start
 from common.walk cimport OTHER, Cursor, seek
 from scatter.job cimport Job, update_step
 from scatter.weights cimport MOST_WEIGHTS
+
+cdef extern from *:
+    """
+    /* Updates have numbers of 32 bits, and where a size has 32 bits too, that of all records has to fit. */
+    #define GS_MOST_UPDATES (sizeof(Py_ssize_t) > 4 ? (Py_ssize_t)UINT32_MAX : PY_SSIZE_T_MAX / 64)
+    """
+    const Py_ssize_t MOST_UPDATES "GS_MOST_UPDATES"
 
 cdef enum:
     MAX_TILES = 1 << 10         # of elements: as many write streams as L1 and the TLB sustain
@@ -98,7 +105,7 @@ cdef inline Py_ssize_t record_size(const Job* job) noexcept nogil:
 
 cdef inline bint can_partition(const Job* job) noexcept nogil:
     return (job.kernel.step != TAKE and job.kernel.mark_bytes != 8 and 0 < job.n_rows <= INT32_MAX
-            and job.walk.n < <Py_ssize_t>UINT32_MAX and job.kernel.row_bytes + job.kernel.mark_bytes <= GROUP_BYTES // 8
+            and job.walk.n < MOST_UPDATES and job.kernel.row_bytes + job.kernel.mark_bytes <= GROUP_BYTES // 8
             and (job.order == NULL or job.n_rows * 4 < GROUP_BYTES * 16))
 
 
@@ -165,7 +172,8 @@ cdef inline void place_kept(const Partition* partition, Py_ssize_t width, const 
                             Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places, uint32_t* used,
                             uint32_t* links) noexcept nogil:
     """place_words, without skipped updates and those of other groups."""
-    cdef Py_ssize_t i, tile
+    cdef Py_ssize_t i
+    cdef int64_t tile
     cdef uint32_t row
     for i in range(n):
         tile = rows[i] >> partition.shift  # SKIPPED is negative

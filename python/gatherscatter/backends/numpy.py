@@ -51,6 +51,12 @@ class NumPyBackend(Backend):
     def asarray(self, value: Any, like: Any) -> Array:
         return np.asarray(value)
 
+    def as_argument(self, op: Operator, argument: str, value: Any, like: Any) -> Array:
+        array: Array = super().as_argument(op, argument, value, like)
+        if argument == "indices" and array.dtype == np.intp:  # of 32 bits in Pyodide; some dialects take int64 alone
+            array = array.astype(np.int64, copy=False)
+        return array
+
     def plain(self, array: Any) -> Any:
         return array if type(array) is np.ndarray else np.asarray(array)
 

@@ -158,7 +158,8 @@ def expanded(ids: Ids) -> Any:
     first = np.zeros((*indptr.shape[:-1], 1), np.int64)
     counts = np.diff(indptr, axis=-1, prepend=first, append=first + size)
     numbers = np.broadcast_to(np.arange(-1, indptr.shape[-1]), counts.shape)
-    found = np.repeat(numbers.reshape(-1), counts.reshape(-1)).reshape(*indptr.shape[:-1], size)
+    counts = counts.reshape(-1).astype(np.intp)  # np.repeat takes no int64 where an intp has 32 bits
+    found = np.repeat(numbers.reshape(-1), counts).reshape(*indptr.shape[:-1], size)
     return backend.from_numpy(found, backend.astype(ids.pointers, backend.dtype_of("int64", ids.pointers)))
 
 

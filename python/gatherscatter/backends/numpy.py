@@ -53,8 +53,8 @@ class NumPyBackend(Backend):
 
     def as_argument(self, op: Operator, argument: str, value: Any, like: Any) -> Array:
         array: Array = super().as_argument(op, argument, value, like)
-        if argument == "indices" and array.dtype == np.intp:  # of 32 bits in Pyodide; some dialects take int64 alone
-            array = array.astype(np.int64, copy=False)
+        if argument == "indices" and array.dtype == np.int32 and isinstance(value, (list, tuple, int)):
+            return array.astype(np.int64)  # NumPy's default has 32 bits in Pyodide, and some dialects take int64 alone
         return array
 
     def plain(self, array: Any) -> Any:

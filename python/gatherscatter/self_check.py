@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import gathers, onnx, openvino, reference, scatters, tensorflow, threads
+from gatherscatter import gathers, onnx, openvino, reference, scatters, segments, tensorflow, threads
 from gatherscatter._kernels import threads as _kernel
 from gatherscatter.backends import kernels
 from gatherscatter.operators import GATHER_MODES, SCATTER_MODES
+from gatherscatter.prepared import prepare
 from gatherscatter.reductions import REDUCTIONS, takes
 
 SEED = 2026
@@ -210,6 +211,9 @@ def parts() -> Iterator[Part]:
     outside = [call for call in calls(few=False) if call.options["mode"] == "clip" and call.arrays[0].dtype == "f4"]
     yield Part("out of bounds", [Check(call.function, "NumPy", call, partial(_not_refused, call)) for call in outside])
     yield Part("dialects", [_answer(*answer) for answer in _ANSWERS])
+    yield Part("segments", [_reduced(name, by) for name, by in product(_OF_A_SEGMENT, ("ids", "indptr"))])
+    large = [(_many_rows, "scatter of prepared rows"), (_many_dropped, "scatter, mode='drop'")]
+    yield Part("large", [Check(name, "NumPy", "python -m gatherscatter", wrong) for wrong, name in large])
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -257,6 +261,51 @@ def _not_refused(call: Call) -> str | None:
     except IndexError:
         return "out was written to before an index out of bounds raised IndexError" if out.any() else None
     return f"indices that are all {max(data.shape)}, out of bounds, did not raise IndexError with mode='raise'"
+
+
+# NumPy's functions for the elements of a segment.
+_OF_A_SEGMENT: dict[str, Callable[[Any], Any]] = {
+    "add": np.sum, "mul": np.prod, "max": np.max, "min": np.min, "mean": np.mean, "var": np.var, "std": np.std,
+    "any": np.any, "all": np.all, "count": len, "first": lambda part: part[0], "last": lambda part: part[-1],
+    "argmax": np.argmax, "argmin": np.argmin, "logsumexp": lambda part: np.log(np.exp(part).sum()),
+}  # fmt: skip
+
+
+def _reduced(reduction: str, by: str) -> Check:
+    """A reduction of segments, by their ids in any order, or by pointers to those that lie side by side."""
+    rng = np.random.default_rng(SEED)
+    ids, values = rng.permutation(np.arange(64) % 5), _numbers(rng, (64,), "f8")
+    ids = np.sort(ids) if by == "indptr" else ids
+    groups = {"segment_ids": ids} if by == "ids" else {"indptr": np.append(0, np.cumsum(np.bincount(ids)))}
+
+    def wrong() -> str | None:
+        places = [np.flatnonzero(ids == segment) for segment in range(5)]
+        expected = [_OF_A_SEGMENT[reduction](values[place]) for place in places]
+        if reduction.startswith("arg"):
+            expected = [place[position] for place, position in zip(places, expected, strict=True)]
+        result = segments.segment_reduce(values, reduction=reduction, **groups)
+        return None if np.allclose(result, expected, rtol=1e-13, atol=0) else f"{result.tolist()} is not {expected}"
+
+    given = ", ".join(f"{name}=np.array({array.tolist()})" for name, array in groups.items())
+    how = f"gs.segment_reduce(np.array({values.tolist()}), {given}, reduction={reduction!r})"
+    return Check("segment_reduce", "NumPy", how, wrong)
+
+
+def _many_rows() -> str | None:
+    rng = np.random.default_rng(SEED)
+    indices, updates = rng.integers(0, 300, 3000), rng.integers(0, 9, (3000, 32)).astype(np.float32)
+    result = prepare("scatter", (300,), indices).scatter(np.zeros((300, 32), np.float32), updates, reduction="add")
+    expected = np.zeros((300, 32), np.float32)
+    np.add.at(expected, indices, updates)
+    return None if np.array_equal(result, expected) else "the sums differ from those of np.add.at"
+
+
+def _many_dropped() -> str | None:
+    rng = np.random.default_rng(SEED)
+    indices = rng.integers(0, 1 << 17, 1 << 20)
+    result = scatters.scatter(np.zeros(1 << 16), indices, 1.0, reduction="add", mode="drop")
+    expected = np.bincount(indices[indices < 1 << 16], minlength=1 << 16)
+    return None if np.array_equal(result, expected) else "the counts differ from those of np.bincount"
 
 
 # Examples from the documents of the source systems.

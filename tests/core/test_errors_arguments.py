@@ -243,6 +243,11 @@ WRONG = {
         ValueError,
         "scatter: updates has shape (5, 2); pass shape (2, 5), which updates.T has",
     ),
+    "updates that are not flat": (
+        lambda: gs.scatter(np.zeros(5), [0, 1, 2, 3], np.zeros((2, 2))),
+        ValueError,
+        "scatter: updates has shape (2, 2); pass shape (4,), which updates.reshape(-1) has",
+    ),
     "updates as large as data": (
         lambda: gs.scatter(D, [0], D),
         ValueError,

@@ -1,5 +1,6 @@
 """Messages about arrays and scalars: their types, dtypes, values, devices and memory."""
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 from gatherscatter.errors.hints import MISSING, missing
@@ -39,6 +40,8 @@ def updates_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -
         )
     if len(found) == 2 and found[::-1] == expected:
         fix = f"pass shape {expected}, which {op.updates}.T has"
+    elif len(expected) == 1 < len(found) and math.prod(found) == expected[0]:
+        fix = f"pass shape {expected}, which {op.updates}.reshape(-1) has"
     return ValueError(f"{op.name}: {op.updates} has shape {found}; {fix}")
 
 

@@ -13,7 +13,7 @@ from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.threads cimport region_ns
 from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks, has_scratch_tiles
-from scatter.buckets cimport can_partition, record_size
+from scatter.buckets cimport GROUP_BYTES, SCRATCH_BYTES, can_partition, record_size
 from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows, slots_bytes
 from scatter.job cimport Job, is_fresh
 from scatter.private cimport can_be_private, private_bytes
@@ -98,10 +98,10 @@ cdef inline double step_ns(double reach) noexcept nogil:
     cdef double share
     if reach <= shared.machine.l2_bytes:
         return shared.machine.step_l2
-    if reach <= shared.machine.l3_bytes // 2:
+    if reach <= shared.machine.l3_bytes // 4:
         share = 1 - shared.machine.l2_bytes / reach
         return shared.machine.step_l2 + share * (shared.machine.step_l3 - shared.machine.step_l2)
-    share = 1 - shared.machine.l3_bytes / 2.0 / reach
+    share = 1 - shared.machine.l3_bytes / 4.0 / reach
     return shared.machine.step_l3 + share * (shared.machine.step_memory - shared.machine.step_l3)
 
 
@@ -144,7 +144,8 @@ cdef inline double update_bytes(const Job* job) noexcept nogil:
 cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     cdef double n = <double>job.walk.n, each, reach = sample.reach, ns, ns_near = 0
     cdef int n_shares = 1
-    if by_units(job):
+    cdef bint units = by_units(job)
+    if units:
         reach = min(reach, <double>job.unit_rows * job.kernel.row_bytes)
         n_shares = <int>min(<Py_ssize_t>n_threads, job.n_units)
     if job.update_rows != NULL:  # the source's rows, about as many, take their share of the caches
@@ -162,9 +163,16 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     ns = ns_near + max(n * each / n_shares, moved(n * update_bytes(job), n_shares)) + result_ns(job, n_threads)
     if n_shares == 1 and job.checks_first:
         ns += n * job.tuples.k * shared.machine.resolve / n_threads
-    if n_shares == 1 and not job.in_result:  # windows
+    if not units and not job.in_result:  # windows
         ns *= 1 + job.n_rows * job.kernel.row_bytes // WINDOW_BYTES
     return ns + region_ns(n_threads) * (1 if n_shares > 1 else 1 + job.divides)
+
+
+cdef inline Py_ssize_t n_groups(const Job* job) noexcept nogil:
+    """How often a partition places the tuples: once, or where scratch memory is too small, for each group of tiles."""
+    if job.in_result or job.order != NULL or job.walk.n * record_size(job) <= SCRATCH_BYTES:
+        return 1
+    return 1 + job.n_rows * job.kernel.row_bytes // GROUP_BYTES
 
 
 cdef inline double partition_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
@@ -174,7 +182,7 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
     if job.order == NULL and (job.loads or not (job.by_value or job.by_last)):  # records are unpacked
         apply += UNPACKED
     apply *= n * max(1.0 / n_threads, sample.share)
-    if n < job.n_rows // 8:
+    if job.by_updates:
         result = n * 20 / n_threads + (result if is_fresh(job) else 0)
     if job.order != NULL:  # accumulators stay in registers, or in L1
         return max(0.8 * apply, moved(n * (4 + 0.8 * job.row_bytes), n_threads)) + result + region_ns(n_threads)
@@ -182,8 +190,8 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
         place_bytes += job.row_bytes
     elif not job.by_last:
         apply_bytes += job.row_bytes * (1.5 if job.update_rows == NULL else 1)  # rows that are not read in order
-    return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
-                moved(n * place_bytes, n_threads))
+    return (n_groups(job) * max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
+                                moved(n * place_bytes, n_threads))
             + max(apply, moved(n * apply_bytes, n_threads)) + result + 2 * region_ns(n_threads))
 
 

@@ -16,11 +16,10 @@ from common.small_calls cimport PyArray_NewFromDescr, width_of
 from common.walk cimport DATA, add_axis, finish_walk, start_walk
 from scatter.direct cimport LONG_ROW
 from scatter.fill cimport repeats_element
-from scatter.finish cimport half_cell
 from scatter.job cimport Job, is_fresh, update_step
 
 cdef enum:
-    FEW = 8             # rows for each update: with more, rows are opened and closed by updates
+    FEW = 32            # rows for each update: with more, rows are opened and closed by updates
     SHORTEST_LAST = 32  # bytes of a row: for shorter ones, to assign all is as fast as to find the last one
     SMALL_COUNTS = 0x7fffffff  # updates, which a count of 4 bytes holds
 
@@ -116,10 +115,6 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
         job.kernel.type_code = <TypeCode>job.conversion.wide
         job.kernel.n_items = job.row_items
     job.kernel.row_bytes = job.row_items * job.conversion.wide_bytes
-    job.kernel.in_cells = job.divides and job.by_value and job.kernel.mark_bytes == 4
-    if job.kernel.in_cells:
-        job.kernel.mark_bytes = 0
-        job.kernel.row_bytes = 2 * half_cell(job.conversion.wide_bytes)
     job.is_associative = moves or (job.reduction.associative >> <int>type_code & 1 and type_code != BOOL)
     converts = job.conversion.narrow != job.conversion.wide or job.conversion.swapped != 0
     job.loads = converts or (not job.by_value and (job.row.outer.n > 1 or (
@@ -133,11 +128,11 @@ cdef inline void choose_accumulators(Job* job) noexcept:
     job.identity = NULL
     if not job.include_self and job.reduction.has_identity >> <int>job.kernel.type_code & 1:
         job.identity = job.reduction.identity[<int>job.kernel.type_code]
-    job.by_updates = few and (job.kernel.mark_bytes != 0 or job.kernel.in_cells or converts or not job.is_dense)
+    job.by_updates = few and (job.kernel.mark_bytes != 0 or converts or not job.is_dense)
     if job.by_updates and job.identity != NULL and not job.divides:
         job.kernel.mark_bytes = 0  # rows without updates are never opened
     # In place, data are needed until the end.
-    job.in_result = (job.is_dense and not converts and not job.kernel.in_cells
+    job.in_result = (job.is_dense and not converts
                      and (job.identity == NULL or is_fresh(job) or job.by_updates))
     job.by_last = (job.kernel.step == ASSIGN and not job.by_value and not job.loads and job.is_dense and not few
                    and job.row_bytes >= SHORTEST_LAST and job.updates_are_linear and update_step(job) > 0

@@ -25,10 +25,10 @@ from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error, n_tasks_for
 from common.walk cimport OTHER, Cursor, add_axis, finish_walk, seek, start_walk
 from scatter.fill cimport fill_elements
-from scatter.finish cimport divide, half_cell
+from scatter.finish cimport divide
 from scatter.job cimport RUN, Job, begin_writing, is_brief, is_fresh, open_all_rows, update_step, write_data
 from scatter.kernels cimport Rows, moves_bytes
-from scatter.tile cimport Tile, close_cell, close_tile, load_rows, open_tile, store_rows
+from scatter.tile cimport Tile, close_tile, load_rows, open_tile, store_rows
 from scatter.updates cimport apply_block, apply_tuples, keep_window, read_update_rows
 
 cdef enum:
@@ -153,8 +153,6 @@ cdef inline int64_t slot_of(Slots* slots, const Job* job, int64_t row) noexcept 
         fill_elements(job.conversion.wide_bytes, job.identity, accumulator, job.row_items)
     else:
         load_rows(job, row, 1, accumulator)
-    if job.kernel.in_cells:
-        memset(accumulator + half_cell(job.conversion.wide_bytes), 0, sizeof(uint32_t))
     slots.n += 1
     slots.table[place] = <uint32_t>slots.n
     return slots.n - 1
@@ -194,12 +192,9 @@ cdef inline Py_ssize_t apply_to_slots(const Job* job, Slots* slots) noexcept nog
 
 cdef inline void close_slots(const Job* job, Slots* slots) noexcept nogil:
     cdef Py_ssize_t i
-    if job.divides and not job.kernel.in_cells:
+    if job.divides:
         divide(&job.kernel, job.include_self, slots.accumulators, slots.marks, slots.n)
     for i in range(slots.n):
-        if job.kernel.in_cells:
-            close_cell(job, slots.accumulators + i * job.kernel.row_bytes, slots.rows[i])
-            continue
         store_rows(job, slots.accumulators + i * job.kernel.row_bytes, slots.rows[i], 1, False)
     if job.streams:
         stream_fence()

@@ -2,13 +2,13 @@
 # What opens and closes accumulators besides conversions: cells (kernels.pxd), the division of means, and rows without
 # updates, which become those of data.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy
 
 from common.codes cimport (
     BFLOAT16, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
     UINT64,
 )
-from common.items cimport bytes16, flat_void, inline_void, word_t
+from common.items cimport flat_void, inline_void
 from scatter.kernels cimport Kernel, mark_of
 from scatter.steps cimport bfloat16, complex64, complex128, float16, quotient, terms_t, value_t
 
@@ -106,51 +106,6 @@ cdef inline flat_void divide(const Kernel* kernel, bint more, char* accumulators
         divide_counted(<uint32_t*>counts, kernel, more, accumulators, n)
     else:
         divide_counted(<uint64_t*>counts, kernel, more, accumulators, n)
-
-
-# Cells
-
-cdef inline Py_ssize_t half_cell(Py_ssize_t width) noexcept nogil:
-    """Bytes of the first half, which has an element of this width."""
-    return max(width, <Py_ssize_t>4)
-
-
-cdef inline inline_void fill_cells_of(word_t* type, const char* elements, char* cells, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, half = 4 if sizeof(word_t) < 4 else sizeof(word_t)
-    for i in range(n):
-        memcpy(cells + 2 * half * i, elements + i * <Py_ssize_t>sizeof(word_t), sizeof(word_t))
-        memset(cells + 2 * half * i + half, 0, sizeof(uint32_t))
-
-
-cdef inline inline_void empty_cells_of(word_t* type, const char* cells, char* elements, uint32_t* counts,
-                                       Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, half = 4 if sizeof(word_t) < 4 else sizeof(word_t)
-    for i in range(n):
-        memcpy(elements + i * <Py_ssize_t>sizeof(word_t), cells + 2 * half * i, sizeof(word_t))
-        memcpy(&counts[i], cells + 2 * half * i + half, sizeof(uint32_t))
-
-
-cdef inline inline_void convert_cells(word_t* type, bint fills, char* cells, char* elements, uint32_t* counts,
-                                      Py_ssize_t n) noexcept nogil:
-    if fills:
-        fill_cells_of(type, elements, cells, n)
-    else:
-        empty_cells_of(type, cells, elements, counts, n)
-
-
-cdef inline flat_void move_cells(Py_ssize_t width, bint fills, char* cells, char* elements, uint32_t* counts,
-                                 Py_ssize_t n) noexcept nogil:
-    """Make cells of elements without updates, or elements and counts of cells."""
-    if width == 4:
-        convert_cells(<uint32_t*>NULL, fills, cells, elements, counts, n)
-    elif width == 8:
-        convert_cells(<uint64_t*>NULL, fills, cells, elements, counts, n)
-    elif width == 1:
-        convert_cells(<uint8_t*>NULL, fills, cells, elements, counts, n)
-    elif width == 2:
-        convert_cells(<uint16_t*>NULL, fills, cells, elements, counts, n)
-    else:
-        convert_cells(<bytes16*>NULL, fills, cells, elements, counts, n)
 
 
 # include_self=False: accumulators without updates are replaced.

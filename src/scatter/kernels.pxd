@@ -5,7 +5,7 @@
 # Accumulators that do not include data start from the reduction's identity, so that every update is combined, without a
 # branch. Marks tell which rows have updates:
 #     uint8_t     1: the row has an update
-#     uint32_t    how many: means of rows. Those of elements have it in the accumulator's cell
+#     uint32_t    how many: means
 # Counts of 8 bytes, for 2**31 updates or more, have no loops: see count_rows.
 # A product of complex numbers has no identity: there, the first update of a row is assigned.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -24,8 +24,7 @@ from scatter.steps cimport bfloat16, boolean, combined, complex64, complex128, f
 cdef enum Mark:
     UNMARKED
     MARKED                  # uint8_t
-    COUNTED                 # uint32_t; for rows only
-    IN_CELLS                # for elements only: a cell is one and, in its second half, the number of its updates
+    COUNTED                 # uint32_t
 
 cdef struct Rows:
     const int64_t* rows     # row ids
@@ -61,7 +60,6 @@ cdef struct Kernel:
     ReductionCode step
     TypeCode type_code      # of accumulators; for ASSIGN one of their width, or BOOL: rows of bytes
     int mark_bytes          # 0: no marks
-    bint in_cells           # an accumulator is a cell: an element and, as wide, a count
     Py_ssize_t n_items      # of a row
     Py_ssize_t row_bytes    # from an accumulator to the next
 
@@ -100,9 +98,7 @@ cdef inline inline_void combine_row(ReductionCode step, value_t* type, restricte
 cdef inline inline_void apply_element(ReductionCode step, Mark mark, char* marks, value_t* type, int n_items,
                                       char* accumulators, int64_t row, const char* update) noexcept nogil:
     """n_items: of a point, which has no marks; else 1."""
-    cdef Py_ssize_t half = 4 if sizeof(value_t) < 4 else sizeof(value_t)
-    cdef char* accumulator = accumulators + row * (2 * half if mark == IN_CELLS else <Py_ssize_t>sizeof(value_t))
-    cdef uint32_t count
+    cdef char* accumulator = accumulators + row * <Py_ssize_t>sizeof(value_t)
     cdef value_t a, b
     if n_items > 1:
         combine_row(step, type, accumulators + row * n_items * <Py_ssize_t>sizeof(value_t), update, n_items)
@@ -116,12 +112,7 @@ cdef inline inline_void apply_element(ReductionCode step, Mark mark, char* marks
         if mark == MARKED:
             if assigns_first(step, type) and marks[row] == 0:
                 a = b
-    if mark == IN_CELLS:
-        memcpy(&count, accumulator + half, sizeof(count))
-        count += 1
-        memcpy(accumulator + half, &count, sizeof(count))
-    else:
-        mark_row(mark, marks, row)
+    mark_row(mark, marks, row)
     memcpy(accumulator, &a, sizeof(value_t))
 
 
@@ -132,9 +123,8 @@ cdef inline inline_void apply_run(ReductionCode step, Mark mark, char* marks, va
 
     row: the first index, read once.
     """
-    cdef Py_ssize_t half = 4 if sizeof(value_t) < 4 else sizeof(value_t), i = 1
-    cdef char* accumulator = accumulators + row * (2 * half if mark == IN_CELLS else <Py_ssize_t>sizeof(value_t))
-    cdef uint32_t count
+    cdef Py_ssize_t i = 1
+    cdef char* accumulator = accumulators + row * <Py_ssize_t>sizeof(value_t)
     cdef value_t a, b
     memcpy(&a, accumulator, sizeof(value_t))
     memcpy(&b, update, sizeof(value_t))
@@ -147,10 +137,8 @@ cdef inline inline_void apply_run(ReductionCode step, Mark mark, char* marks, va
         memcpy(&b, update + i * step_bytes, sizeof(value_t))
         a = combined(step, True, a, b)
         i += 1
-    if mark == IN_CELLS:
-        memcpy(&count, accumulator + half, sizeof(count))
-        count += <uint32_t>i
-        memcpy(accumulator + half, &count, sizeof(count))
+    if mark == COUNTED:
+        (<uint32_t*>marks)[row] += <uint32_t>i
     memcpy(accumulator, &a, sizeof(value_t))
     run[0] = i
 
@@ -311,9 +299,8 @@ cdef inline inline_void apply_of(ReductionCode step, Mark mark, char* marks, val
                                  const updates_t* updates, char* accumulators, Py_ssize_t n,
                                  Py_ssize_t* done) noexcept nogil:
     if updates_t is Elements:
-        if mark != COUNTED:
-            apply_kind_of(step, mark, marks, type, kernel.n_items, updates, accumulators, n, done)
-    elif mark != IN_CELLS:
+        apply_kind_of(step, mark, marks, type, kernel.n_items, updates, accumulators, n, done)
+    else:
         apply_rows_any(step, mark, marks, type, kernel, updates, accumulators, n)
 
 
@@ -390,10 +377,10 @@ cdef inline flat_void apply_elements(const Kernel* kernel, const Elements* eleme
 
     Counts of 8 bytes stay as they are: see count_rows.
     """
-    if kernel.in_cells:
-        apply_step(IN_CELLS, marks, kernel, elements, accumulators, n, done)
-    elif kernel.mark_bytes == 1:
+    if kernel.mark_bytes == 1:
         apply_step(MARKED, marks, kernel, elements, accumulators, n, done)
+    elif kernel.mark_bytes == 4:
+        apply_step(COUNTED, marks, kernel, elements, accumulators, n, done)
     else:
         apply_step(UNMARKED, marks, kernel, elements, accumulators, n, done)
 

@@ -10,7 +10,7 @@
 #     a row in scratch memory: of a wider dtype (accumulate_dtype), in native byte order, or of a result that is not
 #     contiguous or is written with non-temporal stores
 #     for assignments of rows, the number of the row's last update
-# and, with it, a mark (kernels.pxd) for include_self=False and for means; those of means of elements share a cell.
+# and, with it, a mark (kernels.pxd) for include_self=False and for means.
 # Where there are few updates, only the rows that they name are opened and closed (by_updates).
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
@@ -22,9 +22,9 @@ from common.stream cimport ROWS_AHEAD, prefetch_ahead, stream_bytes, stream_rows
 from common.walk cimport DATA, Cursor, advance, seek
 from scatter.convert cimport load_items, store_items
 from scatter.fill cimport fill_elements
-from scatter.finish cimport divide, half_cell, move_cells, replace_short_rows, replace_unmarked
+from scatter.finish cimport divide, replace_short_rows, replace_unmarked
 from scatter.job cimport Job, is_fresh, update_step, write_data
-from scatter.kernels cimport Kernel, mark_of
+from scatter.kernels cimport mark_of
 
 cdef enum:
     REPLACED_BYTES = 1 << 11    # of accumulators, at a time
@@ -188,52 +188,6 @@ cdef inline void write_last(const Job* job, const Tile* tile) noexcept nogil:
         row += n
 
 
-cdef inline void open_cells(const Job* job, const Tile* tile) noexcept nogil:
-    cdef char elements[REPLACED_BYTES]
-    cdef Py_ssize_t row = 0, width = job.conversion.wide_bytes, n
-    while row < tile.n:
-        n = min(REPLACED_BYTES // width, tile.n - row)
-        if job.identity != NULL:
-            fill_elements(width, job.identity, elements, n)
-        else:
-            load_rows(job, tile.first + row, n, elements)
-        move_cells(width, True, tile.accumulators + row * job.kernel.row_bytes, elements, NULL, n)
-        row += n
-
-
-cdef inline void close_cells(const Job* job, const Tile* tile) noexcept nogil:
-    cdef char elements[REPLACED_BYTES]
-    cdef char data[REPLACED_BYTES]
-    cdef uint32_t counts[REPLACED_BYTES]
-    cdef Kernel kernel = job.kernel  # of elements and counts
-    cdef Py_ssize_t row = 0, width = job.conversion.wide_bytes, n
-    kernel.mark_bytes = sizeof(uint32_t)
-    kernel.row_bytes = width
-    while row < tile.n:
-        n = min(REPLACED_BYTES // width, tile.n - row)
-        move_cells(width, False, tile.accumulators + row * job.kernel.row_bytes, elements, counts, n)
-        divide(&kernel, job.include_self, elements, <char*>counts, n)
-        if job.identity != NULL:
-            load_rows(job, tile.first + row, n, data)
-            replace_unmarked(width, sizeof(uint32_t), <char*>counts, job.identity, data, elements, n)
-        store_rows(job, elements, tile.first + row, n, job.conversion.narrow != job.conversion.wide)
-        row += n
-
-
-cdef inline void close_cell(const Job* job, char* cell, Py_ssize_t row) noexcept nogil:
-    """Close the cell of a row that has updates, and let it have none."""
-    cdef uint32_t count
-    cdef Kernel kernel = job.kernel
-    cdef Py_ssize_t width = job.conversion.wide_bytes
-    kernel.mark_bytes = sizeof(uint32_t)
-    kernel.row_bytes = width
-    memcpy(&count, cell + half_cell(width), sizeof(count))
-    if count:
-        divide(&kernel, job.include_self, cell, <char*>&count, 1)
-        store_rows(job, cell, row, 1, False)
-        memset(cell + half_cell(width), 0, sizeof(count))
-
-
 cdef inline void open_tile(const Job* job, const Tile* tile) noexcept nogil:
     cdef bint in_result = is_in_result(job, tile)
     if job.by_updates:
@@ -242,8 +196,6 @@ cdef inline void open_tile(const Job* job, const Tile* tile) noexcept nogil:
         return  # marks are 0 already
     if job.by_last:
         memset(tile.accumulators, 0, tile.n * job.kernel.row_bytes)
-    elif job.kernel.in_cells:
-        open_cells(job, tile)
     elif job.identity != NULL:
         fill_elements(job.conversion.wide_bytes, job.identity, tile.accumulators, tile.n * job.row_items)
     elif not in_result:
@@ -257,9 +209,6 @@ cdef inline void open_tile(const Job* job, const Tile* tile) noexcept nogil:
 cdef inline void close_tile(const Job* job, const Tile* tile) noexcept nogil:
     if job.by_last:
         write_last(job, tile)
-        return
-    if job.kernel.in_cells:
-        close_cells(job, tile)
         return
     if job.divides:
         divide(&job.kernel, job.include_self, tile.accumulators, tile.marks, tile.n)
@@ -283,8 +232,6 @@ cdef inline void open_rows(const Job* job, const Tile* tile, const int64_t* rows
             fill_elements(job.conversion.wide_bytes, job.identity, accumulator, job.row_items)
         else:
             load_rows(job, tile.first + rows[i], 1, accumulator)
-        if job.kernel.in_cells:
-            memset(accumulator + half_cell(job.conversion.wide_bytes), 0, sizeof(uint32_t))
 
 
 cdef inline void close_rows(const Job* job, const Tile* tile, const int64_t* rows, Py_ssize_t n) noexcept nogil:
@@ -295,9 +242,6 @@ cdef inline void close_rows(const Job* job, const Tile* tile, const int64_t* row
     for i in range(n):
         row = rows[i]
         accumulator = tile.accumulators + row * job.kernel.row_bytes
-        if job.kernel.in_cells:
-            close_cell(job, accumulator, tile.first + row)
-            continue
         if tile.marks != NULL:
             if mark_of(&job.kernel, tile.marks, row) == 0:
                 continue  # an earlier update of the same row

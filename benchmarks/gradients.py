@@ -1,7 +1,6 @@
 """Gradients and JAX arrays: training steps and calls with gatherscatter and with PyTorch's and JAX's own functions.
 
-    python benchmarks/gradients.py                            # prints Markdown tables
-    python benchmarks/gradients.py --write docs/benchmarks    # and writes gradients.md there
+    python benchmarks/gradients.py [--write FOLDER]
 
 Milliseconds (microseconds for small calls), the minimum over many rounds, each of which runs every alternative.
 """

@@ -3,7 +3,7 @@
 import gatherscatter as gs
 import numpy as np
 import pytest
-from libraries import LIBRARIES, on_each, to_dask
+from libraries import LIBRARIES, on_each
 
 X = np.array([1, 3, 1, 0])
 
@@ -40,24 +40,6 @@ def test_sizes():
     assert gs.bincount([3], minlength=2).tolist() == [0, 0, 0, 1]
     assert gs.bincount([-3], mode="drop").shape == (0,)
     assert gs.bincount([0], length=np.int64(2)).tolist() == [1, 0]
-
-
-def test_gradients_and_programs():
-    import jax
-    import jax.numpy as jnp
-    import torch
-
-    weights = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda w: gs.bincount(torch.from_numpy(X), w), weights)
-    x, w = jnp.asarray(X), jnp.asarray([1.0, 2.0, 3.0, 4.0])
-    call = lambda x, w: gs.bincount(x, w, length=3, mode="drop")  # noqa: E731
-    np.testing.assert_array_equal(jax.jit(call)(x, w), [4.0, 4.0, 0.0])
-    np.testing.assert_array_equal(jax.jit(jax.grad(lambda w: (call(x, w) ** 2).sum()))(w), [8.0, 0.0, 8.0, 8.0])
-    for unknown in (lambda: jax.jit(gs.bincount)(x), lambda: gs.bincount(to_dask(X))):
-        with pytest.raises(
-            NotImplementedError, match=r"^bincount: the greatest value of a .* is unknown .*; pass length="
-        ):
-            unknown()
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-WIDE = ("index", "tour", "recipes", "how-it-works", "kernels", "contributing", "changelog")
+WIDE = ("index", "tour", "recipes", "for-libraries", "browser", "how-it-works", "kernels", "contributing", "changelog")
 html_sidebars = {page: [] for page in WIDE}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -13,7 +13,7 @@ from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.threads cimport region_ns
 from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks, has_scratch_tiles
-from scatter.buckets cimport GROUP_BYTES, SCRATCH_BYTES, can_partition, record_size
+from scatter.buckets cimport can_partition, record_size
 from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows, slots_bytes
 from scatter.job cimport Job, is_fresh
 from scatter.private cimport can_be_private, private_bytes
@@ -94,7 +94,7 @@ cdef inline double moved(double n_bytes, int n_threads) noexcept nogil:
 
 
 cdef inline double step_ns(double reach) noexcept nogil:
-    """ns to apply an update to one of so many bytes of accumulators."""
+    """ns to apply an update to one of so many bytes of accumulators. Others take most of L3: a quarter is ours."""
     cdef double share
     if reach <= shared.machine.l2_bytes:
         return shared.machine.step_l2
@@ -168,13 +168,6 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     return ns + region_ns(n_threads) * (1 if n_shares > 1 else 1 + job.divides)
 
 
-cdef inline Py_ssize_t n_groups(const Job* job) noexcept nogil:
-    """How often a partition places the tuples: once, or where scratch memory is too small, for each group of tiles."""
-    if job.in_result or job.order != NULL or job.walk.n * record_size(job) <= SCRATCH_BYTES:
-        return 1
-    return 1 + job.n_rows * job.kernel.row_bytes // GROUP_BYTES
-
-
 cdef inline double partition_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     cdef double n = <double>job.walk.n, record = record_size(job), apply, result = result_ns(job, n_threads)
     cdef double place_bytes = job.tuples.k * job.tuples.width + 2 * record, apply_bytes = record
@@ -190,8 +183,8 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
         place_bytes += job.row_bytes
     elif not job.by_last:
         apply_bytes += job.row_bytes * (1.5 if job.update_rows == NULL else 1)  # rows that are not read in order
-    return (n_groups(job) * max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
-                                moved(n * place_bytes, n_threads))
+    return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
+                moved(n * place_bytes, n_threads))
             + max(apply, moved(n * apply_bytes, n_threads)) + result + 2 * region_ns(n_threads))
 
 

@@ -19,7 +19,8 @@ from scatter.fill cimport repeats_element
 from scatter.job cimport Job, is_fresh, update_step
 
 cdef enum:
-    FEW = 32            # rows for each update: with more, rows are opened and closed by updates
+    FEW = 8             # rows for each update: with more, rows are opened and closed by updates,
+    FEW_ELEMENTS = 32   # and adjacent elements, all of which take less time
     SHORTEST_LAST = 32  # bytes of a row: for shorter ones, to assign all is as fast as to find the last one
     SMALL_COUNTS = 0x7fffffff  # updates, which a count of 4 bytes holds
 
@@ -124,7 +125,8 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
 cdef inline void choose_accumulators(Job* job) noexcept:
     """Where accumulators are, and what they start from."""
     cdef bint converts = job.conversion.narrow != job.conversion.wide or job.conversion.swapped != 0
-    cdef bint few = 0 < job.walk.n < job.n_rows // FEW and job.row_bytes < LONG_ROW and job.order == NULL
+    cdef Py_ssize_t least = FEW_ELEMENTS if job.by_value and job.is_dense else FEW
+    cdef bint few = 0 < job.walk.n < job.n_rows // least and job.row_bytes < LONG_ROW and job.order == NULL
     job.identity = NULL
     if not job.include_self and job.reduction.has_identity >> <int>job.kernel.type_code & 1:
         job.identity = job.reduction.identity[<int>job.kernel.type_code]

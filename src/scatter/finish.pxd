@@ -1,6 +1,6 @@
 # cython: cdivision=True
-# What opens and closes accumulators besides conversions: cells (kernels.pxd), the division of means, and rows without
-# updates, which become those of data.
+# What opens and closes accumulators besides conversions: the division of means, and rows without updates, which become
+# those of data.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 

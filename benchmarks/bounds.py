@@ -1,6 +1,8 @@
 """What limits the large workloads of peers.py: their times, and the share of a lower bound that is reached.
 
-python benchmarks/bounds.py [--rounds N] [--threads N] [--write FOLDER]
+    python benchmarks/bounds.py [--rounds N] [--threads N] [--write FOLDER]
+
+The page docs/benchmarks/bounds.md says what the bounds are.
 """
 
 import argparse

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from gatherscatter._kernels import scatter as _kernel
@@ -50,14 +51,14 @@ def set_machine(**numbers: float) -> None:
     Parameters
     ----------
     **numbers : float
-        The numbers to set, by the names that `get_machine` returns. Each is positive.
+        The numbers to set, by the names that `get_machine` returns. Each has limits, which the error names.
 
     Raises
     ------
     TypeError
         If a number is not a real number.
     ValueError
-        If a name is unknown, or a number is not positive.
+        If a name is unknown, or a number is not within its limits.
 
     Examples
     --------
@@ -72,12 +73,9 @@ def set_machine(**numbers: float) -> None:
     for name, number in numbers.items():
         if name not in known:
             raise ValueError(f"set_machine: {name!r} is not a number of the machine; pass some of {', '.join(known)}")
-        if isinstance(number, bool) or not isinstance(number, int | float):
+        if isinstance(number, bool) or not isinstance(number, Real):
             raise TypeError(f"set_machine: {name}={number!r} is not a number")
-        if not 0 < number < 2**62:
-            raise ValueError(f"set_machine: {name}={number!r} is not positive and finite")
-    # The sizes are integers.
-    _threads.set_machine({name: type(known[name])(number) for name, number in numbers.items()})
+    _threads.set_machine(numbers)
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict[str, Any]:

@@ -41,14 +41,39 @@ cdef enum:
     WAKE_NS = 20000             # to wake a team that sleeps,
     WAKE_THREAD_NS = 1500       # and for each further thread
 
+# Within these the estimates neither divide by zero nor overflow.
+limits = {
+    "l2_bytes": (1 << 12, 1 << 32),
+    "l3_bytes": (1 << 12, 1 << 40),
+    "bandwidth": (1e-3, 1e6),
+    "bandwidth_growth": (1e-3, 1.0),
+    "step_l2": (1e-3, 1e6),
+    "step_l3": (1e-3, 1e6),
+    "step_memory": (1e-3, 1e6),
+    "resolve": (1e-3, 1e6),
+    "place": (1e-3, 1e6),
+    "region": (1.0, 1e15),
+    "region_thread": (1.0, 1e15),
+    "slice": (1.0, 1e15),
+}
+
+
+cdef Py_ssize_t within(name, Py_ssize_t number):
+    """What the system says, within the limits."""
+    least, most = limits[name]
+    return min(max(number, <Py_ssize_t>least), <Py_ssize_t>most)
+
+
 openmp_version = OPENMP_VERSION
 compiler = COMPILER.decode("ascii", "replace").strip()
 built_for_avx2 = BUILT_FOR_AVX2  # the modules beside this one; those in the folder baseline are for any CPU
 has_avx2 = _has_avx2()
 shared = export_shared()  # for the other modules
-_shared.machine.l2_bytes = max(l2_bytes(), <Py_ssize_t>1 << 18)
+_shared.machine.l2_bytes = within("l2_bytes", max(l2_bytes(), <Py_ssize_t>1 << 18))
 # A virtual machine shows the whole L3 of a socket, whatever share of the socket's cores it has.
-_shared.machine.l3_bytes = max(min(l3_bytes(), max(os.cpu_count() or 1, 2) * L3_OF_A_CORE), _shared.machine.l2_bytes)
+_shared.machine.l3_bytes = within(
+    "l3_bytes", max(min(l3_bytes(), max(os.cpu_count() or 1, 2) * L3_OF_A_CORE), _shared.machine.l2_bytes)
+)
 if _shared.machine.l2_bytes > 1 << 20:  # Xeons, whose L3 is a mesh
     _shared.machine.step_l3 = 2.2
 if os.environ.get("OMP_WAIT_POLICY", "").lower() == "passive":  # a team's threads sleep between its regions
@@ -61,9 +86,13 @@ def get_machine():
 
 
 def set_machine(dict numbers not None):
-    """Set numbers of the machine by name."""
+    """Set numbers of the machine by name, each within its limits."""
     cdef dict all = _shared.machine
-    all.update(numbers)
+    for name, number in numbers.items():
+        least, most = limits[name]
+        if not least <= number <= most:
+            raise ValueError(f"set_machine: {name}={number!r} is not within {least} to {most}")
+        all[name] = type(least)(number)
     _shared.machine = all
 
 

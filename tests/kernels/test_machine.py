@@ -6,6 +6,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from gatherscatter._kernels import threads as kernel
+from gatherscatter._kernels.codes import ScatterRoute
 from gatherscatter.backends import kernels
 from libraries import needs
 
@@ -61,6 +62,22 @@ def test_a_call_without_a_scatter_is_not_explained():
         gs.explain(gs.gather, np.zeros(4), [1])
 
 
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("name", kernel.limits)
+def test_the_limits_of_a_number_are_safe(machine, name, end):
+    rng = np.random.default_rng(0)
+    ids, data = rng.integers(0, 5000, 200_000), rng.integers(0, 9, 200_000).astype("f8")
+    expected = np.bincount(ids, data, 5000)
+    gs.set_machine(**{name: kernel.limits[name][end]})
+    for n_threads in (1, 3):
+        assert (gs.segment_reduce(data, ids, 5000, reduction=("add", "var"))[0] == expected).all()
+        for route in ScatterRoute:
+            with kernels.forced(n_threads, scatter=route.name.lower()):
+                assert (gs.scatter(np.zeros(5000), ids, data, reduction="add") == expected).all()
+                assert (gs.segment_reduce(data, ids, 5000, reduction=("add", "var"))[0] == expected).all()
+        assert (gs.scatter(np.zeros(5000), ids, data, reduction="add") == expected).all()
+
+
 def test_numbers_are_set(machine):
     gs.set_machine(bandwidth=40, l2_bytes=1e6)
     assert gs.get_machine() == machine | {"bandwidth": 40.0, "l2_bytes": 1_000_000}
@@ -71,8 +88,10 @@ def test_numbers_are_set(machine):
     ("numbers", "kind", "message"),
     [
         ({"speed": 1}, ValueError, "set_machine: 'speed' is not a number of the machine; pass some of l2_bytes, "),
-        ({"bandwidth": 0}, ValueError, "set_machine: bandwidth=0 is not positive and finite"),
-        ({"bandwidth": float("nan")}, ValueError, "set_machine: bandwidth=nan is not positive and finite"),
+        ({"bandwidth": 0}, ValueError, "set_machine: bandwidth=0 is not within 0.001 to 1000000.0"),
+        ({"bandwidth": float("nan")}, ValueError, "set_machine: bandwidth=nan is not within 0.001 to 1000000.0"),
+        ({"l2_bytes": 0.5}, ValueError, "set_machine: l2_bytes=0.5 is not within 4096 to 4294967296"),
+        ({"region": 2, "l3_bytes": 4095}, ValueError, "set_machine: l3_bytes=4095 is not within 4096 to"),
         ({"bandwidth": "1"}, TypeError, "set_machine: bandwidth='1' is not a number"),
         ({"region": 2, "bandwidth": True}, TypeError, "set_machine: bandwidth=True is not a number"),
     ],

@@ -3,6 +3,7 @@ compiler: str
 built_for_avx2: bool
 has_avx2: bool
 shared: object
+limits: dict[str, tuple[float, float]]
 
 def max_threads() -> int: ...
 def get_machine() -> dict[str, float]: ...

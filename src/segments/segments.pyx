@@ -118,6 +118,15 @@ cdef inline int team_of(int n_threads, double work_ns) noexcept:
     return team
 
 
+cdef bint is_sorted(const Job* job):
+    cdef bint found
+    if job.size < BRIEF:
+        return are_ascending(job)
+    with nogil:
+        found = are_ascending(job)
+    return found
+
+
 cdef cnp.ndarray allocate_none(const Job* job, int n_threads):
     """Rows for elements without a segment, one for each thread. None: there is no memory."""
     cdef Py_ssize_t n_bytes = n_threads * none_bytes(job) + CACHE_LINE
@@ -207,7 +216,7 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
         job.values = NULL
     if job.size == 0 or job.n_units == 0 or job.columns == 0:
         return <Py_ssize_t>OK
-    job.is_sorted = are_pointers or are_ascending(&job)
+    job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
     if not may_have_team(n_threads, forced_threads, work_ns(&job)):
@@ -243,7 +252,7 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     softmax.conversion.narrow_bytes = width_of(<TypeCode>out_code)
     softmax.conversion.wide_bytes = width_of(softmax.conversion.wide)
     softmax.conversion.swapped = 0
-    job.is_sorted = are_pointers or are_ascending(&job)
+    job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
     before = job
     before.accumulators[0] = MAXIMUM
@@ -281,7 +290,7 @@ def extremes(cnp.ndarray ids not None, int n_threads):
     cdef double work_ns = <double>n * id_bytes / shared.machine.bandwidth
     cdef int team = team_size(n_threads, forced_threads, work_ns)
     if not cnp.PyArray_ISCARRAY_RO(ids) or not cnp.PyArray_ISSIGNED(ids) or id_bytes < 4:
-        raise ValueError("ids are contiguous, of dtype int32 or int64")
+        raise ValueError("extremes: ids are not contiguous and aligned, of dtype int32 or int64")
     for part in range(team):
         found[2 * part] = (<const int64_t*>data)[0] if id_bytes == 8 else (<const int32_t*>data)[0]
         found[2 * part + 1] = found[2 * part]

@@ -110,7 +110,7 @@ cdef inline void run_part(const Softmax* softmax, Py_ssize_t task, Py_ssize_t n_
     cdef Py_ssize_t start, stop, unit = task // n_parts
     cdef int64_t segment, last
     part_of(job, unit, task % n_parts, n_parts, &start, &stop)
-    if start == stop:
+    if start >= stop:  # also where another thread changes the ids between the two searches
         return
     reduce_piece(softmax.before, table_of(job, unit), unit, start, stop, 0, job.columns, none)
     reduce_piece(job, table_of(job, unit), unit, start, stop, 0, job.columns, none)

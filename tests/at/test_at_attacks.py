@@ -82,13 +82,6 @@ def test_a_string_of_rank_0_is_a_scalar(dtype, value):
     assert gs.scatter(np.zeros(3, dtype), [1], np.array(value)).tolist()[1] == value
 
 
-def test_out_that_overlaps_itself():
-    """As the functions do: the result goes through memory of its own, and the last element stays."""
-    x, y = (np.lib.stride_tricks.as_strided(np.array([1.0]), (7,), (0,)) for _ in range(2))
-    assert gs.scatter(x, [2], 5.0, out=x).tolist() == [1] * 7
-    assert gs.at(y)[2].set(5.0, out=y).tolist() == [1] * 7
-
-
 def test_a_numpy_array_of_rank_0_for_a_tensor():
     torch = pytest.importorskip("torch")
     x, rows = torch.zeros(3, dtype=torch.int8), torch.tensor([0, 2])

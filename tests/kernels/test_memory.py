@@ -80,12 +80,48 @@ def test_interleaved_out_shares_no_byte():
     assert both[1::2].tolist() == list(range(18, -1, -2))
 
 
-def test_out_that_overlaps_itself():
-    """Every element of out is one: NumPy's assignment decides, and the last wins."""
-    store = np.zeros(1)
-    out = np.lib.stride_tricks.as_strided(store, (5,), (0,))
-    gs.gather_nd(np.arange(5.0), np.arange(5)[:, None], out=out)
-    assert store == 4.0
+# Strides of three elements of 8 bytes each, whose memory is shared: one, windows, rows that meet, parts of elements.
+OVERLAPPING = [((3,), (0,)), ((3, 3), (8, 8)), ((3, 3), (16, 8)), ((2, 4), (32, 16)), ((3,), (4,)), ((3, 1), (0, 8))]
+# Strides that look like it.
+APART = [((3, 3), (24, 16)), ((2, 4), (24, 16)), ((2, 2), (24, 16)), ((3,), (-8,)), ((1, 3), (0, 8)), ((3, 3), (8, 24)), ((0, 3), (8, 0))]
+
+
+def calls_with_out(shape):
+    """Calls whose result has a shape."""
+    data, tuples = np.arange(9.0)[: shape[0], None], np.zeros((*shape, 0), int)
+    ids, like = np.arange(shape[0]), np.ones(shape)
+    yield gs.gather, (np.ones((9, *shape[1:])), ids)
+    yield gs.gather_nd, (np.ones(()), tuples)
+    yield gs.gather_elements, (like, np.zeros(shape, int))
+    yield gs.scatter, (like, ids[:0], like[:0])
+    yield gs.scatter_nd, (like, ids[:, None], like)
+    yield gs.scatter_elements, (like, np.zeros(shape, int), like)
+    yield gs.at(like)[...].get, ()
+    yield gs.at(like)[ids].set, (2.0,)
+    yield gs.at(like)[ids].divide, (2.0,)
+    yield gs.gather_scatter, (like, ids, like, ids)
+    yield gs.segment_softmax, (like, ids)
+    yield gs.segment_reduce, (like, ids, shape[0])
+    yield gs.prepare("scatter", shape, ids).scatter, (like, like)
+    yield gs.prepare("segment", shape, ids, shape[0]).reduce, (like,)
+
+
+@pytest.mark.parametrize(("shape", "strides"), OVERLAPPING)
+def test_out_that_overlaps_itself(shape, strides):
+    for call, arguments in calls_with_out(shape):
+        store = np.full(30, 7.0)
+        out = np.lib.stride_tricks.as_strided(store, shape, strides)
+        with pytest.raises(ValueError, match="elements of out share memory, as after broadcast_to or expand"):
+            call(*arguments, out=out)
+        assert (store == 7).all()
+
+
+@pytest.mark.parametrize(("shape", "strides"), APART)
+def test_out_of_elements_apart(shape, strides):
+    for call, arguments in calls_with_out(shape):
+        out = np.lib.stride_tricks.as_strided(np.full(30, 7.0)[9:], shape, strides)
+        assert call(*arguments, out=out) is out
+        np.testing.assert_array_equal(out, call(*arguments))
 
 
 def test_reference_counts():

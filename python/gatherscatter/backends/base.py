@@ -7,6 +7,7 @@ entry point's name is the top-level package of the array class.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +17,7 @@ import numpy as np
 
 from gatherscatter import errors, threads, values
 from gatherscatter._kernels import segments as _segments
+from gatherscatter.backends.overlap import overlaps_itself, share_memory
 from gatherscatter.errors import indexing as messages
 from gatherscatter.operators import Operator
 from gatherscatter.plan import Plan
@@ -219,7 +221,7 @@ class Backend:
         if 0 in array.shape:
             return 0, -1
         xp = np if isinstance(array, np.ndarray) else self.namespace(array)
-        if xp is np and array.flags.c_contiguous and array.dtype in (np.int32, np.int64):
+        if xp is np and array.dtype in (np.int32, np.int64) and array.flags.c_contiguous and array.flags.aligned:
             return _segments.extremes(array, threads.limit)
         with self.constants():
             return int(xp.min(array)), int(xp.max(array))
@@ -296,6 +298,10 @@ class Backend:
     def writes_views(self, array: Any) -> bool:
         """Whether basic indexing gives views of the array, through which each of its elements is written by itself."""
         return False
+
+    def addresses(self, array: Any) -> values.Array | None:
+        """An array that lies where this one does, to ask `overlap` about it, not to read it; None if it is not known."""
+        return None
 
     def is_writable(self, array: Any) -> bool:
         """Whether the elements of an array can be assigned to, as by ``out=``."""
@@ -392,7 +398,16 @@ class Backend:
             raise errors.out_shape(plan.operator, out.shape, shape)
         if out.dtype != data.dtype:
             raise errors.out_dtype(plan.operator, out.dtype, data.dtype)
+        self.check_memory(plan.operator, out)
         self.check_devices(plan, data, out=out)
+
+    def check_memory(self, op: Operator, *outs: Any) -> None:
+        """Check that the elements of `out`, or of several, do not share memory."""
+        known = [found for found in map(self.addresses, outs) if found is not None]
+        if any(map(overlaps_itself, known)):
+            raise errors.out_overlaps_itself(op)
+        if len({*map(id, outs)}) < len(outs) or any(itertools.starmap(share_memory, itertools.combinations(known, 2))):
+            raise errors.outs_share_memory(op)
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
         """Check that the other arrays are on data's device."""

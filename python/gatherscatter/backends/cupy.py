@@ -18,6 +18,7 @@ import numpy as np
 
 from gatherscatter import determinism, errors, values
 from gatherscatter.backends import sorting
+from gatherscatter.backends.overlap import addresses
 from gatherscatter.backends.table import TableBackend
 from gatherscatter.operators import ND
 from gatherscatter.plan import Plan
@@ -60,6 +61,9 @@ class CuPyBackend(TableBackend):
 
     def dtype_of(self, name: str, like: Any) -> np.dtype[Any]:
         return np.dtype(name)
+
+    def addresses(self, array: Any) -> values.Array:
+        return addresses(array.data.ptr, array.shape, array.strides, array.itemsize)
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
         with data.device:

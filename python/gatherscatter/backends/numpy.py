@@ -18,14 +18,12 @@ from gatherscatter._kernels.gather import true_elements, try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels, references
 from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, merged_shape
+from gatherscatter.backends.overlap import may_overlap_itself, share_memory
 from gatherscatter.operators import ARRAYS, AXIS, Operator
 from gatherscatter.plan import Plan
 
 Array = NDArray[Any]
 Indices = kernels.Indices
-
-# max_work of numpy.shares_memory. (Any: NumPy's stubs accept only -1 and 0.)
-_OVERLAP_WORK: Any = 10_000
 
 # The number of elements of a non-contiguous mask that are copied at a time.
 _PIECE = 1 << 16
@@ -87,9 +85,9 @@ class NumPyBackend(Backend):
         target = self._checked_out(plan, out, data, plan.shape)
         if (
             data.dtype.hasobject
-            or _overlap(target, data)
+            or share_memory(target, data)
             or _overlaps_indices(target, indices)
-            or _may_overlap_itself(target)
+            or may_overlap_itself(target)
         ):
             target[...] = _gather(data, indices, plan, fill)
             return out
@@ -117,10 +115,10 @@ class NumPyBackend(Backend):
         in_place = _is_same(target, data)
         if (
             data.dtype.hasobject
-            or (not in_place and _overlap(target, data))
+            or (not in_place and share_memory(target, data))
             or _overlaps_indices(target, indices)
-            or _overlap(target, updates)
-            or _may_overlap_itself(target)
+            or share_memory(target, updates)
+            or may_overlap_itself(target)
         ):
             target[...] = self.scatter(data, indices, updates, plan, None)
             return out
@@ -162,8 +160,8 @@ class NumPyBackend(Backend):
                 return None
         target = None if out is None else self._checked_out(to, out, data, data.shape)
         if target is not None and (
-            _may_overlap_itself(target)
-            or (not _is_same(target, data) and _overlap(target, data))
+            may_overlap_itself(target)
+            or (not _is_same(target, data) and share_memory(target, data))
             or _overlaps_indices(target, tuple(arrays[1:]))
         ):
             return None
@@ -191,8 +189,11 @@ class NumPyBackend(Backend):
     def is_writable(self, array: Any) -> bool:
         return bool(array.flags.writeable)
 
+    def addresses(self, array: Any) -> Array:
+        return self.plain(array)
+
     def writes_views(self, array: Any) -> bool:
-        return not _may_overlap_itself(array)
+        return not may_overlap_itself(array)
 
     def scatter_wide(self, data: Array, indices: Array, updates: Any, plan: Plan, out: Array | None) -> Array:
         """By the kernels, which need no wide copy."""
@@ -338,31 +339,11 @@ def _is_same(a: Array, b: Array) -> bool:
     return a is b or (a.ctypes.data == b.ctypes.data and a.strides == b.strides)
 
 
-def _overlap(out: Array, array: Array) -> bool:
-    """Whether two arrays share memory; True if that is too hard to decide."""
-    if not np.may_share_memory(out, array):
-        return False
-    try:
-        return np.shares_memory(out, array, max_work=_OVERLAP_WORK)
-    except (np.exceptions.TooHardError, RuntimeError):  # the latter: NumPy has no memory to decide it
-        return True
-
-
 def _overlaps_indices(out: Array, indices: Indices) -> bool:
     # No generator: Python 3.11 keeps a reference to `out` where it has no memory to enter one.
     for array in indices if isinstance(indices, tuple) else (indices,):  # noqa: SIM110
-        if _overlap(out, array):
+        if share_memory(out, array):
             return True
-    return False
-
-
-def _may_overlap_itself(out: Array) -> bool:
-    """Whether two elements of an array may share memory; False is certain, True is not."""
-    span = out.itemsize
-    for stride, n in sorted((abs(stride), n) for stride, n in zip(out.strides, out.shape, strict=True) if n > 1):
-        if stride < span:
-            return True
-        span = stride * n
     return False
 
 

@@ -194,6 +194,17 @@ def out_read_only(op: Operator) -> ValueError:
     return ValueError(f"{op.name}: out is read-only; pass an array that can be written to")
 
 
+def out_overlaps_itself(op: Operator) -> ValueError:
+    return ValueError(
+        f"{op.name}: elements of out share memory, as after broadcast_to or expand, so one would overwrite another; "
+        "pass out with memory for each"
+    )
+
+
+def outs_share_memory(op: Operator) -> ValueError:
+    return ValueError(f"{op.name}: two arrays of out share memory, so one result would overwrite another; pass others")
+
+
 def out_gradient(op: Operator, argument: str) -> RuntimeError:
     return RuntimeError(
         f"{op.name}: {op.argument(argument)} requires grad, and autograd cannot differentiate a call with out=; omit "

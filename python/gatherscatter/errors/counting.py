@@ -27,6 +27,10 @@ def weights_shape(op: Operator, found: Sequence[int], expected: Sequence[int]) -
     )
 
 
+def counts_dtype(op: Operator, name: str) -> TypeError:
+    return TypeError(f"{op.name}: dtype={name!r} cannot hold counts; pass an integer or real floating dtype")
+
+
 def negative_size(op: Operator, option: str, size: int) -> ValueError:
     return ValueError(f"{op.name}: {option}={size} is negative; pass 0 or more")
 

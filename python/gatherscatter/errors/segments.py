@@ -108,6 +108,10 @@ def not_real(op: Operator, value: object) -> TypeError:
     return TypeError(f"{op.name}: correction={shown(value)} is not a real number; pass 0 or 1")
 
 
+def large_correction(op: Operator) -> ValueError:
+    return ValueError(f"{op.name}: correction is an integer that no float64 holds; pass 0 or 1")
+
+
 def no_correction(op: Operator, value: object) -> ValueError:
     return ValueError(f"{op.name}: correction={shown(value)} is for reduction='var' and 'std'; pass no correction")
 
@@ -119,7 +123,9 @@ def no_dtype(op: Operator, reduction: str, value: object, accepted: Sequence[str
 
 
 def narrow_dtype(op: Operator, name: str, dtype: object) -> TypeError:
-    return TypeError(f"{op.name}: dtype={name!r} cannot hold a result of data's {dtype}; pass a dtype of its kind")
+    return TypeError(
+        f"{op.name}: dtype={name!r} cannot hold a result of {op.updates} of dtype {dtype}; pass a dtype of its kind"
+    )
 
 
 def empty_segment(op: Operator, reduction: str, position: Sequence[int] | None, dtype: object) -> ValueError:
@@ -134,8 +140,8 @@ def outs(op: Operator, found: object, n: int) -> TypeError:
     return TypeError(f"{op.name}: out={shown(found)} is not a tuple; pass {n} arrays, one for each reduction")
 
 
-def same_out(op: Operator) -> ValueError:
-    return ValueError(f"{op.name}: out has one array twice; pass another array for each reduction")
+def no_memory(op: Operator) -> MemoryError:
+    return MemoryError(f"{op.name}: no memory to group the elements; pass fewer elements or segments at a time")
 
 
 def fills(op: Operator, found: object, n: int) -> ValueError:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import repeat
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -160,7 +164,7 @@ def reduce_segments(
         results = [
             segments.reduce(name, kind, fill, few) for name, kind, fill in zip(names, dtypes, fills, strict=True)
         ]
-    results = [_deliver(segments, result, to) for result, to in zip(results, outs, strict=True)]
+    results = _delivered(segments, results, outs)
     return tuple(results) if is_tuple else results[0]
 
 
@@ -169,7 +173,10 @@ def _correction(op: Any, value: Any, names: tuple[str, ...]) -> float:
         raise messages.not_real(op, value)
     if value != 0 and not {"var", "std"} & set(names):
         raise messages.no_correction(op, value)
-    return value  # type: ignore[return-value]
+    try:
+        return float(value)
+    except OverflowError:
+        raise messages.large_correction(op) from None
 
 
 def _outs(op: Any, segments: Segments, out: Any, dtypes: list[str], is_tuple: bool) -> tuple[Any, ...]:
@@ -179,11 +186,10 @@ def _outs(op: Any, segments: Segments, out: Any, dtypes: list[str], is_tuple: bo
     outs = out if is_tuple else (out,)
     if not isinstance(outs, tuple) or len(outs) != len(dtypes):
         raise messages.outs(op, out, len(dtypes))
-    if len({id(one) for one in outs}) < len(outs):
-        raise messages.same_out(op)
     backend, layout = segments.backend, segments.layout
     for one, dtype in zip(outs, dtypes, strict=True):
         backend.check_out(segments.plan, one, _like(segments, dtype), layout.shape)
+    backend.check_memory(op, *outs)
     return outs
 
 
@@ -192,11 +198,14 @@ def _like(segments: Segments, dtype: str) -> Any:
     return segments.data if dtype == segments.name else segments.cast(segments.data[:0], dtype)
 
 
-def _deliver(segments: Segments, result: Any, out: Any) -> Any:
-    if out is None:
-        return result
-    segments.backend.plain(out)[...] = result
-    return out
+def _delivered(segments: Segments, results: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:
+    """The results; if there are arrays to write to, these, with the results."""
+    if outs[0] is None:
+        return results
+    targets = [segments.backend.plain(out) for out in outs]
+    # Written by C functions alone, between which Ctrl-C is not looked for: all of them, or none.
+    deque(map(setitem, targets, repeat(...), results), maxlen=0)
+    return outs
 
 
 @explained
@@ -337,7 +346,7 @@ def softmax_of_segments(data: Any, ids: _ids.Ids, dtype: Any, out: Any, *, is_lo
         segments.backend.check_out(segments.plan, out, _like(segments, name), ids.layout.data)
     with _silent(segments):
         result = segments.softmax(name, is_log)
-    return _deliver(segments, result, out)
+    return _delivered(segments, (result,), (out,))[0]
 
 
 def _silent(segments: Segments) -> AbstractContextManager[Any]:

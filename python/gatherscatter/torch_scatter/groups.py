@@ -11,6 +11,7 @@ from torch import Tensor
 from gatherscatter import core, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike, SegmentReduction
+from gatherscatter.backends.torch import BACKEND
 from gatherscatter.errors.text import a, type_name
 from gatherscatter.gathers import gather_elements
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS, SCATTER, SCATTER_ELEMENTS, Operator
@@ -204,6 +205,7 @@ def check_out(op: Operator, out: Tensor, shape: tuple[int, ...]) -> None:
         raise errors.out_type(op, out, "torch.Tensor")
     if tuple(out.shape) != shape:
         raise errors.out_shape(op, tuple(out.shape), shape)
+    BACKEND.check_memory(op, out)
 
 
 def is_repeated(view: Tensor, axis: int) -> bool:

@@ -25,6 +25,7 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels import tensors
 from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
+from gatherscatter.backends.overlap import addresses
 from gatherscatter.backends.torch import autograd, exchange, memory, native, operators
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
@@ -206,6 +207,12 @@ class TorchBackend(Backend):
         if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
             return nullcontext()
         return torch.inference_mode(False)
+
+    def addresses(self, array: Any) -> values.Array | None:
+        if torch.compiler.is_compiling() or not memory.is_plain(array):
+            return None
+        strides = tuple(stride * array.itemsize for stride in array.stride())
+        return addresses(array.data_ptr(), tuple(array.shape), strides, array.itemsize)
 
     def writes_views(self, array: Any) -> bool:
         return not _overlaps_itself(array)

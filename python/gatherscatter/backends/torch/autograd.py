@@ -333,7 +333,8 @@ def _dots(tensors: Sequence[Tensor], shape: Any, first: Options, second: Options
         else:
             result = operators.dots(tensors, shape, first, second)
     if result is None:
-        result = (gather(a, at_a, None, first) * gather(b, at_b, None, second)).reshape(*shape, -1).sum(-1)
+        products = gather(a, at_a, None, first) * gather(b, at_b, None, second)
+        result = products.reshape(*shape, products.shape[len(shape) :].numel()).sum(-1)
     return result
 
 

@@ -13,6 +13,11 @@ from gatherscatter._typing import IntLike
 from gatherscatter.backends.base import Backend
 from gatherscatter.errors import counting as messages
 from gatherscatter.operators import AXIS, Operator
+from gatherscatter.reductions import DTYPES, dtype_name, kind_of
+from gatherscatter.segments import rules
+from gatherscatter.segments.ids import Ids
+from gatherscatter.segments.reduce import Segments
+from gatherscatter.segments.rules import Layout
 
 __all__ = ["bincount"]
 
@@ -38,6 +43,7 @@ def bincount(
     *,
     length: IntLike | None = None,
     mode: str = "raise",
+    dtype: Any = None,
 ) -> Any:
     """Count how often each integer occurs in `x`, or add up the weights of its occurrences.
 
@@ -61,12 +67,14 @@ def bincount(
     mode : {"raise", "drop"}, default "raise"
         What to do with negative values, and with values of `length` or more: raise an error, or leave them out. In a
         compiled program of JAX, "drop" is required.
+    dtype : dtype, optional
+        The result's dtype. By default that of `segment_reduce`: counts, and sums of integers, have at least the width
+        of the library's default integer; other sums have weights' dtype.
 
     Returns
     -------
     array, shape (length,)
-        Counts in the library's default integer dtype, or sums in weights' dtype, of which integers wrap around. The
-        array belongs to x's library and device.
+        Counts or sums. Integers wrap around. The array belongs to x's library and device.
 
     Raises
     ------
@@ -75,7 +83,8 @@ def bincount(
     ValueError
         If `x` has not exactly one axis, `weights` has another shape, or a size is negative.
     TypeError
-        If `x` holds other values than integers, or `weights` bools or no numbers.
+        If `x` holds other values than integers, or `weights` bools or no numbers, or if `dtype` is of a narrower kind
+        than weights'.
     NotImplementedError
         If the values of `x` are unknown at the call and `length` is omitted.
 
@@ -85,8 +94,9 @@ def bincount(
 
     Notes
     -----
-    `weights` has a gradient in PyTorch and JAX. As with `scatter`, sums are those of the sequential loop, bit for bit,
-    except for floats on a GPU.
+    `weights` has a gradient in PyTorch and JAX. On the CPU, sums of 16-bit floats are made in float32 and those of
+    float32 in float64, in the order of `x`, and rounded once. `numpy.bincount` makes all sums in float64, and leaves
+    them so.
 
     Examples
     --------
@@ -118,9 +128,23 @@ def bincount(
     if weights is None:
         xp = backend.namespace(x)
         zeros = xp.zeros((size,), dtype=xp.asarray(0).dtype, device=backend.device(x))
-    else:
-        zeros = backend.zeros((size,), weights)
-    return core.scatter(_OP, zeros, x, 1 if weights is None else weights, reduction="add", mode=mode)
+        counts = core.scatter(_OP, zeros, x, 1, reduction="add", mode=mode)
+        return counts if dtype is None else backend.astype(counts, backend.dtype_of(_name(dtype), counts))
+    segments = Segments(weights, Ids(backend, Layout(_OP, tuple(x.shape), 0, 1, 0, size), x, mode), False)
+    name = rules.result_dtype(_OP, "add", segments.name, dtype, segments.defaults, True)
+    work, wide = segments.work(name)
+    terms = segments.cast(weights, work)
+    zeros = backend.zeros((size,), terms)
+    sums = core.scatter(_OP, zeros, x, terms, reduction="add", mode=mode, accumulate_dtype=wide or None)
+    return segments.cast(sums, name)
+
+
+def _name(dtype: Any) -> str:
+    """The name of a dtype for counts: of real numbers."""
+    name = dtype_name(dtype)
+    if name not in DTYPES or kind_of(name) not in "iuf":
+        raise messages.counts_dtype(_OP, name)
+    return name
 
 
 def _checked(option: str, value: Any) -> int:

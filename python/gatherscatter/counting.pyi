@@ -1,13 +1,15 @@
 """Overloads of `bincount`: the types of the arguments determine the type of the result."""
 
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from gatherscatter._typing import ArrayT, IntLike, Nested, ScalarT
+from gatherscatter._typing import ArrayT, IntLike, Nested
 
 __all__ = ["bincount"]
+
+_InexactT = TypeVar("_InexactT", bound=np.inexact[Any])
 
 @overload
 def bincount(
@@ -18,26 +20,29 @@ def bincount(
     *,
     length: IntLike | None = None,
     mode: Literal["raise", "drop"] = "raise",
+    dtype: None = None,
 ) -> NDArray[np.int_]: ...
 @overload
 def bincount(
     x: NDArray[np.integer[Any]] | Nested[int],
     /,
-    weights: NDArray[ScalarT],
+    weights: NDArray[_InexactT],
     minlength: IntLike = 0,
     *,
     length: IntLike | None = None,
     mode: Literal["raise", "drop"] = "raise",
-) -> NDArray[ScalarT]: ...
+    dtype: None = None,
+) -> NDArray[_InexactT]: ...
 @overload
 def bincount(
     x: NDArray[np.integer[Any]] | Nested[int],
     /,
-    weights: Nested[Any],
+    weights: NDArray[Any] | Nested[Any] | None = None,
     minlength: IntLike = 0,
     *,
     length: IntLike | None = None,
     mode: Literal["raise", "drop"] = "raise",
+    dtype: DTypeLike = None,
 ) -> NDArray[Any]: ...
 @overload
 def bincount(
@@ -48,4 +53,5 @@ def bincount(
     *,
     length: IntLike | None = None,
     mode: Literal["raise", "drop"] = "raise",
+    dtype: Any = None,
 ) -> ArrayT: ...

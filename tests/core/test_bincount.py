@@ -20,10 +20,22 @@ def test_counts_and_sums(library):
             assert library.asnumpy(found).dtype == np.dtype("i8")  # the tests' JAX has 64 bits
         for dtype in ("u1", "i4", "f4", "c8"):
             weights = np.array([100, 2, 200, 0.5]).astype(dtype)
-            expected = np.zeros(5, dtype)
+            wide = {"u1": "i8" if library.package == "torch" else "u8", "i4": "i8"}.get(dtype, dtype)
+            expected = np.zeros(5, wide)
             np.add.at(expected, X, weights)
             found = gs.bincount(library.asarray(X), library.asarray(weights), **options)
             np.testing.assert_array_equal(library.asnumpy(found), expected, strict=True)
+        found = gs.bincount(library.asarray(X), library.asarray(np.ones(4, "i4")), dtype="float64", **options)
+        np.testing.assert_array_equal(library.asnumpy(found), [1.0, 2, 0, 1, 0], strict=True)
+        found = gs.bincount(library.asarray(X), dtype="float32", **options)
+        np.testing.assert_array_equal(library.asnumpy(found), np.array([1, 2, 0, 1, 0], "f4"), strict=True)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4"])
+def test_sums_are_rounded_once(dtype):
+    n = {"f2": 2048, "f4": 2**24}[dtype]
+    for weights in (np.ones(n + 1000, dtype), np.append(np.array(n, dtype), np.ones(1000, dtype))):
+        assert gs.bincount(np.zeros(len(weights), int), weights)[0] == np.array(n + 1000, dtype)
 
 
 @pytest.mark.parametrize("library", on_each(LIBRARIES))
@@ -47,6 +59,8 @@ def test_sizes():
     [
         (lambda: gs.bincount([-1, 2]), IndexError, r"x\[0\] = -1 is out of bounds .* negative values have no bin$"),
         (lambda: gs.bincount([1, 5], length=3), IndexError, r"x\[1\] = 5 is out of bounds"),
+        (lambda: gs.bincount(X, X * 0.5, dtype="i8"), TypeError, "dtype='int64' cannot hold a result of weights of dtype float64"),
+        (lambda: gs.bincount(X, dtype="c8"), TypeError, "dtype='complex64' cannot hold counts"),
         (lambda: gs.bincount([1.5]), TypeError, "x holds float64"),
         (lambda: gs.bincount(np.ones(2)), TypeError, r"x has dtype float64, but only .*; pass x.astype\('int64'\)"),
         (lambda: gs.bincount(X > 1), TypeError, "x has dtype bool"),

@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from gatherscatter.backends import kernels
+from libraries import LIBRARIES, on_each
 
 DATA = np.array([1.0, 2.0, 4.0, 8.0])
 
@@ -126,6 +127,8 @@ def test_options():
     for correction in ("a", None, 1j, np.array([1, 2])):
         with pytest.raises(TypeError, match=r"correction=.* is not a real number"):
             gs.segment_reduce(DATA, [0, 1, 0, 1], reduction="var", correction=correction)
+    with pytest.raises(ValueError, match="correction is an integer that no float64 holds"):
+        gs.segment_reduce(DATA, [0, 1, 0, 1], reduction="var", correction=10**400)
     with pytest.raises(ValueError, match="correction=1 is for reduction='var' and 'std'"):
         gs.segment_reduce(DATA, [0, 1, 0, 1], correction=1)
     assert gs.segment_reduce(DATA.astype("u1"), [0, 1, 0, 1], dtype="i8").dtype == np.int64
@@ -152,3 +155,176 @@ def test_any_number_of_threads_with_ids_of_none():
         with kernels.forced(n_threads):
             results.add(gs.segment_reduce(data, ids, 60, mode="drop").tobytes())
     assert len(results) == 1
+
+
+def large(library, array):
+    """The array in the library; not in the many chunks that Dask's arrays have in these tests."""
+    if library.package == "dask":
+        return pytest.importorskip("dask.array").from_array(array, chunks=30_000)
+    return library.asarray(array)
+
+
+# Where arithmetic on ids in their own dtype goes wrong: numbers of segments beyond it.
+NARROW = [("i1", 127), ("i1", 128), ("i1", 1000), ("u1", 255), ("u1", 256), ("u1", 1000), ("i2", 32_768), ("u2", 65_536)]
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_narrow_ids(library):
+    with library.way():
+        data = library.asarray(DATA)
+        for dtype, n in NARROW:
+            ids = np.array([0, 3, 1, 0] if dtype[0] == "u" else [0, -1, 1, 0], dtype)
+            wide = ids.astype("i8")
+            for mode in ("raise", "drop"):
+                found = gs.segment_reduce(data, library.asarray(ids), n, mode=mode)
+                np.testing.assert_array_equal(library.asnumpy(found), gs.segment_reduce(DATA, wide, n))
+            found = gs.segment_softmax(data, library.asarray(ids), n)
+            np.testing.assert_allclose(library.asnumpy(found), gs.segment_softmax(DATA, wide, n))
+            prepared, expected = (gs.prepare("segment", (4,), given, n) for given in (ids, wide))
+            np.testing.assert_array_equal(library.asnumpy(prepared.reduce(data)), expected.reduce(DATA))
+            values = np.arange(n, dtype="f8")
+            found = prepared.gather(large(library, values), fill_value=-1)
+            np.testing.assert_array_equal(library.asnumpy(found), expected.gather(values, fill_value=-1))
+            np.testing.assert_array_equal(prepared.order, expected.order)
+            length = {"length": n} if library.package == "dask" else {"minlength": n}
+            found = gs.bincount(library.asarray(ids), data, mode="drop", **length)
+            np.testing.assert_array_equal(library.asnumpy(found)[:4], gs.bincount(wide, DATA, 4, mode="drop")[:4])
+            rows, pairs = (np.zeros(n), np.array([0, 1, 0, 2])), library.asarray(np.array([3, 1, 0, 2], dtype))
+            found = gs.gather_scatter(
+                large(library, rows[0]), library.asarray(ids), data, pairs, reduction="add", mode="drop"
+            )
+            expected = gs.gather_scatter(rows[0], wide, DATA, [3, 1, 0, 2], reduction="add", mode="drop")
+            np.testing.assert_array_equal(library.asnumpy(found), expected)
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_variances_of_equal_elements(library):
+    for number, dtype in ((3674.6620574561293, "f8"), (1e15, "f4")):
+        data = np.full(70_001, number, dtype)
+        with library.way():
+            data, ids = large(library, data), large(library, np.arange(70_001) % 2)
+            for result in gs.segment_reduce(data, ids, 2, reduction=("var", "std")):
+                found = library.asnumpy(result).astype("f8")
+                assert (found >= 0).all()
+                assert (found <= 1e-12 * number**2).all()
+
+
+def test_a_variance_is_not_negative():
+    for n, number in ((1_000_003, 3674.6620574561293), (1000, 0.1), (77_777, -1e10 / 3)):
+        var, std = gs.segment_reduce(np.full(n, number), np.zeros(n, int), reduction=("var", "std"))
+        assert 0 <= var[0] <= 1e-12 * number**2
+        assert std[0] == var[0] ** 0.5
+
+
+@pytest.mark.parametrize("first", [None, 0, 1e30])
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_float32_far_from_zero(library, first):
+    """Of numbers around 2 000 000, sums in float32 lose what the numbers differ by. first: sentinels that are skipped."""
+    data, ids = (2e6 + np.arange(200_000) % 7).astype("f4"), np.arange(200_000) % 4
+    if first is not None:
+        data[:4] = 0 if first == 0 else np.nan
+    options = {"reduction": ("mean", "var"), "skipna": first == 1e30}
+    mean, var = gs.segment_reduce(data.astype("f8"), ids, 4, **options)
+    with library.way():
+        arrays = large(library, data), large(library, ids)
+        found = gs.segment_reduce(*arrays, 4, **options)
+        found = [library.asnumpy(result).astype("f8") for result in found]
+    np.testing.assert_allclose(found[0], mean, atol=1)
+    np.testing.assert_allclose(found[1], var, rtol=0.01)
+
+
+@pytest.mark.parametrize("how", ["jit", "float32", "vmap"])
+def test_float32_far_from_zero_without_kernels(how):
+    data, ids = (2e6 + np.arange(200_000) % 7).astype("f4"), np.arange(200_000) % 4
+    mean, var = gs.segment_reduce(data.astype("f8"), ids, 4, reduction=("mean", "var"))
+
+    def call(d, i):
+        return gs.segment_reduce(d, i, 4, reduction=("mean", "var"), mode="drop")
+
+    if how == "vmap":
+        torch = pytest.importorskip("torch")
+        found = [x[0] for x in torch.func.vmap(call)(torch.tensor(data)[None], torch.tensor(ids)[None])]
+    else:
+        jax = pytest.importorskip("jax")
+        with jax.enable_x64(False):
+            run = jax.jit(call) if how == "jit" else call
+            found = run(jax.numpy.asarray(data), jax.numpy.asarray(ids, "int32"))
+            assert found[0].dtype == np.float32
+    np.testing.assert_allclose(np.asarray(found[0], "f8"), mean, atol=1)
+    np.testing.assert_allclose(np.asarray(found[1], "f8"), var, rtol=0.01)
+
+
+def test_outs_that_share_memory():
+    torch = pytest.importorskip("torch")
+    ids = np.array([0, 2, 1, 0])
+    for data, store in ((DATA, np.full((4, 2), 7.0)), (torch.tensor(DATA), torch.full((4, 2), 7.0, dtype=torch.float64))):
+        own = ids if data is DATA else torch.tensor(ids)
+        same = store[:3, 0]
+        for outs in ((store[:3, 0], store[1:, 0]), (same, same), (store[:3, 0], store[:3, 0])):
+            with pytest.raises(ValueError, match="two arrays of out share memory"):
+                gs.segment_reduce(data, own, reduction=("add", "max"), out=outs)
+        assert (store == 7).all()
+        outs = store[:3, 0], store[:3, 1]
+        assert gs.segment_reduce(data, own, reduction=("add", "max"), out=outs) == outs
+        assert store.tolist() == [[9, 8], [4, 4], [2, 2], [7, 7]]
+
+
+def test_outs_are_written_all_or_none():
+    torch = pytest.importorskip("torch")
+    data, ids = torch.tensor(DATA), torch.tensor([0, 2, 1, 0])
+    outs = torch.full((3,), 7.0, dtype=torch.float64), torch.full((1,), 7.0, dtype=torch.float64).expand(3)
+    with pytest.raises(ValueError, match="elements of out share memory"):
+        gs.segment_reduce(data, ids, reduction=("add", "max"), out=outs)
+    assert outs[0].tolist() == [7, 7, 7]
+    with pytest.raises(ValueError, match="elements of out share memory"):
+        gs.segment_reduce(data, ids, out=outs[1])
+
+
+def laid_out(array, how):
+    """The array with another alignment, byte order or strides."""
+    if how == "unaligned":
+        store = np.zeros(array.nbytes + 1, "u1")[1:].view(array.dtype).reshape(array.shape)
+        store[...] = array
+        return store
+    if how == "swapped":
+        return array.astype(array.dtype.newbyteorder())
+    return array if how == "plain" else np.repeat(array, 2, axis=-1)[..., ::2]
+
+
+@pytest.mark.parametrize("how", ["unaligned", "swapped", "strided"])
+@pytest.mark.parametrize("dtype", ["i2", "i4", "i8", "u8"])
+def test_layouts_of_ids_and_pointers(dtype, how):
+    data = np.stack([DATA, -DATA])
+    for array, name in ((np.array([0, 2, 1, 0], dtype), "segment_ids"), (np.array([0, 1, 3], dtype), "indptr")):
+        for batch_dims, given in ((0, array), (1, np.stack([array, array]))):
+            options = {"axis": 1, "batch_dims": batch_dims}
+            n = None if name == "indptr" else 3
+            expected = gs.segment_reduce(data, **{name: given}, **options)
+            ours = laid_out(given, how)
+            np.testing.assert_array_equal(gs.segment_reduce(data, **{name: ours}, **options), expected)
+            found = gs.segment_reduce(data, **{name: ours}, **options, reduction=("var", "argmax"), fill_value=0)
+            np.testing.assert_array_equal(
+                found, gs.segment_reduce(data, **{name: given}, **options, reduction=("var", "argmax"), fill_value=0)
+            )
+            prepared = gs.prepare("segment", data.shape, **{name: ours}, num_segments=n, **options)
+            np.testing.assert_array_equal(prepared.reduce(data), expected)
+            softmax = gs.segment_softmax(data, **{name: given}, **options)
+            np.testing.assert_array_equal(gs.segment_softmax(data, **{name: ours}, **options), softmax)
+            np.testing.assert_array_equal(prepared.softmax(data), softmax)
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_an_empty_batch(library):
+    for shape, options in (((0, 4), {"axis": 1, "batch_dims": 1}), ((0, 2, 4), {"axis": 2, "batch_dims": 2})):
+        ids, indptr = np.zeros(shape, int), np.zeros((*shape[:-1], 3), int)
+        with library.way():
+            data = library.asarray(np.zeros(shape))
+            for reduction in ("add", "var", "argmax", "first", "logsumexp"):
+                for given in ({"segment_ids": library.asarray(ids), "num_segments": 2}, {"indptr": library.asarray(indptr)}):
+                    found = gs.segment_reduce(data, **given, **options, reduction=reduction)
+                    assert tuple(found.shape) == (*shape[:-1], 2)
+            assert tuple(gs.segment_softmax(data, indptr=library.asarray(indptr), **options).shape) == shape
+        prepared = gs.prepare("segment", shape, ids, 2, **options)
+        assert prepared.order.tolist() == []
+        assert prepared.indptr.tolist() == [0]
+        assert gs.prepare("segment", shape, indptr=indptr, **options).reduce(np.zeros(shape)).shape == (*shape[:-1], 2)

@@ -86,7 +86,7 @@ CASES = {
     "a narrow dtype": (
         lambda: gs.segment_reduce(DATA, IDS, dtype=np.int64),
         TypeError,
-        "segment_reduce: dtype='int64' cannot hold a result of data's float64; pass a dtype of its kind",
+        "segment_reduce: dtype='int64' cannot hold a result of data of dtype float64; pass a dtype of its kind",
     ),
     "pointers that decrease": (
         lambda: gs.segment_reduce(DATA, indptr=[0, 4, 3]),

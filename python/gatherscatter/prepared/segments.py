@@ -20,7 +20,7 @@ from gatherscatter.prepared.indices import Prepared, indices_on, numbers_of, ord
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.functions import reduce_segments, softmax_of_segments
-from gatherscatter.segments.ids import Ids, expanded, read
+from gatherscatter.segments.ids import Ids, expanded, read, settled
 from gatherscatter.segments.rules import Layout
 
 __all__ = ["PreparedSegments"]
@@ -49,8 +49,8 @@ def prepared_segments(
     _, ids = read(rules.REDUCE, data, pair[0], num_segments, pair[1], axis, batch_dims, mode)
     array, n = expanded(ids), ids.layout.n
     if ids.mode == "drop":
-        outside = (array < 0) | (array >= n)
-        array, ids = np.where(outside, n, array), ids._replace(has_rest=bool(outside.any()))
+        array = settled(array, n)
+        ids = ids._replace(has_rest=bool((array == n).any()))
     b = ids.layout.batch_dims
     plan = plans.gather(SCATTER, (*shape[:b], n + ids.has_rest), array.shape, b, b, "raise")
     return PreparedSegments._of(prepared_indices(plan, array), ids.layout, like)
@@ -382,7 +382,7 @@ class PreparedSegments:
         n_batches = math.prod(ids.shape[:b])
         rows = n_batches * n
         if b:  # the segments of all batches get numbers, and rows is that of none
-            ids = ids.reshape(n_batches, -1)
+            ids = ids.reshape(n_batches, math.prod(ids.shape[b:]))
             ids = np.where(ids < n, ids + n * np.arange(n_batches)[:, None], rows)
         indptr = np.concatenate([[0], np.cumsum(self._arrays["counts"])])
         if 0 < rows <= np.iinfo(np.int32).max and 0 < ids.size < np.iinfo(np.uint32).max:

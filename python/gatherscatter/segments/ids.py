@@ -154,7 +154,8 @@ def expanded(ids: Ids) -> Any:
     if ids.pointers is None:
         return ids.array
     backend, size = ids.backend, ids.layout.data[ids.layout.axis]
-    indptr = np.asarray(backend.as_numpy(ids.pointers), np.int64)
+    indptr = np.array(backend.as_numpy(ids.pointers), np.int64)
+    _check_indptr(ids.layout.operator, indptr, size)  # the copy: another thread may have changed the pointers
     first = np.zeros((*indptr.shape[:-1], 1), np.int64)
     counts = np.diff(indptr, axis=-1, prepend=first, append=first + size)
     numbers = np.broadcast_to(np.arange(-1, indptr.shape[-1]), counts.shape)

@@ -104,6 +104,12 @@ class Segments:
         return signed, f"u{signed}", name(xp.asarray(0.0))
 
     @property
+    def has_float64(self) -> bool:
+        if self.backend.name == "JAX":
+            return self.defaults[2] == "float64"
+        return not str(self.backend.device(self.data)).startswith("mps")  # Apple's GPUs
+
+    @property
     def counts(self) -> Any:
         """The number of elements of each segment that count. Broadcasts to a result's shape."""
         if self._counts is None:
@@ -145,11 +151,10 @@ class Segments:
         return self.xp.where(self.valid, values, self.full((), other, values))
 
     def wide_of(self, dtype: str) -> str:
-        """In what sums of this dtype are made: by the CPU's kernels one width up."""
+        """In what sums of this dtype are made: one width up, where the library has that."""
         if dtype in ("float16", "bfloat16"):
             return "float32"
-        is_wide = self.backend.uses_orders(self.data, True) and dtype in ("float32", "complex64")
-        return wider_dtypes(dtype)[0] if is_wide else dtype
+        return wider_dtypes(dtype)[0] if self.has_float64 and dtype in ("float32", "complex64") else dtype
 
     def wide(self, dtype: str) -> str:
         """In what data's elements are summed for a result of this dtype, so that the sum is rounded once."""
@@ -223,7 +228,7 @@ class Segments:
         if self.valid is None and self.name == dtype:
             work, wide = self.work(dtype)
             first = start if not hasattr(start, "shape") else self.cast(start, work)
-            if work == dtype:
+            if work == dtype and (wide or self.sums_are_kernels()):
                 return self.scatter(self.data, first, "mean", wide)
         return self.ended(self.mean_of(dtype)[1], dtype, start)
 
@@ -234,10 +239,29 @@ class Segments:
 
     def mean_of(self, dtype: str) -> tuple[Any, Any]:
         """The terms in a wide dtype, 0 where they do not count, and their means."""
-        wide = self.wide(dtype)
+        xp, wide = self.xp, self.wide(dtype)
         terms = self.terms("add", wide)
-        sums = self.scatter(terms, 0, "add")
-        return terms, sums / self.cast(self.xp.where(self.counts > 0, self.counts, 1), wide)
+        counts = self.cast(xp.where(self.counts > 0, self.counts, 1), wide)
+        means = self.scatter(terms, 0, "add") / counts
+        if not self.is_rough(wide):
+            return terms, means
+        first = self.backend.without_gradient(means)
+        is_finite = xp.isfinite(first)
+        first = xp.where(is_finite, first, self.full((), 0, first))
+        apart = self.where_valid(terms - self.spread(first, 0), 0)
+        return terms, xp.where(is_finite, first + self.scatter(apart, 0, "add") / counts, means)
+
+    def is_rough(self, wide: str) -> bool:
+        """Whether a mean by sums of this dtype is corrected by the mean of the differences from it.
+
+        Not if the sums are wider than the elements, nor in Dask, which would read data once more.
+        """
+        is_wider = kind_of(self.name) in "fc" and rules.bits(self.name) < rules.bits(wide)
+        return not (is_wider and wide in ("float64", "complex128")) and self.backend.name != "Dask"
+
+    def sums_are_kernels(self) -> bool:
+        """Whether the CPU's kernels make the sums, chunk by chunk in Dask."""
+        return self.backend.name == "Dask" or self.backend.uses_orders(self.data, True)
 
     def ended(self, result: Any, dtype: str, start: Any) -> Any:
         """A result in its dtype, and what an empty segment has."""
@@ -250,15 +274,20 @@ class Segments:
     def variance(self, dtype: str) -> Any:
         xp = self.xp
         terms, means = self.mean_of(dtype)
-        apart = terms - self.spread(means, 0)
-        is_complex = self.name in COMPLEX
-        apart = xp.real(apart) ** 2 + xp.imag(apart) ** 2 if is_complex else apart * apart
-        if self.valid is not None:
-            apart = xp.where(self.valid, apart, self.full((), 0, apart))
-        sums = self.scatter(apart, 0, "add", include_self=True)
+        apart = self.where_valid(terms - self.spread(means, 0), 0)
+        sums = self.scatter(self.squared(apart), 0, "add", include_self=True)
+        if self.is_rough(self.backend.dtype_name(apart)):
+            rest = self.squared(self.scatter(apart, 0, "add", include_self=True))
+            sums = sums - rest / self.cast(xp.where(self.counts > 0, self.counts, 1), self.backend.dtype_name(sums))
+            sums = xp.where(sums < 0, self.full((), 0, sums), sums)
         degrees = self.cast(self.counts, self.backend.dtype_name(sums)) - self.correction
         safe = xp.where(degrees > 0, degrees, self.full((), 1, degrees))
         return xp.where(degrees > 0, sums / safe, self.full((), float("nan"), sums))
+
+    def squared(self, numbers: Any) -> Any:
+        """The squares of their distances from 0."""
+        xp = self.xp
+        return xp.real(numbers) ** 2 + xp.imag(numbers) ** 2 if self.name in COMPLEX else numbers * numbers
 
     def _std(self, name: str, dtype: str, start: Any) -> Any:
         xp = self.xp
@@ -368,6 +397,8 @@ class Segments:
     def has_segment(self) -> Any:
         """Whether each position has one. Broadcasts to data's shape."""
         layout = self.layout
-        b, inside = layout.batch_dims, (self.ids >= 0) & (self.ids < layout.n)
+        b, inside, xp = layout.batch_dims, self.ids >= 0, self.backend.namespace(self.ids)
+        if layout.n <= xp.iinfo(self.ids.dtype).max:  # else all ids are below it, and no number of their dtype is it
+            inside = inside & (self.ids < layout.n)
         shape = (*layout.data[:b], *[1] * (layout.axis - b), *layout.numbered, *[1] * len(layout.inner))
-        return self.backend.namespace(inside).reshape(inside, shape)
+        return xp.reshape(inside, shape)

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import memory, threads
+from gatherscatter import errors, memory, threads
 from gatherscatter._kernels import segments as _kernel
 from gatherscatter._kernels.codes import Accumulator, Status, TypeCode
 from gatherscatter.backends.numpy import BACKEND as NUMPY
+from gatherscatter.errors import segments as messages
+from gatherscatter.operators import Operator
 from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.ids import Ids, settled
@@ -197,7 +199,7 @@ class KernelSegments(Segments):
             values, self.kernel_ids, self.has_pointers, table, codes, int(TypeCode[values.dtype.name.upper()]),
             key.as_floats, self.skips, key.rounds, key.of != "ids", threads.limit,
         )  # fmt: skip
-        _check(status)
+        _check(self.op, status)
 
     @cached_property
     def kernel_ids(self) -> Array:
@@ -205,9 +207,9 @@ class KernelSegments(Segments):
         layout, pointers = self.layout, self.given.pointers
         n_batches = math.prod(layout.data[: layout.batch_dims])
         if pointers is not None:
-            return np.ascontiguousarray(pointers.reshape(n_batches, -1), np.int64)
+            return np.require(pointers.reshape(n_batches, layout.n + 1), np.int64, ["C", "A"])
         ids = self.ids.reshape(n_batches, math.prod(layout.numbered))
-        return np.ascontiguousarray(ids, ids.dtype if ids.dtype in (np.int32, np.int64) else np.int64)
+        return np.require(ids, ids.dtype if ids.dtype in (np.int32, np.int64) else np.int64, ["C", "A"])
 
     def values(self, of: str) -> Any:
         """The array of a pass: (units, positions, columns)."""
@@ -310,7 +312,7 @@ class KernelSegments(Segments):
         begin[:, :, 0] = sums / counts
         self._run(self.pass_of("var"), ((int(Accumulator.SQUARES), 3),), begin)
         _, apart, squares = np.moveaxis(begin, 2, 0)
-        squares = squares - apart * (apart / counts)  # the mean was rounded
+        squares = np.maximum(squares - apart * (apart / counts), 0)  # the mean was rounded
         found: Array = squares.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
         return found
 
@@ -352,10 +354,12 @@ class KernelSegments(Segments):
         out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
         codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
         ids = self.kernel_ids, self.has_pointers
-        _check(_kernel.softmax(values, *ids, table, out, *codes, is_log, threads.limit))
+        _check(self.op, _kernel.softmax(values, *ids, table, out, *codes, is_log, threads.limit))
         return out.reshape(self.layout.data)
 
 
-def _check(status: int) -> None:
+def _check(op: Operator, status: int) -> None:
+    if status == Status.NO_MEMORY:
+        raise messages.no_memory(op)
     if status != Status.OK:
-        raise MemoryError
+        raise errors.changed_meanwhile(op, "the shape, dtype or flags of an array")

@@ -103,6 +103,7 @@ def the_same(theirs, ours, names):
 ROWS = np.array([4, 0, 2, 0])
 PAIRS = np.array([[4, 0], [0, 3], [2, 2], [5, 4]])
 X = np.arange(1.0, 31.0, dtype="f4").reshape(6, 5)
+WITH_NAN = np.where(X == 7, np.float32("nan"), X)
 ONE_EACH = np.array([[1, 3], [0, 0], [2, 4], [4, 4], [3, 1], [0, 2]])
 DISTINCT = np.array([[0, 5, 1, 2, 3], [4, 0, 2, 1, 5], [2, 3, 0, 5, 1]])
 U = np.arange(1.0, 16.0, dtype="f4").reshape(3, 5)
@@ -113,11 +114,10 @@ V = np.array([3, 5, 7, 9], "f4")
 @pytest.mark.parametrize(("theirs", "ours"), rows("numpy"))
 def test_coming_from_numpy(theirs, ours):
     names = {"gs": gs, "np": np, "data": X.copy(), "b": 6, "n": 7, "mask": X % 3 == 0, "u": V, "w": V.astype("f8")}
-    names |= {
-        "g": np.array([2, 0, 2, 1, 0, 0]),
-        "labels": np.array(["owl", "hen", "owl", "emu", "hen", "owl"]),
-        "c": np.array([0, 2, 3, 6]),
-    }
+    names |= {"labels": np.array(["owl", "hen", "owl", "emu", "hen", "owl"]), "c": np.array([0, 2, 3, 6])}
+    if "gs.segment_reduce" in ours:  # with empty groups, and elements of no group, as far as NumPy's code takes them
+        names |= {"data": WITH_NAN, "g": np.array([2, 0, 2, -1 if "g ==" in theirs else 4, 0, 0])}
+        names |= {"g": np.array([2, 0, 2, 1, 0, -1]), "n": 3} if "argmax" in ours else {}
     if "_nd" in ours:
         names["i"] = PAIRS
     elif "batch_dims" in ours:
@@ -181,6 +181,15 @@ def test_helpers_that_can_be_deleted(theirs, ours):
     }
     expected = eval(theirs, dict(names))
     np.testing.assert_array_equal(eval(ours, {**names, "gs": gs}), expected)
+    # The sentence on negative indices.
+    names["index"] = np.array([0, -1, 1])
+    if "segment_reduce" in ours:
+        assert eval(ours, {**names, "gs": gs})[:2].tolist() == [1.0, 3.0]
+    elif "bincount" in ours:
+        with pytest.raises(IndexError, match="negative values have no bin"):
+            eval(ours, {**names, "gs": gs})
+    else:
+        np.testing.assert_array_equal(eval(ours, {**names, "gs": gs}), eval(theirs, dict(names)))
 
 
 @pytest.mark.parametrize(("theirs", "ours"), rows("pytorch"))
@@ -201,10 +210,12 @@ def test_coming_from_pytorch(theirs, ours):
         "v": V,
         "u": U,
         "w": V,
-        "s": np.array([2, 0, 2, 1, 0, 0]),
-        "c": np.array([0, 1, 4]) if "embedding_bag" in theirs else np.array([0, 2, 3, 6]),
-        "m": np.array([2, 1, 3]),
+        "s": np.array([2, 0, 2, 1, 0, 0]) if "argmax" in ours else np.array([3, 0, 3, 1, 0, 0]),
+        "c": np.array([0, 1, 1, 4, 4]) if "embedding_bag" in theirs else np.array([0, 2, 2, 3, 6, 6]),
+        "m": np.array([2, 0, 1, 3, 0]),
     }
+    if "segment_" in ours:
+        arrays["x"] = WITH_NAN
     # torch_scatter and pyg_lib themselves are not installed.
     pyg_lib = types.SimpleNamespace(ops=torch_scatter)
     names = {"gs": gs, "torch": torch, "torch_scatter": torch_scatter, "pyg_lib": pyg_lib, "n": 6}
@@ -236,6 +247,8 @@ def test_coming_from_jax(theirs, ours):
             update_window_dims=(), inserted_window_dims=(0, 1), scatter_dims_to_operand_dims=(0, 1)
         ),
     }
+    if "segment_reduce" in ours:
+        arrays |= {"s": np.array([4, -1, 9, 4]), "r": np.where(R == 3, np.float32("nan"), R)}
     names |= {"gs": gs, "jax": jax, "jnp": jnp, "n": 6}
     the_same(theirs, ours, names | {name: jnp.asarray(value) for name, value in arrays.items()})
 

@@ -236,9 +236,13 @@ def test_negative_numbers_in_scatters(start, result):
     else:
         call = "gs.at(np.zeros((n, n), np.int64))[truth, predicted].add(1)"
         assert call in text
-    given = {"gs": gs, "np": np, "old": np.zeros(2), "groups": numbers[0], "values": np.ones(2), "bins": numbers, "n": 2}
-    given |= {"truth": np.array([0, 1]), "predicted": numbers[0]}
-    expected = {"old": ([1, 1], [1, 0]), "counts": ([[1, 1]], [[1, 0]]), "confusion": ([[1, 0], [0, 1]], [[1, 0], [0, 0]])}
+    given = {"gs": gs, "np": np, "n": 2, "old": np.zeros(2), "groups": numbers[0], "values": np.ones(2)}
+    given |= {"bins": numbers, "truth": np.array([0, 1]), "predicted": numbers[0]}
+    expected = {
+        "old": ([1, 1], [1, 0]),
+        "counts": ([[1, 1]], [[1, 0]]),
+        "confusion": ([[1, 0], [0, 1]], [[1, 0], [0, 0]]),
+    }
     for code, wanted in zip((call, f"{call[:-1]}, {options})"), expected[result], strict=True):
         assert eval(code, given).tolist() == wanted
 

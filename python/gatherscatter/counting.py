@@ -123,6 +123,8 @@ def bincount(
         if errors.kind_of(weights.dtype) not in ("int", "float", "complex"):
             raise messages.weights_dtype(_OP, weights.dtype)
         if tuple(weights.shape) != tuple(x.shape):
+            plans.check_known(_OP, "indices", x.shape)
+            plans.check_known(_OP, "updates", weights.shape)
             raise messages.weights_shape(_OP, weights.shape, x.shape)
     size = _size(backend, x, _checked("minlength", minlength), length)
     if weights is None:

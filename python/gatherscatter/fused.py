@@ -255,6 +255,8 @@ def _weighted(updates: Any, weights: Any, positions: Shape, axis: int, batch_dim
     axis %= len(shape) - (len(positions) - b) + 1  # of data
     n = len(found) - b  # axes of weights from `axis` on
     if len(found) < len(positions) or found != shape[:b] + shape[axis : axis + n]:
+        plans.check_known(_WEIGHTS, "indices", positions)
+        plans.check_known(_WEIGHTS, "updates", found)
         raise errors.weights_shape(_WEIGHTS, found, positions, shape[axis + len(positions) - b :])
     backend.check_devices(_plan_of(found), messages, weights=factors)
     aligned = (*found[:b], *[1] * (axis - b), *found[b:], *[1] * (len(shape) - axis - n))

@@ -146,15 +146,15 @@ def _check_batch(operator: Operator, data: Shape, indices: Shape, batch_dims: in
     highest = min(q - 1, r) if axis is None else min(q, axis)
     if not 0 <= batch_dims <= highest:
         raise errors.batch_range(operator, batch_dims, highest, data, indices, axis)
-    _check_known(operator, "data", data, range(batch_dims))
-    _check_known(operator, "indices", indices, range(batch_dims))
+    check_known(operator, "data", data, range(batch_dims))
+    check_known(operator, "indices", indices, range(batch_dims))
     if data[:batch_dims] != indices[:batch_dims]:
         raise errors.batch_sizes(operator, data, indices, batch_dims)
 
 
-def _check_known(operator: Operator, argument: str, shape: Shape, axes: Iterable[int]) -> None:
-    """Refuse unknown sizes (Dask's NaN) along axes whose sizes a rule needs."""
-    for axis in axes:
+def check_known(operator: Operator, argument: str, shape: Shape, axes: Iterable[int] | None = None) -> None:
+    """Refuse unknown sizes (Dask's NaN) along axes whose sizes a rule needs, by default all."""
+    for axis in range(len(shape)) if axes is None else axes:
         if isinstance(shape[axis], float):
             raise errors.unknown_size(operator, argument, axis)
 
@@ -173,11 +173,11 @@ def _plan_nd(operator: Operator, data: Shape, indices: Shape, axis: int, batch_d
     if q == 0:
         raise errors.no_tuples(operator)
     _check_batch(operator, data, indices, batch_dims)
-    _check_known(operator, "indices", indices, (q - 1,))
+    check_known(operator, "indices", indices, (q - 1,))
     k = indices[-1]
     if batch_dims + k > r:
         raise errors.long_tuples(operator, data, indices, batch_dims)
-    _check_known(operator, "data", data, range(batch_dims + k))
+    check_known(operator, "data", data, range(batch_dims + k))
     row = data[batch_dims + k :]
     wrap = operator.wrap_negative_indices
     return Plan(operator, ND, mode, wrap, batch_dims, k, batch_dims, indices[:-1], row, data)
@@ -186,7 +186,7 @@ def _plan_nd(operator: Operator, data: Shape, indices: Shape, axis: int, batch_d
 def _plan_axis(operator: Operator, data: Shape, indices: Shape, axis: int, batch_dims: int, mode: str) -> Plan:
     axis = _positive_axis(operator, data, axis)
     _check_batch(operator, data, indices, batch_dims, axis)
-    _check_known(operator, "data", data, (axis,))
+    check_known(operator, "data", data, (axis,))
     tuples = data[:axis] + indices[batch_dims:]
     wrap = operator.wrap_negative_indices
     return Plan(operator, AXIS, mode, wrap, axis, 1, batch_dims, tuples, data[axis + 1 :], data)
@@ -196,8 +196,8 @@ def _plan_elements(operator: Operator, data: Shape, indices: Shape, axis: int, b
     axis = _positive_axis(operator, data, axis)
     if len(indices) != len(data):
         raise errors.other_rank(operator, data, indices)
-    _check_known(operator, "data", data, range(len(data)))
-    _check_known(operator, "indices", indices, (d for d in range(len(data)) if d != axis))
+    check_known(operator, "data", data, range(len(data)))
+    check_known(operator, "indices", indices, (d for d in range(len(data)) if d != axis))
     for d, (n, size) in enumerate(zip(indices, data, strict=True)):
         if d != axis and n > size:
             raise errors.longer(operator, data, indices, axis, d)
@@ -210,7 +210,7 @@ def _plan_arrays(operator: Operator, data: Shape, indices: Shape, axis: int, bat
     axis = _positive_axis(operator, data, axis)
     if axis + k > len(data):
         raise errors.many_arrays(operator, data, axis, k)
-    _check_known(operator, "data", data, range(axis + k))
+    check_known(operator, "data", data, range(axis + k))
     row = data[axis + k :]
     return Plan(operator, ARRAYS, mode, operator.wrap_negative_indices, axis, k, 0, (*data[:axis], *shape), row, data)
 

@@ -21,6 +21,7 @@ LAZY = da.zeros((4, 5), chunks=(2, 3))
 BAD = np.array([[0, 0]] * 5 + [[2, 9], [7, 7]])
 HALVES = da.from_array(np.arange(6), chunks=3)
 UNKNOWN = HALVES[HALVES > 1]
+SEGMENTS = gs.prepare("segment", (4,), [0, 1, 1, 0])
 MASKED = da.ma.masked_array(LAZY, LAZY > 0)
 WRONG = {
     "a bad tuple, known": (
@@ -83,6 +84,56 @@ WRONG = {
         ValueError,
         "scatter: along axis 0 indices has 2 chunks but updates has 4, and chunks of unknown sizes cannot be "
         "rechunked; call compute_chunk_sizes() on both first",
+    ),
+    **{
+        f"unknown sizes: {case}": (
+            call,
+            ValueError,
+            f"{name}: {argument} has unknown chunk sizes along axis 0, which has to be known; "
+            f"call {argument}.compute_chunk_sizes() first",
+        )
+        for case, call, name, argument in [
+            ("segments", lambda: gs.segment_reduce(UNKNOWN, UNKNOWN, 6), "segment_reduce", "data"),
+            ("data of segments", lambda: gs.segment_reduce(UNKNOWN, np.arange(4)), "segment_reduce", "data"),
+            ("ids", lambda: gs.segment_softmax(HALVES, UNKNOWN, 6), "segment_softmax", "segment_ids"),
+            (
+                "a batch",
+                lambda: gs.segment_reduce(LAZY, UNKNOWN[:, None], 6, axis=1, batch_dims=1),
+                "segment_reduce",
+                "segment_ids",
+            ),
+            ("data and pointers", lambda: gs.segment_reduce(UNKNOWN, indptr=[0, 2, 4]), "segment_reduce", "data"),
+            ("pointers", lambda: gs.segment_reduce(HALVES, indptr=UNKNOWN), "segment_reduce", "indptr"),
+            ("prepared", lambda: SEGMENTS.reduce(UNKNOWN), "segment_reduce", "data"),
+            ("prepared, a gather", lambda: SEGMENTS.gather(UNKNOWN), "gather", "values"),
+            ("prepared indices", lambda: gs.prepare("gather", (4,), [0]).gather(UNKNOWN), "gather", "data"),
+            ("x", lambda: gs.bincount(UNKNOWN, HALVES, length=6), "bincount", "x"),
+            ("weights", lambda: gs.bincount(HALVES, UNKNOWN, length=6), "bincount", "weights"),
+            (
+                "weights of pairs",
+                lambda: gs.gather_scatter(HALVES, HALVES, HALVES, HALVES, weights=UNKNOWN),
+                "gather_scatter",
+                "weights",
+            ),
+            (
+                "a dialect",
+                lambda: gs.tensorflow.unsorted_segment_sum(LAZY[0], UNKNOWN, 6),
+                "unsorted_segment_sum",
+                "segment_ids",
+            ),
+            ("a dialect, sorted", lambda: gs.tensorflow.segment_sum(UNKNOWN, np.arange(4)), "segment_sum", "data"),
+        ]
+    },
+    "a shape of unknown sizes": (
+        lambda: gs.prepare("gather", UNKNOWN.shape, [0]),
+        ValueError,
+        "prepare: shape=(nan,) has unknown sizes; call data.compute_chunk_sizes() first",
+    ),
+    "dates in segments": (
+        lambda: gs.segment_reduce(HALVES.astype("M8[s]"), np.arange(6), reduction="max"),
+        NotImplementedError,
+        "segment_reduce: the Dask backend does not support data of datetime64[s]: compute the array first, or pass "
+        "(data - numpy.datetime64(0, 's')) / numpy.timedelta64(1, 's'), in which NaT is NaN",
     ),
     "updates of another shape": (
         lambda: gs.scatter(LAZY, HALVES, da.zeros((6, 4), chunks=1)),

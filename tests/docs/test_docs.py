@@ -103,6 +103,7 @@ def the_same(theirs, ours, names):
 ROWS = np.array([4, 0, 2, 0])
 PAIRS = np.array([[4, 0], [0, 3], [2, 2], [5, 4]])
 X = np.arange(1.0, 31.0, dtype="f4").reshape(6, 5)
+WITH_NAN = np.where(X == 7, np.float32("nan"), X)
 ONE_EACH = np.array([[1, 3], [0, 0], [2, 4], [4, 4], [3, 1], [0, 2]])
 DISTINCT = np.array([[0, 5, 1, 2, 3], [4, 0, 2, 1, 5], [2, 3, 0, 5, 1]])
 U = np.arange(1.0, 16.0, dtype="f4").reshape(3, 5)
@@ -113,11 +114,10 @@ V = np.array([3, 5, 7, 9], "f4")
 @pytest.mark.parametrize(("theirs", "ours"), rows("numpy"))
 def test_coming_from_numpy(theirs, ours):
     names = {"gs": gs, "np": np, "data": X.copy(), "b": 6, "n": 7, "mask": X % 3 == 0, "u": V, "w": V.astype("f8")}
-    names |= {
-        "g": np.array([2, 0, 2, 1, 0, 0]),
-        "labels": np.array(["owl", "hen", "owl", "emu", "hen", "owl"]),
-        "c": np.array([0, 2, 3, 6]),
-    }
+    names |= {"labels": np.array(["owl", "hen", "owl", "emu", "hen", "owl"]), "c": np.array([0, 2, 3, 6])}
+    if "gs.segment_reduce" in ours:  # with empty groups, and elements of no group, as far as NumPy's code takes them
+        names |= {"data": WITH_NAN, "g": np.array([2, 0, 2, -1 if "g ==" in theirs else 4, 0, 0])}
+        names |= {"g": np.array([2, 0, 2, 1, 0, -1]), "n": 3} if "argmax" in ours else {}
     if "_nd" in ours:
         names["i"] = PAIRS
     elif "batch_dims" in ours:
@@ -181,6 +181,15 @@ def test_helpers_that_can_be_deleted(theirs, ours):
     }
     expected = eval(theirs, dict(names))
     np.testing.assert_array_equal(eval(ours, {**names, "gs": gs}), expected)
+    # The sentence on negative indices.
+    names["index"] = np.array([0, -1, 1])
+    if "segment_reduce" in ours:
+        assert eval(ours, {**names, "gs": gs})[:2].tolist() == [1.0, 3.0]
+    elif "bincount" in ours:
+        with pytest.raises(IndexError, match="negative values have no bin"):
+            eval(ours, {**names, "gs": gs})
+    else:
+        np.testing.assert_array_equal(eval(ours, {**names, "gs": gs}), eval(theirs, dict(names)))
 
 
 @pytest.mark.parametrize(("theirs", "ours"), rows("pytorch"))
@@ -201,10 +210,12 @@ def test_coming_from_pytorch(theirs, ours):
         "v": V,
         "u": U,
         "w": V,
-        "s": np.array([2, 0, 2, 1, 0, 0]),
-        "c": np.array([0, 1, 4]) if "embedding_bag" in theirs else np.array([0, 2, 3, 6]),
-        "m": np.array([2, 1, 3]),
+        "s": np.array([2, 0, 2, 1, 0, 0]) if "argmax" in ours else np.array([3, 0, 3, 1, 0, 0]),
+        "c": np.array([0, 1, 1, 4, 4]) if "embedding_bag" in theirs else np.array([0, 2, 2, 3, 6, 6]),
+        "m": np.array([2, 0, 1, 3, 0]),
     }
+    if "segment_" in ours:
+        arrays["x"] = WITH_NAN
     # torch_scatter and pyg_lib themselves are not installed.
     pyg_lib = types.SimpleNamespace(ops=torch_scatter)
     names = {"gs": gs, "torch": torch, "torch_scatter": torch_scatter, "pyg_lib": pyg_lib, "n": 6}
@@ -236,6 +247,8 @@ def test_coming_from_jax(theirs, ours):
             update_window_dims=(), inserted_window_dims=(0, 1), scatter_dims_to_operand_dims=(0, 1)
         ),
     }
+    if "segment_reduce" in ours:
+        arrays |= {"s": np.array([4, -1, 9, 4]), "r": np.where(R == 3, np.float32("nan"), R)}
     names |= {"gs": gs, "jax": jax, "jnp": jnp, "n": 6}
     the_same(theirs, ours, names | {name: jnp.asarray(value) for name, value in arrays.items()})
 
@@ -246,15 +259,64 @@ def close(theirs, ours, names):
 
 
 S = np.array([3.0, 1.0, np.nan, 5.0, 2.0, np.nan, 4.0, 4.0])
+# Of labels, one missing; the categories have an empty group between the others, and one at the end.
+K = ["owl", "hen", "owl", "owl", "hen", "emu", "emu", None]
+CATEGORIES = ["emu", "gnu", "hen", "owl", "yak"]
 
 
-@pytest.mark.parametrize(("theirs", "ours"), [row for row in rows("pandas") if "groupby(" in row[0]])
-def test_coming_from_pandas(theirs, ours):
+@pytest.mark.parametrize(
+    ("theirs", "ours", "empty"),
+    [
+        (*row, empty)
+        for row in rows("pandas")
+        for empty in (False, True)
+        if "groupby(" in row[0] and not (empty and "idxmax" in row[0])  # for which pandas raises an error
+    ],
+)
+def test_coming_from_pandas(theirs, ours, empty):
     import pandas as pd
 
-    s, k = pd.Series(S), pd.Series(["owl", "hen", "owl", "owl", "hen", "emu", "emu", None])
-    g, _ = pd.factorize(k, sort=True)
-    close(theirs, ours, {"gs": gs, "np": np, "s": s, "k": k, "v": S, "g": g, "table": pd.DataFrame({"a": s, "b": -s})})
+    s, k = pd.Series(S), pd.Series(pd.Categorical(K, CATEGORIES) if empty else K)
+    g, n = (k.cat.codes.to_numpy(), 5) if empty else (pd.factorize(k, sort=True)[0], 3)
+    names = {"gs": gs, "np": np, "s": s, "k": k, "v": S, "g": g, "n": n, "table": pd.DataFrame({"a": s, "b": -s})}
+    close(theirs.replace("groupby(k)", "groupby(k, observed=False)"), ours, names)
+
+
+def labels():
+    """The table of labels on the page for those who know pandas: what they are, and the code of their numbers."""
+    text = (DOCS / "coming-from-pandas.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| ([^|]+) \| `([^`]+)`[^|]*\|$", text.partition("In the next table")[0], re.MULTILINE)
+
+
+@pytest.mark.parametrize(("what", "code"), labels())
+def test_numbers_of_labels(what, code):
+    """Each label has its place among the sorted ones as its number, and a missing one has a negative number."""
+    import pandas as pd
+
+    listed = sorted({one for one in K if one}) if "factorize" in code or "unique" in code else CATEGORIES
+    expected = [listed.index(one) if one else -1 for one in K]
+    given, size = {"k": pd.Series(K)}, len(listed)
+    if "without missing" in what:
+        given, expected = {"k": np.array(K[:-1])}, expected[:-1]
+    elif "Categorical" in what:
+        given = {"k": pd.Categorical(K, CATEGORIES)}
+    elif "category" in what:
+        given = {"k": pd.Series(K, dtype=pd.CategoricalDtype(CATEGORIES))}
+    elif "bins" in what:  # edges outside, and one on an edge
+        given, size = {"x": [0.5, 2.5, 2.0, 0.0, np.nan, 4.0], "edges": [0, 1, 2, 3]}, 3
+        expected = [0, 2, 1, -1, -1, -1]
+    elif "several" in what:  # of more pairs than their codes can count
+        one, other = (pd.Categorical(numbers, range(20)) for numbers in ([0, 19, None, 19, 3], [1, 19, 1, None, 0]))
+        given, size = {"g1": one.codes, "g2": other.codes, "n1": 20, "n2": 20}, 400
+        expected = [1, 399, -1, -1, 60]
+    names = {"np": np, "pd": pd, **given}
+    exec(code, names)
+    assert np.maximum(names["g"], -1).tolist() == expected  # any negative number means none
+    assert names.get("n", size) == len(names.get("names", range(size))) == size
+
+
+def test_every_row_of_labels_is_read():
+    assert len(labels()) == 6
 
 
 @pytest.mark.peers
@@ -277,38 +339,77 @@ def test_numbaggs_variances_lose_digits():
     assert abs(ours / exact - 1) < 1e-14 < 1e-7 < abs(numbagg.group_nanvar(values, ids)[0] / exact - 1)
 
 
-def test_what_is_not_among_the_reductions():
-    """The table of docs/guide/groups.md, beside a loop over the groups."""
-    rng, n = np.random.default_rng(0), 4
-    groups, others = rng.integers(0, [[n], [3]], (2, 40))
-    integers, weights = rng.integers(0, 10, (2, 40))
-    values, labels = integers.astype(float), np.array(["owl", "hen"])[groups % 2]
-    names = {"gs": gs, "np": np, "rows": gs.prepare("segment", values.shape, groups, n), **locals()}
+# What readers have: elements of no group, a group without elements between the others and one at the end, and NaN.
+GROUPS = np.random.default_rng(0).permutation(np.repeat([-1, 0, 1, 3], 10))
+INTEGERS, OTHERS, WEIGHTS = np.random.default_rng(1).integers([[0], [-1], [1]], [[10], [3], [9]], (3, 40))
+VALUES = INTEGERS.astype(float)
+VALUES[[2, 1, 3]] = np.nan  # of no group, and two of group 1
+DATES = np.where(np.isnan(VALUES), np.datetime64("NaT"), np.datetime64("2020-01-01") + INTEGERS)
 
-    def of_each(function, *arrays):
-        return np.array([function(*(array[groups == group] for array in arrays)) for group in range(n)])
 
-    running = np.empty(40)
-    for group in range(n):
-        running[groups == group] = np.cumsum(values[groups == group])
-    expected = {
-        "weighted mean": of_each(lambda values, weights: np.average(values, weights=weights), values, weights),
-        "range": of_each(np.ptp, values),
-        "norm": of_each(np.linalg.norm, values),
-        "quantile": of_each(lambda part: np.quantile(part, 0.9), values),
-        "cumulative sum": running,
-        "number of distinct values": of_each(lambda part: len(set(part)), values),
-        "mode": of_each(lambda part: np.bincount(part).argmax(), integers),
-        "string labels": (groups + 1) % 2,
-        "several labels": of_each(lambda values, others: np.bincount(others, values, 3), values, others),
-    }
-    table = (DOCS / "guide" / "groups.md").read_text().partition("## Not here")[2]
-    codes = dict(re.findall(r"^\| ([^|`]+) \| `([^`|]+)`[^|]*\|$", table, re.MULTILINE))
-    codes = {task.partition(",")[0]: code for task, code in codes.items() if not code.startswith("indptr")}
-    assert codes.keys() == expected.keys()
-    for task, code in codes.items():
-        found, _ = outcome(f"{code}; ids" if "names, ids" in code else code, names)
-        np.testing.assert_allclose(found, expected[task], rtol=1e-14, err_msg=task)
+def each(function, empty):
+    """The function of the elements of each group, and what an empty one has instead."""
+
+    def of_groups(groups, *arrays):
+        parts = [[array[groups == group] for array in arrays] for group in range(5)]
+        return np.array([function(*part) if part[0].size else empty for part in parts])
+
+    return of_groups
+
+
+def running(groups, values):
+    sums = np.full(values.shape, np.nan)
+    for group in range(5):
+        sums[groups == group] = np.cumsum(values[groups == group])
+    return sums
+
+
+def in_pairs(groups, values, others):
+    return np.array([[values[(groups == one) & (others == other)].sum() for other in range(3)] for one in range(5)])
+
+
+# For each row of the table in docs/guide/groups.md: a loop over the groups, and its arrays.
+NOT_HERE = {
+    "weighted mean": (each(lambda one, weights: np.average(one, weights=weights), np.nan), VALUES, WEIGHTS),
+    "range": (each(np.ptp, np.nan), VALUES),
+    "norm": (each(np.linalg.norm, 0), VALUES),
+    "quantile": (each(lambda part: np.quantile(part, 0.9), np.nan), VALUES),
+    "cumulative sum": (running, VALUES),
+    "number of distinct values": (each(lambda part: np.unique(part).size, 0), VALUES),
+    "mode": (each(lambda part: np.bincount(part).argmax(), -1), INTEGERS),
+    "mean of dates": (each(lambda part: part[~np.isnat(part)].astype(int).mean(), np.nan), DATES),
+    "several labels": (in_pairs, VALUES, OTHERS),
+}
+
+NAMES = "names, ids = np.unique(labels, return_inverse=True)"
+PAGE = (DOCS / "guide" / "groups.md").read_text(encoding="utf-8").partition("## Not here")[2]
+
+
+def not_here():
+    """The code of each row, but for those without a call on groups."""
+    codes = re.findall(r"^\| ([^|`]+) \| `([^`|]+)`[^|]*\|$", PAGE, re.MULTILINE)
+    return [(task.partition(",")[0], code) for task, code in codes if code not in ("indptr", NAMES)]
+
+
+def test_the_loops_are_those_of_the_table():
+    assert [task for task, _ in not_here()] == list(NOT_HERE)
+    assert NAMES in PAGE
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize(("task", "code"), not_here())
+def test_what_is_not_among_the_reductions(task, code, skip):
+    """Beside a loop over the groups; also with NaN left out, as the page has it."""
+    (loop, *arrays), groups = NOT_HERE[task], GROUPS
+    if skip:
+        without_nan = re.search(r"`(groups = np\.where[^`]*)`", PAGE)[1]
+        groups, _ = outcome(f"{without_nan}; groups", {"np": np, "values": VALUES, "groups": GROUPS})
+        assert (groups == np.where(np.isnan(VALUES), -1, GROUPS)).all()
+    names = {"gs": gs, "np": np, "groups": groups, "n": 5, "values": arrays[0] if task == "mode" else VALUES}
+    for made in re.findall("`((?:rows|parts) = [^`]*)`", PAGE):
+        exec(made, names)
+    found, _ = outcome(code, names | {"weights": WEIGHTS, "others": OTHERS, "dates": DATES})
+    np.testing.assert_allclose(found, loop(groups, *arrays), rtol=1e-14)
 
 
 def node(operator, inputs, attributes):

@@ -47,7 +47,7 @@ ARRAYS = {
     },
     "Best row": {
         "groups": np.array([2, 0, 2, 4, 0, 0]),
-        "scores": np.array([1.0, 2.0, 3.0, 0.0, 4.0, 4.0]),
+        "scores": np.array([1.0, np.nan, 3.0, 0.0, 4.0, np.nan]),
         "rows": RNG.integers(-8, 8, (6, 3)),
         "n": 6,
     },
@@ -56,7 +56,11 @@ ARRAYS = {
         "values": np.array([np.nan, 1, 2, 6, 4, np.nan, 3]),
         "n": 3,
     },
-    "Median": {"groups": np.array([2, 0, 4, 2, 0, 2, 2]), "values": RNG.integers(-8, 8, 7).astype(float), "n": 6},
+    "Median": {  # a NaN among others, and one alone
+        "groups": np.array([2, 0, 4, 2, 0, 2, 2]),
+        "values": np.array([3.0, -1.0, np.nan, np.nan, 4.0, 7.0, -2.0]),
+        "n": 6,
+    },
     "Expert routing": {
         "tokens": RNG.integers(-8, 8, (9, 2)).astype(float),
         "experts": RNG.integers(0, 4, (9, 2)),
@@ -175,6 +179,74 @@ def test_recipes_give_what_the_idioms_give(start):
 # What the page says of special cases
 
 
+@pytest.mark.parametrize("start", ["Group by", "Best row", "Statistics", "Median", "Segmentation", "k-means centroids"])
+def test_elements_of_no_group_change_nothing(start):
+    """Some more behind the others, which have the group -1."""
+    ours, idiom = blocks(start)
+    given = ARRAYS[start]
+    (ids,) = given.keys() & {"groups", "labels"}
+    longer = {
+        name: np.concatenate([value, value[:2]])
+        if isinstance(value, np.ndarray) and len(value) == len(given[ids])
+        else value
+        for name, value in given.items()
+    }
+    longer[ids][-2:] = -1
+    expected, found = outcome(ours, given), outcome(ours, longer)
+    n = given.get("n", given.get("k"))
+    results = [name for name in outcome(idiom, given).keys() - given.keys() if len(expected.get(name, ())) == n]
+    assert results
+    for name in results:
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+def test_medians_of_nothing():
+    ours, _ = blocks("Median")
+    for groups, values in (([-1, -1], [1.0, 2.0]), ([0, 1], [np.nan, np.nan])):
+        given = {"groups": np.array(groups), "values": np.array(values), "n": 2}
+        assert np.isnan(outcome(ours, given)["median"]).all()
+
+
+def test_the_first_elements_of_each_group():
+    line = re.search(r"first k of each group:\*\* `(.*?)`", PAGE)[1]
+    given = {"groups": np.array([1, -1, 1, 0, 1]), "values": np.arange(5.0), "n": 2}
+    running = outcome(blocks("Median")[0], given)["running"]
+    assert eval(line, {**given, "running": running, "k": 2}).tolist() == [0, 2, 3]
+
+
+def test_routes_to_no_expert():
+    ours, idiom = blocks("Expert routing")
+    given = copy.deepcopy(ARRAYS["Expert routing"])
+    given["experts"][2:4, 1] = -1
+    found = outcome(ours, given)["combined"]
+    given["weights"][2:4, 1] = 0
+    np.testing.assert_array_equal(found, outcome(idiom, given)["combined"])
+
+
+@pytest.mark.parametrize(("start", "result"), [("Group by", "old"), ("Bincount", "counts"), ("Confusion", "confusion")])
+def test_negative_numbers_in_scatters(start, result):
+    """They are those of the last ones; the options that the page names leave them out."""
+    text = page_code.section("recipes.md", start)
+    options = re.search(r'mode="drop", wrap_negative_indices=False', text)[0]
+    numbers = np.array([[0, -1]])
+    if start == "Group by":
+        call = re.search(r"Initial values:\*\* `(.*?)`", text)[1]
+    elif start == "Bincount":
+        call = re.search(r"Without weights:\*\* `(.*?)`", text)[1]
+    else:
+        call = "gs.at(np.zeros((n, n), np.int64))[truth, predicted].add(1)"
+        assert call in text
+    given = {"gs": gs, "np": np, "n": 2, "old": np.zeros(2), "groups": numbers[0], "values": np.ones(2)}
+    given |= {"bins": numbers, "truth": np.array([0, 1]), "predicted": numbers[0]}
+    expected = {
+        "old": ([1, 1], [1, 0]),
+        "counts": ([[1, 1]], [[1, 0]]),
+        "confusion": ([[1, 0], [0, 1]], [[1, 0], [0, 0]]),
+    }
+    for code, wanted in zip((call, f"{call[:-1]}, {options})"), expected[result], strict=True):
+        assert eval(code, given).tolist() == wanted
+
+
 def test_labels_outside_have_a_row_of_zeros():
     rows = gs.gather(np.eye(3), np.array([-1, 1, 3]), mode="fill", wrap_negative_indices=False)
     assert rows.tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 0]]
@@ -219,7 +291,7 @@ def test_the_best_rows_as_a_mask():
         re.search(r"As a mask:\*\* `(.*?)`", text)[1],
         {"gs": gs, "np": np, **given, **outcome(blocks("Best row")[0], given)},
     )
-    assert mask.tolist() == [False, False, True, True, True, False]
+    assert mask.tolist() == [False, True, True, True, False, False]
 
 
 def test_a_class_beyond_the_last_is_an_error():

@@ -36,6 +36,18 @@ CASES = {
         "segment_reduce: segment_ids has dtype object, but ids are integers of 8 to 64 bits from 0 on; ids of labels, "
         "of which some may be missing, are pandas.factorize(labels)[0]; pass these",
     ),
+    "a mean of dates": (
+        lambda: gs.segment_reduce(DATA.astype("M8[D]"), IDS, reduction="mean", skipna=True),
+        TypeError,
+        "segment_reduce: reduction='mean' does not support dtype datetime64[D]; it takes numbers: pass "
+        "(data - numpy.datetime64(0, 's')) / numpy.timedelta64(1, 's'), in which NaT is NaN",
+    ),
+    "a sum of durations": (
+        lambda: gs.segment_reduce(DATA.astype("m8[ns]"), IDS),
+        TypeError,
+        "segment_reduce: reduction='add' does not support dtype timedelta64[ns]; it takes numbers: pass "
+        "data / numpy.timedelta64(1, 's'), in which NaT is NaN",
+    ),
     "a huge id": (
         lambda: gs.segment_reduce(DATA[:2], [0, 1 << 40]),
         ValueError,
@@ -145,6 +157,22 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_refused(name):
     assert_refused(*CASES[name])
+
+
+def test_categories():
+    """Their codes are ids."""
+    pd = pytest.importorskip("pandas")
+    labels = pd.Categorical(["owl", "hen", None])
+    cases = [(labels, "codes"), (pd.CategoricalIndex(labels), "codes"), (pd.Series(labels), "cat.codes.to_numpy()")]
+    for ids, codes in cases:
+        message = (
+            f"segment_reduce: segment_ids is a pandas.{type(ids).__name__}, which is not an array; "
+            f"pass segment_ids.{codes}"
+        )
+        assert_refused(lambda ids=ids: gs.segment_reduce(DATA[:3], ids), TypeError, message)
+        assert gs.segment_reduce(DATA[:3], eval(f"ids.{codes}", {"ids": ids})).tolist() == [1, 0]
+    message = "segment_reduce: data is a pandas.Categorical, which is not an array; pass data.to_numpy()"
+    assert_refused(lambda: gs.segment_reduce(labels, IDS[:3]), TypeError, message)
 
 
 @pytest.mark.parametrize("reduction", ["add", "argmax", ("max", "count")])

@@ -128,6 +128,8 @@ def not_an_array(op: Operator, argument: str, value: object) -> TypeError:
         fix = f"pass {argument}.get()"
     elif hasattr(value, "to_dask_array"):  # only of data the lengths have to be known
         fix = f"pass {argument}.to_dask_array({'lengths=True' if is_data else ''})"
+    elif str(getattr(value, "dtype", "")) == "category" and not is_data:  # pandas; the code of a missing label is -1
+        fix = f"pass {argument}.{'codes' if hasattr(value, 'codes') else 'cat.codes.to_numpy()'}"
     elif hasattr(value, "to_numpy"):  # xarray, whose arrays may be lazy; pandas, Polars
         fix = f"pass {argument}.{'data' if hasattr(type(value), 'data') else 'to_numpy()'}"
     elif hasattr(value, "nnz"):  # a sparse array of SciPy or another library, which may be too large as a dense one

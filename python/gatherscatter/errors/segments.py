@@ -94,10 +94,14 @@ def indptr_range(op: Operator, position: Sequence[int], found: int, size: int) -
     return IndexError(f"{op.name}: indptr[{where}] = {found} is not within [0, {size}], data's size along the axis")
 
 
-def no_segments_of(op: Operator, reduction: str, dtype: object, supported: str) -> TypeError:
-    return TypeError(
-        f"{op.name}: reduction={reduction!r} does not support dtype {dtype}; it takes {supported}: convert data"
-    )
+def no_segments_of(op: Operator, reduction: str, dtype: object, supported: str, fix: str = "convert data") -> TypeError:
+    return TypeError(f"{op.name}: reduction={reduction!r} does not support dtype {dtype}; it takes {supported}: {fix}")
+
+
+def seconds(dtype: str) -> str:
+    """The call that makes numbers of dates or durations. As int64, NaT would be a number."""
+    durations = "data" if dtype.startswith("timedelta") else "(data - numpy.datetime64(0, 's'))"
+    return f"pass {durations} / numpy.timedelta64(1, 's'), in which NaT is NaN"
 
 
 def list_of_reductions(op: Operator, value: list[object]) -> TypeError:

@@ -48,6 +48,8 @@ def many_axes(op: Operator, argument: str, n: int, most: int) -> ValueError:
 
 def not_sizes(op: Operator, shape: object) -> Exception:
     """For a shape that is no tuple of integers, or that has a negative one."""
+    if isinstance(shape, tuple) and any(isinstance(n, float) and n != n for n in shape):  # of a Dask array
+        return ValueError(f"{op.name}: shape={shown(shape)} has unknown sizes; call data.compute_chunk_sizes() first")
     kind = ValueError if isinstance(shape, (tuple, list)) and all(isinstance(n, int) for n in shape) else TypeError
     return kind(f"{op.name}: shape={shown(shape)} is not a tuple of sizes; pass data.shape")
 

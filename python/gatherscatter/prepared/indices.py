@@ -307,6 +307,7 @@ class Prepared:
         leading, found = self._leading, tuple(data.shape)
         exact = self._plan.kind == ELEMENTS
         if found[: None if exact else len(leading)] != leading:
+            plans.check_known(op, "data", found)
             raise errors.prepared_shape(op, found, leading, self._plan.data, exact=exact)
 
     def _views(self, backend: Backend, *arrays: Any) -> tuple[int, tuple[Any, ...]]:

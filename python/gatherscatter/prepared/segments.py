@@ -310,6 +310,7 @@ class PreparedSegments:
         backend, (values,) = core.arrays(op.replace(data="values"), data=values)
         found, expected = tuple(values.shape), (*layout.outer, layout.n)
         if found[: len(expected)] != expected:
+            plans.check_known(op.replace(data="values"), "data", found)
             raise messages.values_shape(op, found, expected)
         if fill_value is None:
             fill_value = self._nan(backend, values) if self._has_rest else 0
@@ -337,6 +338,7 @@ class PreparedSegments:
         backend, (data,) = core.arrays(op, data=data)
         found, expected = tuple(data.shape), layout.data[: layout.axis + layout.depth]
         if found[: len(expected)] != expected:
+            plans.check_known(op, "data", found)
             raise errors.prepared_shape(op, found, expected, layout.data, exact=False)
         if isinstance(data, np.ndarray) and not data.dtype.isnative:
             data = data.astype(data.dtype.newbyteorder("="))

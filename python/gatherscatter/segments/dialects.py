@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gatherscatter import core, errors
+from gatherscatter import plan as plans
 from gatherscatter.backends.base import Backend
 from gatherscatter.errors import segments as messages
 from gatherscatter.operators import Operator
@@ -35,6 +36,8 @@ def operator(name: str, source: str, index_dtypes: tuple[str, ...], data_dtypes:
 def read(op: Operator, data: Any, segment_ids: Any, num_segments: Any, mode: str = "raise") -> Segments:
     """The segments of arrays by ids of data's first axes. Ids of rank 0 are for data as a whole."""
     found, shape = tuple(segment_ids.shape), tuple(data.shape)
+    plans.check_known(op, "data", shape)
+    plans.check_known(op, "indices", found)
     if shape[: len(found)] != found:
         raise messages.prefix(op, found, shape)
     if not found:
@@ -55,6 +58,8 @@ def read_sorted(
     found, shape = tuple(segment_ids.shape), tuple(data.shape)
     if not shape:
         raise errors.no_axis(op)
+    plans.check_known(op, "data", shape)
+    plans.check_known(op, "indices", found)
     if len(found) != 1:
         raise messages.one_axis(op, found, shape)
     if found != shape[:1]:

@@ -152,7 +152,7 @@ def reduce_segments(
     segments = segments_of(data, ids, skipna)
     segments.correction = _correction(op, correction, names)
     if segments.is_date and not segments.is_numpy:
-        reason = "compute the array first, or view it as int64"
+        reason = f"compute the array first, or {messages.seconds(segments.name)}"
         raise errors.cannot(segments.backend.name, op, f"data of {data.dtype}", reason)
     dtypes = []
     for name in names:

@@ -105,6 +105,8 @@ def layout(op: Operator, data: Shape, ids: Shape, axis: Any, batch_dims: Any, is
     """Check the shapes. The number of segments is found later."""
     b = plans.integer(op, "batch_dims", batch_dims)
     axis = plans.integer(op, "axis", axis)
+    plans.check_known(op, "data", data)
+    plans.check_known(op, "indices", ids)
     if not data:
         raise errors.no_axis(op)
     if not -len(data) <= axis < len(data):
@@ -162,7 +164,7 @@ def check_dtype(op: Operator, name: str, dtype: str, data_dtype: Any) -> None:
     if rule.is_real and dtype in COMPLEX:
         raise messages.no_segments_of(op, name, data_dtype, "real numbers")
     if dtype not in DTYPES and rule.result not in ("data", "index"):
-        raise messages.no_segments_of(op, name, data_dtype, "numbers; view dates as int64")
+        raise messages.no_segments_of(op, name, data_dtype, "numbers", messages.seconds(dtype))
 
 
 def result_dtype(op: Operator, name: str, dtype: str, asked: Any, defaults: tuple[str, str, str], alone: bool) -> str:

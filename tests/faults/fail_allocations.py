@@ -11,6 +11,7 @@ from ctypes import CDLL, Structure, c_size_t
 
 import fault_calls
 import numpy as np
+import segment_calls
 from fault_hook import FOREVER, Hook
 from gatherscatter import memory
 
@@ -96,13 +97,14 @@ class Trial:
         self.expected = call.expected()
         self.arrays = call.arrays()
         self.before = {name: array.copy() for name, array in self.arrays.named().items()}
+        self.outs_before = tuple(out.copy() for out in self.arrays.outs)
 
     def count_references(self):
         return {name: sys.getrefcount(array) for name, array in self.arrays.named().items()}
 
     def restore(self):
-        if self.arrays.out is not None:
-            self.arrays.out[...] = self.before["out"]
+        for out, before in zip(self.arrays.outs, self.outs_before, strict=True):
+            out[...] = before
 
     def fault(self, result, error):
         """A description of what is wrong after a call whose allocation failed, or None."""
@@ -116,8 +118,9 @@ class Trial:
             is_complete = fault_calls.same(out, self.expected)
             if error is None and not is_complete:
                 return "leaves out incomplete without an error"
-            if not is_complete and not fault_calls.same(out, self.before["out"]):
-                return f"leaves out half written: {np.count_nonzero(out != self.before['out'])} items of {out.size}"
+            if not is_complete and not fault_calls.same(self.arrays.outs, self.outs_before):
+                written = [np.count_nonzero(a != b) for a, b in zip(self.arrays.outs, self.outs_before, strict=True)]
+                return f"leaves out half written: {written} items of {[out.size for out in self.arrays.outs]}"
         for name, array in self.arrays.inputs().items():
             if self.call.out != "overlapping" and not fault_calls.same(array, self.before[name]):
                 return f"changes {name}"
@@ -151,9 +154,12 @@ class Trial:
 
 def main(whose, lasts, function, strategy, first):
     allocations = CAllocations() if whose == "c" else PythonAllocations()
-    chosen = fault_calls.calls(function, strategy, sizes=(1500, 270_000), reduced=fault_calls.SOME_REDUCED)
-    if whose == "c":  # objects; NumPy's own functions for these, and for strings, crash without Python's memory
-        chosen += fault_calls.calls(function, strategy, sizes=(300,), dtypes=("O",), threads=(1,))
+    if (function, strategy) in fault_calls.ALL_RECIPES:
+        chosen = fault_calls.calls(function, strategy, sizes=(1500, 270_000), reduced=fault_calls.SOME_REDUCED)
+        if whose == "c":  # objects; NumPy's own functions for these, and for strings, crash without Python's memory
+            chosen += fault_calls.calls(function, strategy, sizes=(300,), dtypes=("O",), threads=(1,))
+    else:
+        chosen = segment_calls.calls(function, strategy)
     for number, call in enumerate(chosen):
         if number < int(first):
             continue

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from dataclasses import dataclass
+from functools import partial
 from unittest import mock
 
 import gatherscatter as gs
@@ -59,7 +60,25 @@ WIDE_RECIPES = {
 }
 # In one pass: the updates are the source, in another order.
 FUSED_RECIPES = {("gather_scatter", "direct: rows"): 0, ("gather_scatter", "partition: rows"): 0}
-ALL_RECIPES = RECIPES | AT_RECIPES | WIDE_RECIPES | FUSED_RECIPES
+# With weights: in one pass; in two steps, since the rows are short.
+WEIGHTED_RECIPES = {
+    ("weighted gather_scatter", "direct: rows"): 0,
+    ("weighted gather_scatter", "partition: rows"): 0,
+    ("weighted gather_scatter", "direct"): 0,
+    ("weighted gather_scatter", "direct: points"): 0,
+}
+# By the methods of prepared indices; newly: prepared in the call itself.
+PREPARED_RECIPES = {
+    ("prepared gather", "blocks"): 0,
+    ("prepared scatter", "direct: rows"): 0,
+    ("newly prepared gather", "blocks"): 0,
+    ("newly prepared gather_nd", "runs"): 0,
+    ("newly prepared gather_elements", "columns"): 0,
+    ("newly prepared scatter", "direct: rows"): 0,
+    ("newly prepared scatter_nd", "partition"): 0,
+    ("newly prepared scatter_elements", "direct: units"): 1,
+}
+ALL_RECIPES = RECIPES | AT_RECIPES | WIDE_RECIPES | FUSED_RECIPES | WEIGHTED_RECIPES | PREPARED_RECIPES
 METHODS = {"none": "set", "mul": "multiply"}
 WIDTH = 50  # of data that two arrays index
 REDUCED = [("none", True)] + [(name, own) for name in ("add", "mul", "max", "min", "mean") for own in (True, False)]
@@ -74,18 +93,25 @@ class Arrays:
     data: np.ndarray
     indices: np.ndarray
     updates: np.ndarray | None
-    out: np.ndarray | None
+    out: np.ndarray | tuple[np.ndarray, ...] | None
     memory: tuple[np.ndarray, ...]  # bytes with the guards, of each of the above
+
+    @property
+    def outs(self):
+        if self.out is None:
+            return ()
+        return self.out if isinstance(self.out, tuple) else (self.out,)
 
     def are_guarded(self):
         return all((m[:GUARD] == PATTERN).all() and (m[-GUARD:] == PATTERN).all() for m in self.memory)
 
     def named(self):
-        arrays = {"data": self.data, "indices": self.indices, "updates": self.updates, "out": self.out}
+        arrays = {"data": self.data, "indices": self.indices, "updates": self.updates}
+        arrays |= {f"out {i}": out for i, out in enumerate(self.outs)}
         return {name: array for name, array in arrays.items() if array is not None}
 
     def inputs(self):
-        return {name: array for name, array in self.named().items() if name != "out" and array is not self.out}
+        return {name: array for name, array in self.named().items() if name[:3] != "out" and array is not self.out}
 
 
 def guarded(array, n_bytes=0):
@@ -119,8 +145,13 @@ class Call:
         )
 
     @property
+    def name(self):
+        """Of the function in the package, without what is special about the call."""
+        return self.function.split()[-1]
+
+    @property
     def is_gather(self):
-        return self.function in GATHERS or self.function.startswith("get at")
+        return self.name in GATHERS or self.function.startswith("get at")
 
     @property
     def is_at(self):
@@ -136,13 +167,15 @@ class Call:
 
     @property
     def is_fused(self):
-        return self.function == "gather_scatter"
+        return self.name == "gather_scatter"
 
     @property
     def is_possible(self):
         if self.has_mask and (self.mode != "raise" or self.out == "overlapping"):
             return False
         if self.has_mask and self.is_gather and self.out != "new":  # its size is the mask's
+            return False
+        if self.function.startswith("weighted") and self.dtype == "O":
             return False
         if self.is_wide and (self.reduction not in ("add", "mul", "mean") or self.dtype != "f4"):
             return False
@@ -291,7 +324,14 @@ class Call:
             options |= {"reduction": self.reduction, "include_self": self.include_self}
         if self.is_wide:
             options["accumulate_dtype"] = "float64"
-        return getattr(gs, self.function.removeprefix("wide ")), values, options
+        if self.function.startswith("weighted"):
+            options["weights"] = (np.arange(len(arrays.updates)) % 3 + 1).astype(self.dtype)
+        if self.function.startswith("newly"):
+            return partial(newly_prepared, self.name), values, options
+        if self.function.startswith("prepared"):
+            method, options = prepared(self.name, arrays.data, arrays.indices, **options)
+            return method, [arrays.data, *values[2:]], options
+        return getattr(gs, self.name), values, options
 
     def _arguments_of_at(self, arrays, options):
         index = arrays.indices
@@ -332,6 +372,17 @@ class Call:
         return ScatterRoute(scatter_kernel.last_route()[0]).name.lower()
 
 
+def prepared(operator, data, indices, *, mode, axis=None, **options):
+    """A method of prepared indices, and what is left of the options of the function."""
+    made = gs.prepare(operator, data.shape, indices, axis=axis, mode=mode)
+    return getattr(made, operator.partition("_")[0]), options
+
+
+def newly_prepared(operator, data, indices, *updates, **options):
+    method, options = prepared(operator, data, indices, **options)
+    return method(data, *updates, **options)
+
+
 class Thing:
     """An object that is equal to others of its number."""
 
@@ -345,7 +396,9 @@ class Thing:
 
 
 def same(a, b):
-    """Whether two arrays of one dtype have the same bytes, or equal objects."""
+    """Whether two arrays of one dtype have the same bytes, or equal objects. Or tuples of arrays."""
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
     if a.dtype.hasobject or a.dtype.kind == "T":
         return a.shape == b.shape and a.tolist() == b.tolist()
     bits = f"u{a.itemsize}"  # compared where they are: copies of a megabyte take ten times as long

@@ -1,15 +1,22 @@
 """Another thread writes to the arrays of a call: no access out of bounds, and an error or some result."""
 
 import contextlib
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import fault_calls
+import gatherscatter as gs
 import numpy as np
 import pytest
+import segment_calls
+from fault_hook import how_it_ended, run_python
+from libraries import needs
 
 WILD = [10**15, -(10**15), 2**62, -(2**63), 2**31, -1, 0, 7]
 MOST_ATTEMPTS = 100
+LONGEST_GAP = 0.07  # of a call, of which the check of the ids is more
 MODES = ("raise", "clip", "wrap", "drop", "fill")
 some = [("none", True), ("add", True), ("mul", False), ("max", False), ("min", True), ("mean", True), ("mean", False)]
 
@@ -96,6 +103,102 @@ def test_data_updates_and_out(function, strategy):
             for _ in range(3):
                 call.run(arrays)
                 assert arrays.are_guarded(), call
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Casting complex values")  # of variances, with out
+@pytest.mark.parametrize(("function", "route"), segment_calls.RECIPES)
+def test_segments_whose_arguments_change(function, route):
+    """Ids or pointers of wild values, and data."""
+    for call in segment_calls.calls(function, route, shapes=[(20_000, 0), (20_000, 3)]):
+        arrays, expected = call.arrays(), call.expected()
+        good, last = arrays.indices.copy(), int(arrays.indices.max())
+
+        def spoil(rng, arrays=arrays, good=good, last=last):
+            where = rng.integers(0, good.size, 50)
+            arrays.indices[where] = rng.choice([*WILD, last]) if rng.random() < 0.3 else rng.integers(-1, last + 1, 50)
+            arrays.data.flat[rng.integers(0, arrays.data.size, 50)] = rng.integers(0, 100)
+            if rng.random() < 0.5:
+                arrays.indices[...] = good
+
+        with another_thread(spoil):
+            for _ in range(5):
+                result = None
+                # RuntimeError: the index is good again when the error is written
+                with contextlib.suppress(IndexError, ValueError, RuntimeError):
+                    result = call.run(arrays)
+                assert arrays.are_guarded(), call
+                if result is not None and call.name != "order":  # whose size is that of the elements with a segment
+                    assert np.shape(result) == np.shape(expected), call
+
+
+LAST_ID = """
+import mmap, tempfile, threading
+import numpy as np
+import gatherscatter as gs
+from gatherscatter.backends import kernels
+
+with tempfile.TemporaryFile() as file:
+    file.truncate(2 * mmap.PAGESIZE)
+    memory = mmap.mmap(file.fileno(), 2 * mmap.PAGESIZE)
+    file.truncate(mmap.PAGESIZE)  # from here on, a read of the second page ends the process
+ids = np.frombuffer(memory, np.int64, 64, mmap.PAGESIZE - 64 * 8)
+flips = np.arange(100_000) % 2
+last = np.lib.stride_tricks.as_strided(ids[-1:], flips.shape, (0,))
+data, stop = np.zeros((5000, 64), "f4"), threading.Event()
+
+def flip():
+    while not stop.is_set():
+        last[...] = flips
+
+thread = threading.Thread(target=flip)
+thread.start()
+try:
+    with kernels.forced(4):  # parts that begin at the last id, or behind it
+        for _ in range(10):
+            assert gs.{function}(data, ids, 2, axis=1{options}).shape == {shape}
+finally:
+    stop.set()
+    thread.join()
+"""
+
+
+@needs(sys.platform == "linux", "pages behind the end of a file cannot be mapped")
+@pytest.mark.parametrize(
+    ("function", "options", "shape"),
+    [
+        ("segment_softmax", "", (5000, 64)),
+        pytest.param("segment_log_softmax", "", (5000, 64), marks=pytest.mark.slow),
+        pytest.param("segment_reduce", ", reduction='logsumexp'", (5000, 2), marks=pytest.mark.slow),
+    ],
+)
+def test_a_last_id_that_changes(function, options, shape):
+    """Sorted before and after each change: no id behind the last one is read."""
+    run = run_python("-c", LAST_ID.format(function=function, options=options, shape=shape), timeout=60)
+    assert how_it_ended(run) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_other_threads_run_while_ids_are_checked(dtype):
+    """The longest time between two ticks of another thread is a small part of a call; the least of some attempts."""
+    ids = np.repeat(np.arange(1000, dtype=dtype), 20_000)
+    data, gaps, times = np.zeros(ids.shape, "i1"), [], []
+    for _ in range(10):
+        ticks = []
+
+        def tick(_, ticks=ticks):
+            ticks.append(time.perf_counter())
+            time.sleep(1e-4)
+
+        with another_thread(tick):
+            started = time.perf_counter()
+            gs.segment_reduce(data, ids, 1000, reduction="count")
+            ended = time.perf_counter()
+        ticks = [started, *(tick for tick in ticks if started < tick < ended), ended]
+        gaps.append(np.diff(ticks).max())
+        times.append(ended - started)
+    assert min(gaps) < LONGEST_GAP * min(times)
 
 
 @pytest.mark.slow

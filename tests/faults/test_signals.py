@@ -92,6 +92,35 @@ def test_out_is_as_before_or_complete(timer, function, strategy, out):
     assert n_interrupted or not fault_calls.calls(function, strategy, outs=(out,))
 
 
+@pytest.mark.parametrize(
+    "reduction", [pytest.param("max", marks=pytest.mark.slow), ("max", "min", "argmax", "var", "count")]
+)
+def test_all_outs_of_segments_are_as_before_or_complete(timer, reduction):
+    rng, n = random.Random(0), 100_000
+    data, ids = np.arange(1000.0), np.arange(1000)  # most of the time, the results are made and written
+    expected = gs.segment_reduce(data, ids, n, reduction=reduction)
+    made = expected if isinstance(expected, tuple) else (expected,)
+    outs = tuple(np.empty_like(array) for array in made)
+    out = outs if isinstance(expected, tuple) else outs[0]
+
+    def call():
+        gs.segment_reduce(data, ids, n, reduction=reduction, out=out)
+
+    started = time.perf_counter()
+    call()
+    took = time.perf_counter() - started
+    n_interrupted = 0
+    for _ in range(60):
+        for array in outs:
+            array[...] = 7
+        was_interrupted = timer(max(rng.random() * took, 1e-6), call)
+        n_interrupted += was_interrupted
+        are_complete = [fault_calls.same(array, result) for array, result in zip(outs, made, strict=True)]
+        are_as_before = [bool((array == 7).all()) for array in outs]
+        assert all(are_complete) or (was_interrupted and all(are_as_before)), (are_complete, are_as_before)
+    assert n_interrupted
+
+
 # Calls of minutes and more, that take little memory: name, and an expression.
 ENDLESS = {
     "gather_nd of empty rows": "gs.gather_nd(np.empty((4, 0), 'u1'), np.broadcast_to(np.int8(0), (2**40, 2**22, 1)))",

@@ -12,11 +12,12 @@ from fuzz import calls, workers
 def arguments(given=None):
     parser = argparse.ArgumentParser(
         "python tests/fuzz",
-        description="Draws calls of the six functions on NumPy arrays, and compares each with the reference.",
+        description="Draws calls on NumPy arrays, and compares each with the reference.",
     )
     add = parser.add_argument
     add("--calls", type=int, default=10_000, help="how many to run: numbers 0 to CALLS - 1 of the seed")
     add("--seed", type=int, default=0)
+    add("--stage", choices=workers.STAGES, default="indices", help="the functions with indices, or those of segments")
     add("--jobs", type=int, default=1, help="worker processes")
     add("--state", type=Path, help="a file in which the run notes what is done, and from which it is resumed")
     add("--only", type=int, metavar="NUMBER", help="print one call as code, and run it in this process")
@@ -30,7 +31,7 @@ class State:
 
     def __init__(self, options):
         self.path, self.calls = options.state, options.calls
-        self.run = {"seed": options.seed, "max_threads": options.max_threads}
+        self.run = {"seed": options.seed, "max_threads": options.max_threads, "stage": options.stage}
         self.next, self.begun, self.failures = 0, [], {}
         if self.path and self.path.exists():
             noted = json.loads(self.path.read_text(encoding="utf-8"))
@@ -72,8 +73,9 @@ class State:
 def main(given=None):
     options = arguments(given)
     if options.only is not None:
-        print(calls.draw(options.seed, options.only, options.max_threads).source(), flush=True)
-        failure = workers.attempt(options.seed, options.only, options.max_threads)
+        draw, _ = workers.STAGES[options.stage]
+        print(draw(options.seed, options.only, options.max_threads).source(), flush=True)
+        failure = workers.attempt(options.seed, options.only, options.max_threads, options.stage)
         print(failure.what if failure else "as in the reference")
         return bool(failure)
     state = State(options)
@@ -81,7 +83,8 @@ def main(given=None):
         print(f"known from before: call {number}: {what.splitlines()[0]}")
     progress = tqdm(total=options.calls, initial=state.done, unit="call", smoothing=0.01, mininterval=1)
     try:
-        for chunk, failures in workers.run(options.seed, options.max_threads, options.jobs, state.chunks()):
+        found = workers.run(options.seed, options.max_threads, options.jobs, state.chunks(), options.stage)
+        for chunk, failures in found:
             state.note(chunk, failures)
             progress.update(chunk[1] - chunk[0])
             for failure in failures:

@@ -25,7 +25,8 @@ class Type:
         self.elements = self.split(elements)
         self.small = self.split(small)
         self.random = random
-        self.reductions = [name for name in REDUCTIONS if self.name in DTYPES and takes(name, self.name)] or ["none"]
+        reduced = self.name in DTYPES or self.dtype.kind in "mM"
+        self.reductions = [name for name in REDUCTIONS if reduced and takes(name, self.dtype.name)] or ["none"]
         # The dtype of parts that may be NaN.
         self.nan = np.dtype(f"f{self.dtype.itemsize // 2}") if self.dtype.kind == "c" else self.dtype
         self.nan = self.nan.newbyteorder(self.dtype.byteorder) if self.dtype.kind == "c" else self.nan
@@ -104,9 +105,13 @@ _SWAPPED = (">i2", ">i4", ">i8", ">u2", ">u4", ">u8", ">f2", ">f4", ">f8", ">c8"
 NUMBERS = [_real(repr(name)) for name in _NATIVE]
 NUMBERS += [Type("ml_dtypes.bfloat16", np.array(FLOATS), np.array([*range(9), 0.1, 1.7, -3.3, 1e3]))]
 SWAPPED = [_real(repr(name)) for name in _SWAPPED]
+DATES = [
+    Type(repr(name), (-(1 << 63), *range(-3, 9), 1 << 40, -(1 << 62)))
+    for name in ("M8[ns]", ">M8[D]", "m8[s]", ">m8[h]")
+]
 OTHERS = [
     *(_real("'g'"), _real("'>g'"), Type("'G'", np.array(FLOATS, "G"), random=False)),
-    *(_plain("'M8[ns]'"), _plain("'>M8[D]'"), _plain("'m8[s]'")),
+    *DATES,
     *(_plain("'U3'", "", "a", "üxy", "✓"), _plain("'>U2'", "", "xy"), _plain("'U1'", "", "z")),
     *(_plain("'S3'", b"", b"abc"), _plain("'S1'", b"", b"x"), _plain("'S17'", b"", b"seventeen bytes!!")),
     *(_plain(f"'V{n}'") for n in (1, 2, 3, 4, 7, 8, 12, 16, 24, 32, 48, 64, 65, 200)),

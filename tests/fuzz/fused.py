@@ -32,21 +32,38 @@ def name(call):
     return "gather_scatter" if call.is_fused and not call.is_prepared else call.function
 
 
-def _rows(call):
+def _rows(call, updates):
     """The updates with one axis of rows, in another order; and which of them each update is."""
     n, axis = math.prod(call.indices), call.axis
     shape = (*call.data[:axis], n, *call.data[axis + 1 :])
     dtype = DTYPES[call.number % len(DTYPES)]
     turned = f" - {n}" if "u" not in dtype and call.options.get("wrap_negative_indices", True) else ""
     order = f"np.random.default_rng({call.number}).permutation({n})"
-    source = f"np.take(np.asarray(updates).reshape({shape}), {order}, {axis})"
+    source = f"np.take({updates}.reshape({shape}), {order}, {axis})"
     return source, f"(np.argsort({order}){turned}).reshape({tuple(call.indices)}).astype({dtype!r})"
+
+
+def _weights(call):
+    """Weights of 1 and -1 as an option, and the updates before these change their signs."""
+    kind = call.arguments["updates"].type.dtype.kind
+    if kind not in "iu" and (kind != "f" or call.reduction == "none"):  # which would change the bits of NaN
+        return "", "np.asarray(updates)"
+    rest = call.data[call.axis + 1 :]
+    n_leading = call.number // 2 % 3
+    signs = f"np.random.default_rng({call.number}).choice([-1, 1], {(*call.indices, *rest[:n_leading])})"
+    ones = (1,) * len(rest[n_leading:])
+    wide = f"{signs}.reshape({(*call.indices, *rest[:n_leading], *ones)})"
+    return (
+        f", weights={signs}.astype(updates.dtype)",
+        f"np.where({wide} < 0, -np.asarray(updates), updates).astype(updates.dtype)",
+    )
 
 
 def code(call, given):
     """Code of the call."""
     options = {key: value for key, value in call.options.items() if key != "batch_dims"}
-    source, rows = _rows(call)
+    weights, updates = _weights(call) if call.number % 2 else ("", "np.asarray(updates)")
+    source, rows = _rows(call, updates)
     indices = "indices"
     if call.is_prepared:
         of_indices, options = prepared.split(options)
@@ -54,9 +71,7 @@ def code(call, given):
         indices = f"gs.prepare('scatter', np.shape(data), indices{words})"
         rows = f"gs.prepare('gather', {_source_shape(call)}, {rows}, axis={call.axis})"
     words = "".join(f", {key}={value!r}" for key, value in options.items()) + (", out=out" if "out" in given else "")
-    if call.number % 2 and call.arguments["updates"].type.dtype.kind in "iu":  # 1 changes no bit of them
-        leading = call.data[call.axis + 1 :][: call.number // 2 % 3]
-        words += f", weights=np.ones({(*call.indices, *leading)}, updates.dtype)"
+    words += weights
     return f"gs.gather_scatter(data, {indices}, {source}, {rows}{words})"
 
 

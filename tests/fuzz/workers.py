@@ -8,46 +8,49 @@ import time
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 
-from fuzz import calls, check
+from fuzz import calls, check, segments
 
 SPAWN = multiprocessing.get_context("spawn")  # forked processes have no OpenMP threads
 CHUNK = 2 * calls.RUN
 PATIENCE = 300  # seconds for a call
+STAGES = {"indices": (calls.draw, check.run), "segments": (segments.draw, segments.run)}
 
 
 @dataclass
 class Failure:
     number: int
     what: str
+    stage: str = "indices"
 
     def report(self, seed, max_team):
         """The failing call as code, and what came of it."""
         try:
-            source = calls.draw(seed, self.number, max_team).source()
+            source = STAGES[self.stage][0](seed, self.number, max_team).source()
         except Exception as error:  # the fuzzer's own
             source = f"# the call cannot be drawn: {error!r}\n"
         what = "".join(f"# {line}\n" for line in self.what.splitlines())
         return f"\n# ---- call {self.number} of seed {seed}\n{source}{what}"
 
 
-def attempt(seed, number, max_team):
+def attempt(seed, number, max_team, stage="indices"):
     """Run a call; a Failure, or None."""
+    draw, run = STAGES[stage]
     unraisable, hook = [], sys.unraisablehook
     sys.unraisablehook = lambda found: unraisable.append(repr(found.exc_value))
     try:
-        check.run(calls.draw(seed, number, max_team))
+        run(draw(seed, number, max_team))
         if unraisable:  # Cython prints what a function that cannot raise raised
-            return Failure(number, f"an exception was ignored: {unraisable[0]}")
+            return Failure(number, f"an exception was ignored: {unraisable[0]}", stage)
     except check.Difference as difference:
-        return Failure(number, str(difference))
+        return Failure(number, str(difference), stage)
     except Exception as error:  # of the fuzzer or the reference
-        return Failure(number, f"the fuzzer failed: {type(error).__name__}: {error}")
+        return Failure(number, f"the fuzzer failed: {type(error).__name__}: {error}", stage)
     finally:
         sys.unraisablehook = hook
     return None
 
 
-def work(pipe, current, seed, max_team):
+def work(pipe, current, *drawn):
     """In a worker: take (first, behind the last), say which call it is at, send the failures."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to handle
     while True:
@@ -55,7 +58,7 @@ def work(pipe, current, seed, max_team):
         failures = []
         for number in range(first, last):
             current.value = number
-            failure = attempt(seed, number, max_team)
+            failure = attempt(drawn[0], number, *drawn[1:])
             if failure:
                 failures.append(failure)
         pipe.send(failures)
@@ -64,8 +67,8 @@ def work(pipe, current, seed, max_team):
 class Worker:
     work = staticmethod(work)
 
-    def __init__(self, seed, max_team):
-        self.arguments = seed, max_team
+    def __init__(self, *drawn):
+        self.arguments = drawn
         self.chunk = None
         self.start()
 
@@ -95,16 +98,16 @@ class Worker:
         number, (_, last) = self.current.value, self.chunk
         self.start()
         self.chunk = None
-        return [Failure(number, what)], (number + 1, last)
+        return [Failure(number, what, self.arguments[2])], (number + 1, last)
 
     def stop(self):
         self.process.kill()
         self.process.join()
 
 
-def run(seed, max_team, n_workers, chunks):
+def run(seed, max_team, n_workers, chunks, stage="indices"):
     """Yield (chunk, failures, rest of the chunk or None) as they are done. chunks: an iterator of (first, last)."""
-    workers = [Worker(seed, max_team) for _ in range(n_workers)]
+    workers = [Worker(seed, max_team, stage) for _ in range(n_workers)]
     try:
         rests = []
         while True:

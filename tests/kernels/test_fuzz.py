@@ -6,8 +6,9 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_numbers
-from fuzz import calls, check, command, fused, indexing, vectorized, workers
-from fuzz.elements import NUMBERS
+from constants import SEGMENT_REDUCTIONS
+from fuzz import calls, check, command, fused, indexing, segments, vectorized, workers
+from fuzz.elements import INDEX, NUMBERS
 from gatherscatter import reference
 
 MAX_TEAM = 8  # larger ones take longer than all the rest
@@ -45,6 +46,49 @@ def test_calls_do_as_the_reference():
     for number in range(400):
         failure = workers.attempt(0, number, MAX_TEAM)
         assert failure is None, failure.report(0, MAX_TEAM)
+
+
+@pytest.mark.parametrize("n_calls", [200, pytest.param(5000, marks=pytest.mark.slow)])
+def test_segments_do_as_the_reference(n_calls):
+    for number in range(n_calls):
+        failure = workers.attempt(0, number, MAX_TEAM, "segments")
+        assert failure is None, failure.report(0, MAX_TEAM)
+
+
+def test_segments_are_of_all_kinds():
+    drawn = [segments.draw(1, number, MAX_TEAM) for number in range(600)]
+    views = [view for call in drawn for view in call.arguments.values() if hasattr(view, "strides")]
+    ids = [call.arguments["segment_ids"] for call in drawn if hasattr(call.arguments.get("segment_ids"), "strides")]
+    assert {call.function for call in drawn} == {"segment_reduce", *segments.SOFTMAXES}
+    assert {name for call in drawn for name in call.names} >= {*SEGMENT_REDUCTIONS}
+    assert {call.type.dtype.kind for call in drawn} == {*"biufcmMV"}
+    assert {view.type.dtype for view in ids} == {type.dtype for type in INDEX}
+    assert {(call.is_prepared, call.pointers is not None) for call in drawn} == {(p, i) for p in (0, 1) for i in (0, 1)}
+    assert {key for call in drawn for key in call.options} >= {*segments.OPTIONS}
+    assert {way for call in drawn for way in call.ways} == {*segments.WAYS}
+    assert {call.team for call in drawn} >= {0, 1, 2, 3, 8}
+    assert {0, 1, 2} <= {call.batch_dims for call in drawn}
+    assert {1, 2, 3} <= {len(call.numbered) for call in drawn}
+    assert any(0 in call.data for call in drawn)
+    assert any(call.is_large for call in drawn)
+    assert any(call.errors for call in drawn)
+    assert any(call.first_bad is not None for call in drawn)
+    assert any("out1" in call.arguments for call in drawn)
+    assert any(not view.type.dtype.isnative for view in views)
+    assert any(view.strides and min(view.strides) < 0 for view in views)
+    assert any(view.offset % view.type.dtype.alignment for view in ids)
+
+
+def test_the_code_of_a_call_of_segments_is_the_call():
+    for number in range(40):
+        call = segments.draw(5, number, MAX_TEAM)
+        expected, error = segments.evaluate(call, call.code(), call.make()[1])
+        result = result_of(call.source())
+        if error is not None:
+            assert str(result) == str(error)
+            continue
+        for one, other in zip(*((a,) if not call.is_tuple else a for a in (result, expected)), strict=True):
+            assert segments.bits(one) == segments.bits(other), call.source()
 
 
 def test_a_number_is_a_call():
@@ -165,6 +209,22 @@ def test_a_fault_is_found_and_its_code_repeats_the_call(monkeypatch, fault):
     monkeypatch.undo()
     assert f"call {call.number} of seed 0" in report
     assert_same_numbers(result_of(report), right)
+
+
+@pytest.mark.parametrize("fault", [_changed, _input_written])
+def test_a_fault_of_segments_is_found(monkeypatch, fault):
+    call = next(
+        call
+        for call in (segments.draw(0, number, MAX_TEAM) for number in range(2000))
+        if call.names in (("max",), ("min",), ("add",)) and not call.is_tuple and call.type.dtype.kind in "iu"
+        and not call.is_prepared and not call.is_large and call.n and 0 not in call.data
+        and hasattr(call.arguments["data"], "strides") and call.arguments["data"].writeable
+        and call.make()[1]["data"].flags.c_contiguous
+        and segments.evaluate(call, call.code(), call.make()[1])[1] is None
+    )  # fmt: skip
+    assert workers.attempt(0, call.number, MAX_TEAM, "segments") is None
+    monkeypatch.setattr(gs, "segment_reduce", planted(gs.segment_reduce, fault))
+    assert workers.attempt(0, call.number, MAX_TEAM, "segments").number == call.number
 
 
 def test_an_error_of_another_kind_or_message_is_found(monkeypatch):

@@ -5,30 +5,60 @@ import math
 import numpy as np
 
 EMPTY = {"add": 0, "mul": 1, "any": False, "all": True, "count": 0, "argmax": -1, "argmin": -1, "logsumexp": -math.inf}
-WIDE = {"float16": "f4", "float32": "f8", "complex64": "c16"}
+WIDE = {"float16": "f4", "bfloat16": "f4", "float32": "f8", "complex64": "c16"}
 
 
 def segment_reduce(
-    data, ids, n, reduction, axis=0, batch_dims=0, skipna=False, min_count=0, fill_value=None, correction=0
+    data, ids, n, reduction, axis=0, batch_dims=0, skipna=False, min_count=0, fill_value=None, correction=0, dtype=None
 ):
-    depth = ids.ndim - batch_dims
-    outer, inner = data.shape[:axis], data.shape[axis + depth :]
-    flat = data.reshape(*outer, math.prod(ids.shape[batch_dims:]), *inner)
-    result = np.empty((*outer, n, *inner), result_dtype(reduction, data.dtype))
-    for before in np.ndindex(*outer):
-        own = ids[before[:batch_dims]].reshape(-1)
-        for after in np.ndindex(*inner):
-            line = flat[(*before, slice(None), *after)]
-            for segment in range(n):
-                places = np.flatnonzero(own == segment)
-                if skipna:
-                    places = places[line[places] == line[places]]
-                options = reduction, line[places], places, min_count, fill_value, correction, result.dtype
-                result[(*before, segment, *after)] = reduced(*options)
+    result = np.empty(result_shape(data, ids, n, axis, batch_dims), result_dtype(reduction, data.dtype, dtype))
+    for position, line, places in segments(data, ids, n, axis, batch_dims, skipna):
+        options = reduction, line[places], places, min_count, fill_value, correction, result.dtype
+        found = reduced(*options)
+        result[position] = "NaT" if result.dtype.kind in "mM" and found is math.nan else found
     return result
 
 
-def result_dtype(reduction, dtype):
+def segment_softmax(data, ids, n, axis=0, batch_dims=0, is_log=False):
+    """In float64."""
+    depth, size = ids.ndim - batch_dims, math.prod(ids.shape[batch_dims:])
+    result = np.full(data.shape, -math.inf if is_log else 0.0)
+    flat = result.reshape(*data.shape[:axis], size, *data.shape[axis + depth :])
+    for position, line, places in segments(data, ids, n, axis, batch_dims, False):
+        with np.errstate(all="ignore"):
+            apart = line[places].astype("f8")
+            if len(apart) and apart.max() != -math.inf:
+                apart = apart - apart.max()
+                apart = apart - np.log(np.exp(apart).sum()) if is_log else np.exp(apart) / np.exp(apart).sum()
+                flat[(*position[:axis], places, *position[axis + 1 :])] = apart
+    return result
+
+
+def result_shape(data, ids, n, axis, batch_dims):
+    return *data.shape[:axis], n, *data.shape[axis + ids.ndim - batch_dims :]
+
+
+def segments(data, ids, n, axis, batch_dims, skipna):
+    """For each element of a result: its position, the line of data that it is of, and the places in it that count."""
+    depth = ids.ndim - batch_dims
+    outer, inner = data.shape[:axis], data.shape[axis + depth :]
+    flat = data.reshape(*outer, math.prod(ids.shape[batch_dims:]), *inner)
+    for before in np.ndindex(*outer):
+        own = ids[before[:batch_dims]].reshape(-1)
+        of_segments = [np.flatnonzero(own == segment) for segment in range(n)]
+        for after in np.ndindex(*inner):
+            line = flat[(*before, slice(None), *after)]
+            for segment, places in enumerate(of_segments):
+                with np.errstate(invalid="ignore"):
+                    counted = places[line[places] == line[places]] if skipna else places
+                yield (*before, segment, *after), line, counted
+
+
+def result_dtype(reduction, dtype, asked=None):
+    """asked: the option `dtype`, for the reductions that have it."""
+    if asked is not None and reduction in ("add", "mul", "mean", "var", "std", "logsumexp"):
+        asked = np.dtype(asked)
+        return np.zeros(0, asked).real.dtype if reduction in ("var", "std") else asked
     if reduction in ("any", "all"):
         return np.dtype(bool)
     if reduction in ("count", "argmax", "argmin"):
@@ -38,6 +68,11 @@ def result_dtype(reduction, dtype):
     if reduction in ("mean", "var", "std", "logsumexp"):
         dtype = np.dtype("f8") if dtype.kind in "biu" else dtype
     return np.zeros(0, dtype).real.dtype if reduction in ("var", "std") else dtype
+
+
+def wide_of(dtype):
+    """In what numbers of a dtype are summed."""
+    return WIDE.get(dtype.name, dtype)
 
 
 def reduced(reduction, elements, places, min_count, fill_value, correction, dtype):
@@ -54,17 +89,22 @@ def reduced(reduction, elements, places, min_count, fill_value, correction, dtyp
         best = (np.argmax if reduction.endswith("max") else np.argmin)(elements)  # the first one; NaN wins
         return places[best] if reduction.startswith("arg") else elements[best]
     with np.errstate(all="ignore"):
-        wide = elements.astype(WIDE.get(elements.dtype.name, elements.dtype))
+        wide = elements.astype(wide_of(elements.dtype))
         if reduction in ("add", "mul"):
-            total = wide.astype(WIDE.get(dtype.name, dtype))[0]
-            for element in wide[1:].astype(total.dtype):
+            if dtype.kind in "iu":
+                return (np.add if reduction == "add" else np.multiply).reduce(wide.astype(dtype), dtype=dtype)
+            wide = wide.astype(dtype if dtype.kind == "b" else np.promote_types(wide.dtype, wide_of(dtype)))
+            total = wide[0]
+            for element in wide[1:]:
                 total = total + element if reduction == "add" else total * element
             return total.astype(dtype)
-        wide = wide.astype("f8") if wide.dtype.kind in "biu" else wide
+        wide = wide.astype(np.promote_types(wide.dtype, "f8"))
         if reduction == "mean":
-            return (np.add.accumulate(wide)[-1] / len(wide)).astype(dtype)
+            total = np.add.accumulate(wide)[-1:]
+            return (total.view(total.real.dtype) / len(wide)).view(total.dtype)[0].astype(dtype)  # part by part
         if reduction == "logsumexp":
-            return np.logaddexp.reduce(wide)
+            greatest = wide.max()
+            return greatest + np.log(np.exp(wide - greatest).sum()) if np.isfinite(greatest) else greatest
         degrees = len(wide) - correction
         variance = (np.abs(wide - wide.mean()) ** 2).sum() / degrees if degrees > 0 else math.nan
         return variance if reduction == "var" else np.sqrt(variance)

@@ -202,14 +202,14 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
 
     values: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or too great means no
     segment. are_pointers: ids are CSR pointers instead, (batches, segments + 1), of 8 bytes, never decreasing. table:
-    (units, segments, words, columns), of 8 bytes. accumulators: of each, (Accumulator, words). to_real: integers are
+    (units, segments, words, columns), of 8 bytes. accumulators: of each, (Accumulator, words). to_real: numbers are
     reduced as float64. rounds: sums and products are rounded to float32 after each step. reads_values: False: their
     shape alone counts.
     """
     cdef Job job
     cdef Interrupts interrupts
     cdef Py_ssize_t status
-    if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, True, skips_nan,
+    if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, not to_real, skips_nan,
                     rounds):
         return <Py_ssize_t>INCONSISTENT
     if not reads_values:

@@ -106,7 +106,6 @@ def test_data_updates_and_out(function, strategy):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Casting complex values")  # of variances, with out
 @pytest.mark.parametrize(("function", "route"), segment_calls.RECIPES)
 def test_segments_whose_arguments_change(function, route):
     """Ids or pointers of wild values, and data."""

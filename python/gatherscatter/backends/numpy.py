@@ -141,8 +141,8 @@ class NumPyBackend(Backend):
         native, shift = data.dtype.newbyteorder("="), int(plan.reduction == "max")
         if out is not None:
             self.check_out(plan, out, data, data.shape)
-        numbers = data.astype(native, copy=False).view(np.int64) - shift
-        terms = updates.astype(native, copy=False).view(np.int64) - shift
+        numbers = np.asarray(data.astype(native, copy=False).view(np.int64) - shift)
+        terms = np.asarray(updates.astype(native, copy=False).view(np.int64) - shift)
         result = self.scatter(numbers, indices, terms, plan, None)
         result += shift
         return self.deliver(plan, result.view(native).astype(data.dtype, copy=False), out)  # type: ignore[no-any-return]

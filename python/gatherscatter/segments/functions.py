@@ -16,6 +16,7 @@ from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
 from gatherscatter.errors.names import explained
+from gatherscatter.reductions import COMPLEX
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
 from gatherscatter.segments.gradients import segments_of
@@ -195,7 +196,11 @@ def _outs(op: Any, segments: Segments, out: Any, dtypes: list[str], is_tuple: bo
 
 def _like(segments: Segments, dtype: str) -> Any:
     """An array of the dtype of a result, which needs a gradient if data does."""
-    return segments.data if dtype == segments.name else segments.cast(segments.data[:0], dtype)
+    if dtype == segments.name:
+        return segments.data
+    none = segments.data[:0]
+    is_part = segments.name in COMPLEX and dtype not in COMPLEX
+    return segments.cast(segments.xp.real(none) if is_part else none, dtype)
 
 
 def _delivered(segments: Segments, results: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:

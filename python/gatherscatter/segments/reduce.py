@@ -158,6 +158,8 @@ class Segments:
 
     def wide(self, dtype: str) -> str:
         """In what data's elements are summed for a result of this dtype, so that the sum is rounded once."""
+        if kind_of(self.name) in "biu" and kind_of(dtype) == "f" and self.has_float64:
+            return "float64"
         wide, own = self.wide_of(dtype), self.wide_of(self.name)
         return own if kind_of(own) in "fc" and rules.bits(own) > rules.bits(wide) else wide
 

@@ -73,7 +73,7 @@ class Pass(NamedTuple):
     of : str
         "data", "parts" (the real and imaginary ones, as columns) or "ids" (alone).
     as_floats : bool
-        Whether integers are reduced as float64.
+        Whether all numbers are reduced as float64.
     rounds : bool
         Whether sums and products are rounded to float32 after each step.
     """
@@ -127,6 +127,8 @@ class KernelSegments(Segments):
     """The segments of a NumPy array of numbers or bools."""
 
     def __init__(self, data: Any, ids: Ids, skipna: bool) -> None:
+        if data.dtype == np.bool:  # whose bytes may be others than 0 and 1, as those of a view
+            data = data.view("u1") != 0
         super().__init__(data, ids, False)
         self.has_pointers = ids.pointers is not None
         self.skips = skipna and kind_of(self.name) in "fc"
@@ -151,6 +153,7 @@ class KernelSegments(Segments):
         as_floats = kind_of(self.name) in "biu" and (
             name in ("var", "std", "logsumexp") or (is_sum and kind_of(dtype) == "f")
         )
+        as_floats = as_floats or (name == "logsumexp" and dtype == "float64")
         return Pass("data", as_floats, is_sum and self.name in ("float16", "bfloat16") and dtype != "float64")
 
     def words(self, name: str, dtype: str = "") -> Array:
@@ -258,7 +261,8 @@ class KernelSegments(Segments):
 
     def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
         if kind_of(dtype) == "c" and self.name not in COMPLEX:
-            return KernelSegments(self.data.astype(dtype), self.given, self.skips).reduce(name, dtype, fill, min_count)
+            data = self.data.astype(self.wide(dtype))
+            return KernelSegments(data, self.given, self.skips).reduce(name, dtype, fill, min_count)
         return super().reduce(name, dtype, fill, min_count)
 
     def is_scatter(self, name: str, dtype: str) -> bool:
@@ -340,7 +344,7 @@ class KernelSegments(Segments):
         return places if self.skips else places.reshape(*self.layout.data[: self.layout.batch_dims], self.layout.n)
 
     def _logsumexp(self, name: str, dtype: str, start: Any) -> Any:
-        key = self.pass_of(name)
+        key = self.pass_of(name, dtype)
         table = self._table(key, _POWERS)
         for code in (Accumulator.MAXIMUM, Accumulator.POWERS):
             self._run(key, ((int(code), 2),), table)

@@ -4,6 +4,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from at_draws import STEPS, loop
+from gatherscatter.indexing import views
 from libraries import from_dask, to_dask, to_strict, to_torch
 
 X = (np.arange(60) % 47 + 1.0).reshape(3, 4, 5)
@@ -84,6 +85,32 @@ def test_updates(library, name, method):
 @pytest.mark.parametrize("name", INDICES)
 def test_all_updates(library, name):
     check_updates(library, name, [*STEPS, "mean"])
+
+
+@pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "dask"])  # which takes NumPy's
+def test_basic_indices_need_no_index_array(library, monkeypatch):
+    asarray, asnumpy = LIBRARIES[library]
+    monkeypatch.setattr(views, "constant", None)
+    x, updates = asarray(X), asarray(X[0, :3] + 7)
+    own = STEPS if library == "array_api_strict" else ["set"]  # the others' reductions are those of their kernels
+    for index in ((1, slice(None, 0, -1)), (slice(None, None, 2), 0, None), (0, slice(3))):
+        np.testing.assert_array_equal(asnumpy(gs.at(x)[index].get()), X[index], strict=True)
+        for include_self, methods in ((True, own), (False, STEPS)):
+            for method in methods:
+                found = getattr(gs.at(x)[index], method)(3.0, include_self=include_self)
+                expected = loop(X, index, 3.0, method, include_self=include_self)
+                np.testing.assert_array_equal(asnumpy(found), expected, strict=True)
+    np.testing.assert_array_equal(asnumpy(gs.at(x)[index].set(updates)), loop(X, index, X[0, :3] + 7, "set"))
+
+
+@pytest.mark.parametrize("library", ["torch", "array_api_strict"])  # whose arrays can be written to
+def test_results_share_no_memory(library):
+    asarray, asnumpy = LIBRARIES[library]
+    x, updates = asarray(X.copy()), asarray(X + 7)
+    for found in (gs.at(x)[...].set(updates), gs.at(x)[...].get(), gs.at(x)[1:].get()):
+        found[...] = 0.0
+    np.testing.assert_array_equal(asnumpy(x), X)
+    np.testing.assert_array_equal(asnumpy(updates), X + 7)
 
 
 def test_errors_name_the_whole_index(library):

@@ -1,4 +1,7 @@
-"""Every function at each version of the array API standard. The other files run at array-api-strict's own version."""
+"""Every function at each version of the array API standard, and without shapes that depend on data.
+
+The other files run at array-api-strict's own version, with such shapes.
+"""
 
 from functools import partial
 
@@ -22,9 +25,30 @@ N = 6  # segments, some of them empty
 CALLS = {
     "at, rows": lambda a: gs.at(a(X))[a(IDS), 1:].add(2.0),
     "at, unsigned": lambda a: gs.at(a(X))[a(np.array([1, 5], "u8")), a(np.array([0, -1]))].get(),
-    "at, mask": lambda a: gs.at(a(X))[a(X > 3)].get(),
+    "at, basic": lambda a: gs.at(a(X))[::-2, None, 1].get(),
+    "at, basic fill": lambda a: gs.at(a(X))[7, 1:].get(mode="fill", fill_value=9.0),
+    "at, drop": lambda a: gs.at(a(X), (7, slice(None))).set(9.0, mode="drop"),
+    "at, pairs": lambda a: gs.at(a(X), ([0, 5, 0], a(np.array([1, -1, 1])))).multiply(a(X[0, :3] + 2)),
+    "at, rank 0": lambda a: gs.at(a(X))[a(np.array(True)), 1:].add(a(X[1:])),
+    "at, wide": lambda a: gs.at(a(X.astype("f4")))[1:, ::2].mean(3.0, accumulate_dtype="float64"),
+    "at, small integers": lambda a: gs.at(a(X.astype("i1")))[1:, ::-2].mean(a(np.array([-100, 3], "i1"))),
+    "at, bools": lambda a: gs.at(a(X > 3), slice(1, 4)).add(a(X[0] > 2)),
     "at, mask set": lambda a: gs.at(a(X))[a(X > 3)].set(0),
     "at, mask divided": lambda a: gs.at(a(X))[a(X > 3)].divide(2.0),
+    "at, mask of rows": lambda a: gs.at(a(X), a(X[:, 0] > 3)).subtract(2.0),
+    **{
+        f"at, {name} {index}": partial(
+            lambda name, index, include_self, a: getattr(gs.at(a(X), index), name)(
+                a(X[0, 2:] + 1), **({} if name in ("divide", "power") else {"include_self": include_self})
+            ),
+            name,
+            index,
+            include_self,
+        )
+        for name in ("set", "add", "subtract", "multiply", "divide", "power", "min", "max", "mean")
+        for index, include_self in (((3, slice(2, None)), True), ((slice(1, -1), slice(1, None, 2)), False))
+    },
+    "bincount, length": lambda a: gs.bincount(a(IDS + 1), length=6),
     "bincount": lambda a: gs.bincount(a(IDS), minlength=7, mode="drop"),
     "bincount, weights": lambda a: gs.bincount(a(IDS), a(X[:, 1]), mode="drop"),
     "gather_scatter": lambda a: gs.gather_scatter(a(X), a(IDS), a(X), a(IDS + 3), mode="drop", reduction="mean"),
@@ -44,12 +68,18 @@ CALLS = {
 
 
 @pytest.fixture(
-    params=[pytest.param(one, marks=needs(one <= OWN, f"array-api-strict is at {OWN}")) for one in VERSIONS],
+    params=[
+        *(pytest.param(one, marks=needs(one <= OWN, f"array-api-strict is at {OWN}")) for one in VERSIONS),
+        "fixed shapes",
+    ],
     autouse=True,
 )
 def version(request):
-    with xp.ArrayAPIStrictFlags(api_version=request.param):
-        yield request.param
+    flags = {"api_version": request.param}
+    if request.param not in VERSIONS:
+        flags = {"api_version": OWN, "data_dependent_shapes": False, "boolean_indexing": False}
+    with xp.ArrayAPIStrictFlags(**flags):
+        yield flags["api_version"]
 
 
 def test_gathers_and_scatters(version):
@@ -68,3 +98,21 @@ def test_gathers_and_scatters(version):
 def test_other_functions(name):
     expected, result = CALLS[name](np.asarray), CALLS[name](to_strict)
     np.testing.assert_allclose(np.asarray(result), expected, 1e-12, strict=True)
+
+
+def test_masks_that_select_an_unknown_number(version):
+    x, mask = to_strict(X), to_strict(X > 3)
+    if xp.get_array_api_strict_flags()["data_dependent_shapes"]:
+        assert np.asarray(gs.at(x)[mask].get()).tolist() == X[X > 3].tolist()
+        assert np.asarray(gs.at(x)[mask].set(x[mask])).tolist() == X.tolist()
+        return
+    unknown = r"^at: the number of elements that an array API mask selects is unknown at the call; "
+    with pytest.raises(NotImplementedError, match=unknown + r"use where\(mask, x, fill_value\), or pass integers$"):
+        gs.at(x)[mask].get()
+    for call in (
+        lambda: gs.at(x)[mask].set(x[0, :2]),
+        lambda: gs.at(x)[1:, mask[0, ...]].add(1.0),
+        lambda: gs.at(x)[mask].divide(x[0, :2]),
+    ):
+        with pytest.raises(NotImplementedError, match=unknown + r"pass a scalar for updates, or use where\("):
+            call()

@@ -15,7 +15,7 @@ from gatherscatter import errors, values
 from gatherscatter.backends import sorting
 from gatherscatter.backends.table import TableBackend
 from gatherscatter.plan import Plan
-from gatherscatter.reductions import Reduction, kind_of
+from gatherscatter.reductions import REDUCTIONS, Reduction, kind_of
 
 
 class _Before2024:
@@ -38,7 +38,8 @@ class _Before2024:
 class ArrayAPIBackend(TableBackend):
     """Arrays of any library that follows the standard."""
 
-    name = "array API"
+    name = unknown_name = "array API"
+    combines = True
 
     def owns(self, value: Any) -> bool:
         return is_array_api_obj(value) and not isinstance(value, (type, np.generic))
@@ -63,6 +64,19 @@ class ArrayAPIBackend(TableBackend):
         xp = array_namespace(like)
         flat = xp.asarray(array.reshape(-1).tolist(), dtype=like.dtype, device=device(like))
         return xp.reshape(flat, array.shape)
+
+    def counts_mask(self, mask: Any) -> bool:
+        info = getattr(array_namespace(mask), "__array_namespace_info__", None)
+        return info is None or bool(info().capabilities()["data-dependent shapes"])
+
+    def combined(self, plan: Plan, data: Any, updates: Any) -> Any:
+        reduction, xp = REDUCTIONS[plan.reduction], self.namespace(data)
+        if reduction.array_step is None or not plan.include_self:
+            return super().combined(plan, data, updates)
+        result = reduction.array_step(xp, data, updates)
+        if reduction.finish is None:
+            return result
+        return self._quotient(result, xp.asarray(2, dtype=self.row_dtype(data), device=device(data)), plan)
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
         if not isinstance(out, type(data)):

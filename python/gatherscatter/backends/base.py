@@ -66,6 +66,8 @@ class Backend:
         Whether `gather` and `scatter` take NumPy arrays as indices.
     has_negative_steps : bool
         Whether its slices may have negative steps.
+    combines : bool
+        Whether `combined` takes each reduction, not only those where the update replaces the element.
     where_name : str
         The public name of its function ``where``, for messages.
     unknown_name : str
@@ -77,6 +79,7 @@ class Backend:
     mixes_with: ClassVar[tuple[str, ...]] = ()
     takes_numpy_indices: ClassVar[bool] = False
     has_negative_steps: ClassVar[bool] = True
+    combines: ClassVar[bool] = False
     where_name: ClassVar[str] = "where"
     unknown_name: ClassVar[str] = "traced"
 
@@ -266,6 +269,10 @@ class Backend:
         """Whether the elements of an array are known only after the call: it is traced or lazy."""
         return False
 
+    def counts_mask(self, mask: Any) -> bool:
+        """Whether it can be known at the call how many elements of a mask are true."""
+        return not self.is_unknown(mask)
+
     def as_numpy(self, array: Any) -> values.Array | None:
         """The elements as a NumPy array; None if they cannot be read now."""
         try:
@@ -307,13 +314,20 @@ class Backend:
         """Whether the elements of an array can be assigned to, as by ``out=``."""
         return hasattr(type(array), "__setitem__")
 
-    def copied(self, array: Any, key: tuple[Any, ...]) -> Any | None:
-        """A new array with the elements that a basic index selects, to which a scatter may write in place.
+    def selected(self, array: Any, key: tuple[Any, ...]) -> Any | None:
+        """A new array with the elements that a basic index selects. None: a gather has to make it."""
+        return self.namespace(array).asarray(array[key], copy=True)
 
-        None if there is no such array, or if a gradient or a trace could not see how the result is made. A gather or
-        `replaced` then makes the result.
+    def copied(self, array: Any) -> Any | None:
+        """A copy to which a scatter may write in place.
+
+        None if there is none, or if a gradient or a trace could not see how the result is made: by `replaced` then.
         """
         return None
+
+    def combined(self, plan: Plan, data: Any, updates: Any) -> Any:
+        """Each element of data combined with one update, in a new array. updates: of data's shape and dtype."""
+        return self.namespace(data).asarray(updates, copy=True)
 
     def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Any:
         """A copy of an array in which the part that a basic index selects is replaced."""

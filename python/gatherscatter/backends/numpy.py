@@ -255,7 +255,10 @@ class NumPyBackend(Backend):
         result: Array = array.reshape(merged_shape(shape, axis, depth))
         return result
 
-    def copied(self, array: Any, key: tuple[Any, ...]) -> Array:
+    def copied(self, array: Any) -> Array:
+        return self.selected(array, (...,))
+
+    def selected(self, array: Any, key: tuple[Any, ...]) -> Array:
         part = array[key]
         result = memory.empty(part.shape, part.dtype)
         result[...] = part

@@ -48,6 +48,7 @@ _OF_KIND: dict[tuple[Operator, int], Operator] = {
     for kind in (ND, ARRAYS)
 }
 
+_ZERO = np.zeros((), np.int64)  # the one element of the first axis that a basic index inserts
 _SMALL = 1 << 20  # bytes of an array that is copied before it is known whether a fast path takes the call
 
 # Options of a scatter: (reduction, include_self, mode, accumulate_dtype).
@@ -77,9 +78,11 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
             raise messages.unknown_mask(op, backend.unknown_name, backend.where_name)
         return part
     if parsed.is_basic and out is None and mode != "fill":
-        part = backend.copied(x, (*parsed.view[1:], ...))
+        backend.check_layout(op, data=x)
+        part = backend.selected(x, (*parsed.view[1:], ...))
         if part is not None:
-            return part
+            flips = tuple(axis - 1 for axis in parsed.flipped)
+            return backend.namespace(x).flip(part, axis=flips) if flips else part
     call = views.call(backend, op, x, parsed, out)
     if out is None:
         return call.from_core(_gather(call, mode, fill_value, None))
@@ -116,18 +119,37 @@ def update(
     call = views.call(backend, op, x, parsed, updates, out) if is_whole else None
     if call is not None and call.view == View():
         return _scatter(call, _updates(call, updates, options[0], negate), options, out)
-    target = x if in_place and backend.writes_views(x) else backend.copied(x, (...,))
+    target = x if in_place and backend.writes_views(x) else backend.copied(x)
     if target is not None:
         if call is None or target is not x:
             call = views.call(backend, op, target, parsed, updates, out)
         _scatter(call, _updates(call, updates, options[0], negate), options, call.data)
         return out if target is x else backend.deliver(plan, target, out)
     call = call or views.call(backend, op, x, parsed, updates, out)
-    result = _scatter(call, _updates(call, updates, options[0], negate), options, None)
+    updates = _updates(call, updates, options[0], negate)
+    result = _combined(call, updates, options)
+    if result is None:
+        result = _scatter(call, updates, options, None)
     result = call.view.undone(call.xp, result)
     if not parsed.is_whole:
         result = backend.replaced(plan, x, parsed.basic, result)
     return backend.deliver(plan, result, out)
+
+
+def _combined(call: Call, updates: Any, options: Options) -> Any | None:
+    """The view of x with one update for each element, as a basic index has it. None: a scatter has to make it."""
+    backend, op, data = call.backend, call.op, call.data
+    reduction, include_self, _, accumulate_dtype = options
+    if backend.takes_numpy_indices or not call.parsed.is_basic or accumulate_dtype is not None:
+        return None
+    plan = plan_of(op, reduction)._replace(include_self=plans.boolean(op, "include_self", include_self))
+    if plan.include_self and reduction != "none" and not backend.combines:
+        return None
+    backend.check_layout(op, data=data, updates=updates)
+    backend.check_reduction(plan, data)
+    updates = as_array(backend, op, data, updates, call.shape)
+    backend.check_devices(plan, data, updates=updates)
+    return backend.combined(plan, data, backend.namespace(data).broadcast_to(updates, tuple(data.shape)))
 
 
 def _try_update(op: Operator, x: NDArray[Any], index: Any, updates: Any, options: Options, wrap: Any) -> bool:
@@ -239,8 +261,8 @@ def _is_mask(item: Any) -> bool:
 
 
 def unknown_mask(backend: Backend, given: Sequence[Any]) -> Any | None:
-    """The first mask whose elements are unknown at the call."""
-    return next((item for item in given if _is_mask(item) and backend.is_unknown(item)), None)
+    """The first mask of which it is unknown at the call how many elements it selects."""
+    return next((item for item in given if _is_mask(item) and not backend.counts_mask(item)), None)
 
 
 def _updates(call: Call, updates: Any, reduction: Any, negate: bool) -> Any:
@@ -317,6 +339,8 @@ def _indices(call: Call, mode: str) -> tuple[Operator, Any, int]:
     Several index arrays are a tuple if the backend takes that, else they are stacked.
     """
     backend, arrays, common = call.backend, call.arrays, call.common
+    if call.parsed.is_basic:
+        return call.op, views.constant(backend, _ZERO, call.x), call.axis
     if len(arrays) == 1:
         return call.op, arrays[0], call.axis
     if call.takes_arrays:

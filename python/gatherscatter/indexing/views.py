@@ -16,8 +16,6 @@ from gatherscatter.indexing.grammar import Parsed, Selector
 from gatherscatter.operators import Operator
 from gatherscatter.plan import Shape, inverse
 
-_ZERO = np.zeros((), np.int64)
-
 
 class View(NamedTuple):
     """The steps that make a view of an array, in this order. An empty step is skipped."""
@@ -54,7 +52,7 @@ class Call(NamedTuple):
     x: Any
     view: View
     data: Any  # the view of x
-    arrays: tuple[Any, ...]  # index arrays, one for each axis of data from `axis` on
+    arrays: tuple[Any, ...]  # index arrays, one for each axis of data from `axis` on; none of a basic index
     axis: int
     shape: Shape  # of x[index]
     common: Shape  # of the index arrays together: axes of x[index] from number `place` on
@@ -124,7 +122,7 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any) -
             view = view._replace(shape=tuple(merged.shape), before=tuple(data.shape))
             data = merged
     arrays: list[Any] = []
-    for selector in selectors:
+    for selector in () if parsed.is_basic else selectors:
         arrays += _index_arrays(backend, x, selector, merged is not None)
     common = grammar.broadcast(op, [tuple(array.shape) for array in arrays])
     kept = tuple(rest)
@@ -139,7 +137,7 @@ def _index_arrays(backend: Backend, x: Any, selector: Selector, is_merged: bool)
     """The arrays of integers of a selector, one for each of its axes; for axes that were merged, one."""
     array = selector.array
     if isinstance(array, int):
-        return (constant(backend, np.asarray(array) if array else _ZERO, x),)
+        return (constant(backend, np.asarray(array), x),)
     if selector.is_mask:
         found = backend.nonzero(array, is_merged)
         return tuple([constant(backend, one, x) if isinstance(one, np.ndarray) else one for one in found])

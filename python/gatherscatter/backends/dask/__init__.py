@@ -135,6 +135,9 @@ class DaskBackend(Backend):
         n = arrays[0].ndim
         return array[key] if n == 1 or (n == array.ndim and is_known(array.shape)) else None
 
+    def selected(self, array: Any, key: tuple[Any, ...]) -> Any | None:
+        return None
+
     def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Any:
         if 0 in part.shape:
             return array

@@ -296,6 +296,14 @@ class TorchBackend(Backend):
             return None
         return result
 
+    def selected(self, array: Any, key: tuple[Any, ...]) -> Tensor:
+        result: Tensor = array[key].clone()
+        return result
+
+    def combined(self, plan: Plan, data: Any, updates: Any) -> Tensor:
+        result: Tensor = updates.clone()
+        return result
+
     def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Tensor:
         if memory.is_transformed():  # torch.func.vmap, which cannot write a mapped part to a tensor that is not
             return _in_place_of(array.to(part.dtype), key, part, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -260,8 +259,7 @@ def _weighted(updates: Any, weights: Any, positions: Shape, axis: int, batch_dim
         raise errors.weights_shape(_WEIGHTS, found, positions, shape[axis + len(positions) - b :])
     backend.check_devices(_plan_of(found), messages, weights=factors)
     aligned = (*found[:b], *[1] * (axis - b), *found[b:], *[1] * (len(shape) - axis - n))
-    with np.errstate(all="ignore") if backend.name == "NumPy" else contextlib.nullcontext():
-        product = messages * backend.namespace(factors).reshape(factors, aligned)
+    product = backend.product(messages, backend.namespace(factors).reshape(factors, aligned))
     return product if product.dtype == messages.dtype else backend.astype(product, messages.dtype)  # byte order
 
 

@@ -282,3 +282,18 @@ def test_chunks_of_other_libraries_are_moved_by_them(library, waiting, monkeypat
                 result = gs.scatter(lazy, places, lazily, **options)
                 expected = gs.scatter(data, indices, known, **options)
                 np.testing.assert_allclose(back(result), expected, rtol=1e-6)
+
+
+def test_products_of_weights_are_numpys():
+    """Also complex ones, and with a source of NumPy."""
+    rng, n = np.random.default_rng(0), 30
+    for dtype in ("f4", "c8", "c16"):
+        data, source, weights = (
+            (rng.standard_normal((n, 3)) * (1 + 1j if dtype[0] == "c" else 1)).astype(dtype) for _ in range(3)
+        )
+        every = np.arange(n)
+        expected = gs.gather_scatter(data, every, source, every[::-1], weights=weights, reduction="add")
+        for table in (source, da.from_array(source, chunks=(7, 2))):
+            lazy = da.from_array(data, chunks=(11, 3)), every, table, every[::-1]
+            found = gs.gather_scatter(*lazy, weights=da.from_array(weights, chunks=8), reduction="add")
+            assert_same_bits(native(found), expected)

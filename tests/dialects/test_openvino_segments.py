@@ -154,6 +154,18 @@ def test_bags_by_a_loop(dtype, default, kind):
         assert_same_bits(found, bags(table, groups, default, weights, False))
 
 
+def test_complex_weights():
+    """Each step of a product is rounded, which numpy.multiply does not do on every CPU."""
+    rng = np.random.default_rng(0)
+    for dtype in ("c8", "c16"):
+        a, b = ((rng.standard_normal(100) + 1j * rng.standard_normal(100)).astype(dtype) for _ in "ab")
+        expected = np.empty_like(a)
+        expected.real = a.real * b.real - a.imag * b.imag
+        expected.imag = a.real * b.imag + a.imag * b.real
+        every = np.arange(100)
+        assert_same_bits(openvino.embedding_segments_sum(a, every, every, 100, None, b), expected)
+
+
 def test_embeddings_have_the_values_and_gradients_of_pytorch():
     import torch
 

@@ -1,6 +1,7 @@
 """gather_scatter with weights on NumPy arrays, in one pass: the bits of the gather, the product and the scatter."""
 
 import itertools
+from fractions import Fraction
 
 import gatherscatter as gs
 import numpy as np
@@ -27,11 +28,21 @@ def operands(dtype, heads=(), n=700, width=None):
     return data, indices, source, rows, draw((n, *heads), dtype, 3)
 
 
+def multiplied(a, b):
+    """With each step of complex products rounded: numpy.multiply fuses some of them on some CPUs."""
+    if a.dtype.kind != "c":
+        return a * b
+    result = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+    result.real = a.real * b.real - a.imag * b.imag
+    result.imag = a.real * b.imag + a.imag * b.real
+    return result
+
+
 def in_steps(data, indices, source, rows, weights, mode="raise", wraps=True, **options):
     words = {"mode": mode, "wrap_negative_indices": wraps}
     aligned = weights.reshape(*weights.shape, *[1] * (source.ndim - 1 + indices.ndim - weights.ndim))
     with np.errstate(all="ignore"), kernels.forced(1, scatter="direct"):
-        products = (gs.gather(source, rows, **words) * aligned).astype(data.dtype)  # in its byte order
+        products = multiplied(gs.gather(source, rows, **words), aligned).astype(data.dtype)  # in its byte order
         return gs.scatter(data, indices, products, **words, **options)
 
 
@@ -128,6 +139,31 @@ def test_others_take_the_steps(passes, dtype, row, heads, reduction):
     found = gs.gather_scatter(data, indices, source, rows, weights=weights, reduction=reduction)
     assert_equal(found, in_steps(data, indices, source, rows, weights, reduction=reduction))
     assert passes == [False]
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16", ">c8", ">c16"])
+def test_complex_products_are_not_fused(passes, dtype):
+    """Those with weights, and those of "mul", in one pass and in two steps."""
+    rng, n = np.random.default_rng(0), 40
+    a, b = ((rng.standard_normal((n, 8)) + 1j * rng.standard_normal((n, 8))).astype(dtype) for _ in "ab")
+    expected, every = multiplied(a, b), np.arange(n)
+    real = a.real.dtype.type
+    fused = [  # the first product as it is, and the second one rounded
+        real(float(Fraction(x.real.item()) * Fraction(y.real.item()) - Fraction((x.imag * y.imag).item())))
+        for x, y in zip(a.flat, b.flat, strict=True)
+    ]
+    assert (fused != expected.real.ravel()).any()
+    zeros = np.zeros_like(a)
+    assert_same_bits(gs.gather_scatter(zeros, every, a, every, weights=b), expected)
+    assert_same_bits(gs.gather_scatter(zeros, every, a, every, weights=b[:, 0]), multiplied(a, b[:, :1]))
+    pair = gs.prepare("scatter", (n,), every), gs.prepare("gather", (n,), every)
+    assert_same_bits(gs.gather_scatter(zeros, pair[0], a, pair[1], weights=b), expected)
+    point = gs.gather_scatter(zeros[0], np.array(1), a[0], np.array(2), weights=b[0, 2, ...])
+    assert_same_bits(point[1, ...], expected[0, 2, ...])
+    assert not any(passes)
+    assert_same_bits(gs.gather_scatter(a, every, b, every, reduction="mul"), expected)
+    assert passes[-1]
+    assert_same_bits(gs.scatter(a, every, gs.gather(b, every), reduction="mul"), expected)
 
 
 def test_a_bad_index_leaves_out_as_it_was(passes):

@@ -147,6 +147,7 @@ def test_data_of_other_widths_and_into_out():
     assert weights.tolist() == [0.5] * 4
 
 
+@pytest.mark.filterwarnings("error::DeprecationWarning")  # a NaT without a unit
 def test_gather():
     prepared = gs.prepare("segment", (2, 4), [1, 0, -1, 1], axis=1)
     values = np.array([[1, 2], [3, 4]])

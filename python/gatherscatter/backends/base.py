@@ -245,6 +245,10 @@ class Backend:
         """The array broadcast to a shape, without a copy if the library can."""
         return self.namespace(array).broadcast_to(array, shape)
 
+    def product(self, a: Any, b: Any) -> Any:
+        """The products of two arrays of one dtype, which are broadcast."""
+        return a * b
+
     def value_of(self, array: Any) -> Any:
         """The number in an array of rank 0 as a scalar of Python or NumPy; None if it is not known now."""
         try:

@@ -211,6 +211,20 @@ class NumPyBackend(Backend):
         result: Array = array.astype(dtype, copy=False)  # NumPy 2.0 has no astype function
         return result
 
+    def product(self, a: Any, b: Any) -> Any:
+        """With each step of complex products rounded: on some CPUs `numpy.multiply` fuses two."""
+        with np.errstate(all="ignore"):
+            if a.dtype.kind != "c":
+                return a * b
+            result = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+            real, imag = result.real, result.imag
+            np.multiply(a.imag, b.imag, out=imag)
+            np.multiply(a.real, b.real, out=real)
+            real -= imag
+            np.multiply(a.real, b.imag, out=imag)
+            imag += a.imag * b.real
+        return result
+
     def as_updates(self, plan: Plan, updates: Any, data: Array) -> Array:
         return values.updates(plan.operator, updates, plan.shape, data.dtype)
 

@@ -285,7 +285,7 @@ def explain(op: Operator, parsed: Parsed, shape: Shape, mode: str, arrays: Seque
             outside |= _outside(op, index, shape[axis], mode)
     if not outside.any():
         return None
-    position = plans.unravel(int(outside.argmax()), common)
+    position = plans.unravel(int(np.argmax(outside)), common)
     values = [index if isinstance(index, int) else int(np.broadcast_to(index, common)[position]) for _, index in found]
     for (axis, index), value in zip(found, values, strict=True):
         if not isinstance(index, int) and _outside(op, np.array(value), shape[axis], mode):

@@ -1,9 +1,6 @@
 """OpenVINO's maxima of segments and sums of embeddings. ``__init__.pyi`` has the overloads for type checkers."""
 
-from contextlib import nullcontext
 from typing import Any
-
-import numpy as np
 
 from gatherscatter import core, errors
 from gatherscatter import plan as plans
@@ -291,8 +288,7 @@ def _rows(op: Operator, table: Any, indices: Any, weights: Any, depth: int) -> A
         return rows
     factors = fitted(op, table, weights, shape)
     factors = backend.namespace(factors).reshape(factors, (*shape, *[1] * (len(rows.shape) - depth)))
-    with np.errstate(all="ignore") if backend.name == "NumPy" else nullcontext():
-        return rows * factors
+    return backend.product(rows, factors)
 
 
 def _ids(op: Operator, name: str, rows: Any, given: Any) -> tuple[Backend, Any, Any]:

@@ -325,7 +325,7 @@ class PreparedSegments:
         """What says that there is no value, in the dtype of values."""
         name = backend.dtype_name(values)
         if name[:8] == "datetime" or name[:9] == "timedelta":
-            return values.dtype.type("NaT")
+            return np.asarray("NaT", values.dtype)[()]
         if kind_of(name) in "fc":
             return float("nan")
         ids = numbers_of(self._rows)

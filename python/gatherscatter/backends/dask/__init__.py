@@ -101,6 +101,9 @@ class DaskBackend(Backend):
     def astype(self, array: Any, dtype: Any) -> Any:
         return array.astype(dtype)
 
+    def product(self, a: Any, b: Any) -> Any:
+        return da.core.elemwise(tasks.product, a, b, dtype=a.dtype)
+
     def by_block(self, array: Any, function: Any) -> Any | None:
         if isinstance(array, np.ndarray):
             return None
@@ -111,6 +114,9 @@ class DaskBackend(Backend):
 
     def check_out(self, plan: Plan, out: Any, data: Any, shape: tuple[int, ...]) -> None:
         raise errors.cannot(self.name, plan.operator, "out=", "a Dask array is computed later; use the returned array")
+
+    def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
+        """Dask's arrays have no device, and NumPy's, with which they mix, have one."""
 
     # For `at`
 

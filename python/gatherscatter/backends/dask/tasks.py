@@ -24,6 +24,8 @@ from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend
 from gatherscatter.backends.dask import means
 from gatherscatter.backends.dask.layout import Block, Cuts, is_known
+from gatherscatter.backends.numpy import BACKEND as NUMPY
+from gatherscatter.backends.numpy import is_masked
 from gatherscatter.indexing import at as indexed
 from gatherscatter.operators import GATHER_ND, ND, Operator
 from gatherscatter.plan import Plan, explain, inverse, unravel
@@ -79,6 +81,11 @@ def concatenated(arrays: Sequence[Any]) -> Any:
     if isinstance(arrays[0], _NUMPY):
         return np.concatenate(arrays, dtype=arrays[0].dtype)  # dtype: keep the byte order
     return _backend(arrays[0]).namespace(arrays[0]).concat(list(arrays), axis=0)
+
+
+def product(a: Any, b: Any) -> Any:
+    is_numpy = isinstance(a, _NUMPY) and isinstance(b, _NUMPY) and not is_masked(b)
+    return NUMPY.product(a, b) if is_numpy else a * b
 
 
 def _keep_no_memory() -> None:

@@ -4,6 +4,7 @@ The reference is tests/segments/loop.py. Floating sums are compared within a bou
 their bits with the same call in other ways: on one thread, alone or in a tuple, by pointers or ids, prepared or not.
 """
 
+import itertools
 import math
 import random as randoms
 import warnings
@@ -46,7 +47,7 @@ class Call:
         self.blocks, self.arguments, self.options = [], {}, {}
         self.team, self.limit = 0, None
         self.errors = ()  # the type of an error, and words of its message
-        self.is_large = self.is_tuple = self.outs_overlap = False
+        self.is_large = self.is_tuple = False
         self.names, self.pointers, self.is_prepared, self.ways = (), None, False, ()
 
     def make(self, plain=False):
@@ -353,8 +354,7 @@ def _draw_out(call, random, new, sizes):
         out = new(f"out{i}", TYPES[name], _result_shape(call), False)
         others = [] if i else [call.arguments[other] for other in call.arguments if other != "out0"]
         if i and dtype == call.kinds[0] and random.random() < 0.02 and math.prod(out.shape):
-            others, call.outs_overlap = [call.arguments["out0"]], True
-            call.errors = ValueError, "out"
+            others = [call.arguments["out0"]]
         if others and (i or random.random() < 0.3):  # in the memory of another array
             other = random.choice(others)
             size, shift = sizes.pop(out.block), 0 if i else random.choice((0, 0, dtype.itemsize, 1, 8))
@@ -478,7 +478,7 @@ def _pointers(call, random):
 
 def _bad_out(call, random):
     outs = [name for name in call.arguments if name.startswith("out")]
-    if not outs or call.outs_overlap:
+    if not outs:
         return None
     view, r = call.arguments[name := random.choice(outs)], random.random()
     if r < 0.3:
@@ -574,6 +574,9 @@ def _refusals(call, given):
     found = []
     if not call.names or call.errors:  # the counts of a broken call are not needed
         return found
+    outs = [given[name] for name in given if name.startswith("out")]
+    if any(itertools.starmap(np.shares_memory, itertools.combinations(outs, 2))):
+        found.append((ValueError, "two arrays of out share memory"))
     few = call.options.get("min_count", 0)
     least = max(few, 1)
     data, ids = _numbers(call, given), _ids(call)

@@ -158,10 +158,13 @@ def test_any_number_of_threads_with_ids_of_none():
 
 
 def large(library, array):
-    """The array in the library; not in the many chunks that Dask's arrays have in these tests."""
+    """The array in the library; not in the many chunks that Dask's arrays have in these tests.
+
+    The standard's functions take a step for each element of a segment: a part of the array is enough for them.
+    """
     if library.package == "dask":
         return pytest.importorskip("dask.array").from_array(array, chunks=30_000)
-    return library.asarray(array)
+    return library.asarray(array[:2000] if library.package == "array_api_strict" else array)
 
 
 # Where arithmetic on ids in their own dtype goes wrong: numbers of segments beyond it.
@@ -224,7 +227,8 @@ def test_float32_far_from_zero(library, first):
     if first is not None:
         data[:4] = 0 if first == 0 else np.nan
     options = {"reduction": ("mean", "var"), "skipna": first == 1e30}
-    mean, var = gs.segment_reduce(data.astype("f8"), ids, 4, **options)
+    n = large(library, data).shape[0]
+    mean, var = gs.segment_reduce(data[:n].astype("f8"), ids[:n], 4, **options)
     with library.way():
         arrays = large(library, data), large(library, ids)
         found = gs.segment_reduce(*arrays, 4, **options)

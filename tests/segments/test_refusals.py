@@ -128,7 +128,7 @@ CASES = {
     "an array twice": (
         lambda: gs.segment_reduce(DATA, IDS, reduction=("max", "min"), out=(DATA[:3],) * 2),
         ValueError,
-        "segment_reduce: out has one array twice; pass another array for each reduction",
+        "segment_reduce: two arrays of out share memory, so one result would overwrite another; pass others",
     ),
     "out of another dtype": (
         lambda: gs.segment_reduce(DATA, IDS, reduction="count", out=DATA[:3]),

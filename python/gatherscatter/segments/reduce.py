@@ -158,10 +158,11 @@ class Segments:
 
     def wide(self, dtype: str) -> str:
         """In what data's elements are summed for a result of this dtype, so that the sum is rounded once."""
-        if kind_of(self.name) in "biu" and kind_of(dtype) == "f" and self.has_float64:
+        kind = kind_of(self.name)
+        if kind in "biu" and kind_of(dtype) == "f" and self.has_float64:
             return "float64"
-        wide, own = self.wide_of(dtype), self.wide_of(self.name)
-        return own if kind_of(own) in "fc" and rules.bits(own) > rules.bits(wide) else wide
+        wide = self.wide_of(self.name if kind in ("c", kind_of(dtype)) else dtype)
+        return wide if kind_of(wide) in "fc" and rules.bits(wide) > rules.bits(dtype) else dtype
 
     def cast(self, array: Any, dtype: str) -> Any:
         same = self.backend.dtype_name(array) == dtype

@@ -420,7 +420,7 @@ class Backend:
         self.check_devices(plan, data, out=out)
 
     def check_memory(self, op: Operator, *outs: Any) -> None:
-        """Check that the elements of `out`, or of several, do not share memory."""
+        """Check that each element of `out`, or of several, can be written to without changing another."""
         known = [found for found in map(self.addresses, outs) if found is not None]
         if any(map(overlaps_itself, known)):
             raise errors.out_overlaps_itself(op)

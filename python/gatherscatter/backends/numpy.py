@@ -247,8 +247,11 @@ class NumPyBackend(Backend):
             raise errors.out_type(plan.operator, out, self.array_name)
         target = self.plain(out) if self.owns(out) else out
         super().check_out(plan, target, data, shape)
-        if not target.flags.writeable:
-            raise errors.out_read_only(plan.operator)
+
+    def check_memory(self, op: Operator, *outs: Any) -> None:
+        if not all(out.flags.writeable for out in outs):
+            raise errors.out_read_only(op)
+        super().check_memory(op, *outs)
 
     def check_devices(self, plan: Plan, data: Any, **others: Any) -> None:
         """NumPy has one device."""

@@ -209,7 +209,7 @@ class TorchBackend(Backend):
         return torch.inference_mode(False)
 
     def addresses(self, array: Any) -> values.Array | None:
-        if torch.compiler.is_compiling() or not memory.is_plain(array):
+        if torch.compiler.is_compiling() or not (memory.is_plain(array) and memory.fits(array)):
             return None
         strides = tuple(stride * array.itemsize for stride in array.stride())
         return addresses(array.data_ptr(), tuple(array.shape), strides, array.itemsize)

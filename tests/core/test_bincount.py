@@ -59,7 +59,11 @@ def test_sizes():
     [
         (lambda: gs.bincount([-1, 2]), IndexError, r"x\[0\] = -1 is out of bounds .* negative values have no bin$"),
         (lambda: gs.bincount([1, 5], length=3), IndexError, r"x\[1\] = 5 is out of bounds"),
-        (lambda: gs.bincount(X, X * 0.5, dtype="i8"), TypeError, "dtype='int64' cannot hold a result of weights of dtype float64"),
+        (
+            lambda: gs.bincount(X, X * 0.5, dtype="i8"),
+            TypeError,
+            "dtype='int64' cannot hold a result of weights of dtype float64",
+        ),
         (lambda: gs.bincount(X, dtype="c8"), TypeError, "dtype='complex64' cannot hold counts"),
         (lambda: gs.bincount([1.5]), TypeError, "x holds float64"),
         (lambda: gs.bincount(np.ones(2)), TypeError, r"x has dtype float64, but only .*; pass x.astype\('int64'\)"),

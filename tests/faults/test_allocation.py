@@ -38,9 +38,7 @@ def test_allocations_of_the_c_library(function, strategy, lasts):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "strategy"),
-    [
-        pytest.param(*recipe, marks=of_python if recipe in segment_calls.NEWLY_PREPARED else ()) for recipe in RECIPES
-    ],
+    [pytest.param(*recipe, marks=of_python if recipe in segment_calls.NEWLY_PREPARED else ()) for recipe in RECIPES],
 )
 def test_allocations_of_python(function, strategy):
     """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and related functions, by the hook of CPython's own tests."""

@@ -83,12 +83,20 @@ def test_interleaved_out_shares_no_byte():
 # Strides of three elements of 8 bytes each, whose memory is shared: one, windows, rows that meet, parts of elements.
 OVERLAPPING = [((3,), (0,)), ((3, 3), (8, 8)), ((3, 3), (16, 8)), ((2, 4), (32, 16)), ((3,), (4,)), ((3, 1), (0, 8))]
 # Strides that look like it.
-APART = [((3, 3), (24, 16)), ((2, 4), (24, 16)), ((2, 2), (24, 16)), ((3,), (-8,)), ((1, 3), (0, 8)), ((3, 3), (8, 24)), ((0, 3), (8, 0))]
+APART = [
+    ((3, 3), (24, 16)),
+    ((2, 4), (24, 16)),
+    ((2, 2), (24, 16)),
+    ((3,), (-8,)),
+    ((1, 3), (0, 8)),
+    ((3, 3), (8, 24)),
+    ((0, 3), (8, 0)),
+]
 
 
 def calls_with_out(shape):
     """Calls whose result has a shape."""
-    data, tuples = np.arange(9.0)[: shape[0], None], np.zeros((*shape, 0), int)
+    tuples = np.zeros((*shape, 0), int)
     ids, like = np.arange(shape[0]), np.ones(shape)
     yield gs.gather, (np.ones((9, *shape[1:])), ids)
     yield gs.gather_nd, (np.ones(()), tuples)

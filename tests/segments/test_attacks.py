@@ -170,7 +170,16 @@ def size_for(library, n):
 
 
 # Where arithmetic on ids in their own dtype goes wrong: numbers of segments beyond it.
-NARROW = [("i1", 127), ("i1", 128), ("i1", 1000), ("u1", 255), ("u1", 256), ("u1", 1000), ("i2", 32_768), ("u2", 65_536)]
+NARROW = [
+    ("i1", 127),
+    ("i1", 128),
+    ("i1", 1000),
+    ("u1", 255),
+    ("u1", 256),
+    ("u1", 1000),
+    ("i2", 32_768),
+    ("u2", 65_536),
+]
 
 
 @pytest.mark.parametrize("library", on_each(LIBRARIES))
@@ -224,7 +233,7 @@ def test_a_variance_is_not_negative():
 @pytest.mark.parametrize("first", [None, 0, 1e30])
 @pytest.mark.parametrize("library", on_each(LIBRARIES))
 def test_float32_far_from_zero(library, first):
-    """Of numbers around 2 000 000, sums in float32 lose what the numbers differ by. first: sentinels that are skipped."""
+    """Of numbers around 2 000 000, sums in float32 lose what the numbers differ by. first: sentinels."""
     n = size_for(library, 200_000)
     data, ids = (2e6 + np.arange(n) % 7).astype("f4"), np.arange(n) % 4
     if first is not None:
@@ -263,7 +272,10 @@ def test_float32_far_from_zero_without_kernels(how):
 def test_outs_that_share_memory():
     torch = pytest.importorskip("torch")
     ids = np.array([0, 2, 1, 0])
-    for data, store in ((DATA, np.full((4, 2), 7.0)), (torch.tensor(DATA), torch.full((4, 2), 7.0, dtype=torch.float64))):
+    for data, store in (
+        (DATA, np.full((4, 2), 7.0)),
+        (torch.tensor(DATA), torch.full((4, 2), 7.0, dtype=torch.float64)),
+    ):
         own = ids if data is DATA else torch.tensor(ids)
         same = store[:3, 0]
         for outs in ((store[:3, 0], store[1:, 0]), (same, same), (store[:3, 0], store[:3, 0])):
@@ -326,7 +338,10 @@ def test_an_empty_batch(library):
         with library.way():
             data = library.asarray(np.zeros(shape))
             for reduction in ("add", "var", "argmax", "first", "logsumexp"):
-                for given in ({"segment_ids": library.asarray(ids), "num_segments": 2}, {"indptr": library.asarray(indptr)}):
+                for given in (
+                    {"segment_ids": library.asarray(ids), "num_segments": 2},
+                    {"indptr": library.asarray(indptr)},
+                ):
                     found = gs.segment_reduce(data, **given, **options, reduction=reduction)
                     assert tuple(found.shape) == (*shape[:-1], 2)
             assert tuple(gs.segment_softmax(data, indptr=library.asarray(indptr), **options).shape) == shape

@@ -311,7 +311,7 @@ class Backend:
         return False
 
     def addresses(self, array: Any) -> values.Array | None:
-        """An array that lies where this one does, to ask `overlap` about it, not to read it; None if it is not known."""
+        """An array that lies where this one does, not to be read, but to ask `overlap` about; None if that is unknown."""
         return None
 
     def is_writable(self, array: Any) -> bool:

@@ -42,7 +42,7 @@ def bincount(
     *,
     length: IntLike | None = None,
     mode: Literal["raise", "drop"] = "raise",
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def bincount(

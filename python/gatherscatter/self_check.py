@@ -276,7 +276,9 @@ def _reduced(reduction: str, by: str) -> Check:
     rng = np.random.default_rng(SEED)
     ids, values = rng.permutation(np.arange(64) % 5), _numbers(rng, (64,), "f8")
     ids = np.sort(ids) if by == "indptr" else ids
-    groups = {"segment_ids": ids} if by == "ids" else {"indptr": np.append(0, np.cumsum(np.bincount(ids)))}
+    groups: dict[str, Any] = (
+        {"segment_ids": ids} if by == "ids" else {"indptr": np.append(0, np.cumsum(np.bincount(ids)))}
+    )
 
     def wrong() -> str | None:
         places = [np.flatnonzero(ids == segment) for segment in range(5)]

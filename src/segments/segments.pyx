@@ -238,7 +238,7 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     cdef Softmax softmax
     cdef Py_ssize_t status
     if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True,
-                        out_code != FLOAT64, False, False)
+                     out_code != FLOAT64, False, False)
             or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
             or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
             or job.numbers == COMPLEX):

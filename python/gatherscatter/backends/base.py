@@ -311,7 +311,7 @@ class Backend:
         return False
 
     def addresses(self, array: Any) -> values.Array | None:
-        """An array that lies where this one does, not to be read, but to ask `overlap` about; None if that is unknown."""
+        """An array that lies where this one does, for the questions in `overlap`, not to be read; None: unknown."""
         return None
 
     def is_writable(self, array: Any) -> bool:

@@ -190,7 +190,8 @@ class NumPyBackend(Backend):
         return bool(array.flags.writeable)
 
     def addresses(self, array: Any) -> Array:
-        return self.plain(array)
+        found: Array = self.plain(array)
+        return found
 
     def writes_views(self, array: Any) -> bool:
         return not may_overlap_itself(array)

@@ -55,9 +55,10 @@ def overlaps_itself(array: Array) -> bool:
     if not (array.size and may_overlap_itself(array)):
         return False
     try:
-        return any(
-            np.shares_memory(array[(*(0,) * axis, slice(1, None))], array[(*(0,) * axis, slice(1))], max_work=_WORK)
-            for axis in range(array.ndim)
-        )
+        for axis in range(array.ndim):
+            at_0: tuple[int, ...] = (0,) * axis
+            if np.shares_memory(array[*at_0, 1:], array[*at_0, :1], max_work=_WORK):
+                return True
+        return False
     except (np.exceptions.TooHardError, RuntimeError):
         return False

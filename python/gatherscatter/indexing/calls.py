@@ -119,7 +119,7 @@ def update(
     call = views.call(backend, op, x, parsed, updates, out) if is_whole else None
     if call is not None and call.view == View():
         return _scatter(call, _updates(call, updates, options[0], negate), options, out)
-    target = x if in_place and backend.writes_views(x) else backend.copied(x)
+    target: Any = x if in_place and backend.writes_views(x) else backend.copied(x)
     if target is not None:
         if call is None or target is not x:
             call = views.call(backend, op, target, parsed, updates, out)

@@ -144,7 +144,7 @@ def _update(method: str, x: Any, index: Any, updates: Any, mode: Any, wrap: Any,
         return calls.where(backend, strict, array, given, mask, _computed(compute, array, by), out)
     x = x if out is x else array
     # A position that the scatter drops may have any value.
-    part = calls.get(UPDATED, x, index, *(("fill", 1) if mode == "drop" else (mode, 0)), wrap, None)
+    part = calls.get(UPDATED, x, index, "fill" if mode == "drop" else mode, int(mode == "drop"), wrap, None)
     new = _computed(compute, part, calls.fitting(op, by, tuple(part.shape)))
     return calls.update(op, x, index, new, ("none", True, mode, None), wrap, out)
 

@@ -63,20 +63,13 @@ FUSED_RECIPES = {("gather_scatter", "direct: rows"): 0, ("gather_scatter", "part
 # With weights: in one pass; in two steps, since the rows are short.
 WEIGHTED_RECIPES = {
     ("weighted gather_scatter", "direct: rows"): 0,
-    ("weighted gather_scatter", "partition: rows"): 0,
-    ("weighted gather_scatter", "direct"): 0,
-    ("weighted gather_scatter", "direct: points"): 0,
 }
 # By the methods of prepared indices; newly: prepared in the call itself.
 PREPARED_RECIPES = {
-    ("prepared gather", "blocks"): 0,
     ("prepared scatter", "direct: rows"): 0,
     ("newly prepared gather", "blocks"): 0,
-    ("newly prepared gather_nd", "runs"): 0,
     ("newly prepared gather_elements", "columns"): 0,
-    ("newly prepared scatter", "direct: rows"): 0,
     ("newly prepared scatter_nd", "partition"): 0,
-    ("newly prepared scatter_elements", "direct: units"): 1,
 }
 ALL_RECIPES = RECIPES | AT_RECIPES | WIDE_RECIPES | FUSED_RECIPES | WEIGHTED_RECIPES | PREPARED_RECIPES
 METHODS = {"none": "set", "mul": "multiply"}

@@ -21,17 +21,14 @@ ROUTES = {
 # prepared: by methods of prepared ids; newly: prepared in the call itself.
 FUNCTIONS = {
     "segment_reduce": ROUTES,
-    "segment_softmax": ("pieces", "sorted", "pointers", "tiles"),
-    "segment_log_softmax": ("pieces", "pointers"),
+    "segment_softmax": ("sorted", "tiles"),
+    "segment_log_softmax": ("pointers",),
     "prepared reduce": ("tiles",),
-    "newly prepared reduce": ("sorted", "pointers", "tiles"),
-    "newly prepared softmax": ("tiles",),
-    "newly prepared log_softmax": ("sorted",),
+    "newly prepared reduce": ("tiles",),
     "newly prepared gather": ("tiles",),
     "newly prepared order": ("tiles",),
 }
 RECIPES = [(function, route) for function, routes in FUNCTIONS.items() for route in routes]
-NEWLY_PREPARED = [recipe for recipe in RECIPES if recipe[0].startswith("newly")]
 # Behind the route: NumPy computes without the GIL.
 CRASHING = [("segment_reduce", f"{route}: large results") for route in ("pieces", "tiles")]
 LARGE = 60_000  # items

@@ -11,8 +11,8 @@ from libraries import needs
 
 HAS_PYTHON_HOOK = importlib.util.find_spec("_testcapi") is not None
 SHOWN = 5
-# Large results of segments, and short rows times weights: these calls end the process.
-CRASHING = [*segment_calls.CRASHING, ("weighted gather_scatter", "direct: points")]
+# Large results of segments, and rows times weights: these calls end the process.
+CRASHING = [*segment_calls.CRASHING, *fault_calls.WEIGHTED_RECIPES]
 RECIPES = [recipe for recipe in (*fault_calls.ALL_RECIPES, *segment_calls.RECIPES) if recipe not in CRASHING]
 of_numpy = pytest.mark.xfail(reason="NumPy's buffered iterator raises without the GIL when its allocation fails")
 of_python = pytest.mark.xfail(
@@ -22,9 +22,13 @@ of_python = pytest.mark.xfail(
 
 @hooked
 @pytest.mark.slow
-@pytest.mark.parametrize("lasts", ["once", "on"])
 @pytest.mark.parametrize(
-    ("function", "strategy"), [*RECIPES, *(pytest.param(*recipe, marks=of_numpy) for recipe in CRASHING)]
+    ("function", "strategy", "lasts"),
+    [
+        *((*recipe, "once") for recipe in RECIPES),
+        *((*recipe, "on") for recipe in RECIPES if "prepared" not in recipe[0]),
+        *(pytest.param(*recipe, "once", marks=of_numpy) for recipe in CRASHING),
+    ],
 )
 def test_allocations_of_the_c_library(function, strategy, lasts):
     """malloc, calloc, realloc, posix_memalign and mmap, but for those of OpenMP, which ends the process."""
@@ -38,7 +42,7 @@ def test_allocations_of_the_c_library(function, strategy, lasts):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "strategy"),
-    [pytest.param(*recipe, marks=of_python if recipe in segment_calls.NEWLY_PREPARED else ()) for recipe in RECIPES],
+    [pytest.param(*recipe, marks=of_python if recipe[0].startswith("newly") else ()) for recipe in RECIPES],
 )
 def test_allocations_of_python(function, strategy):
     """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and related functions, by the hook of CPython's own tests."""

@@ -56,8 +56,9 @@ def overlaps_itself(array: Array) -> bool:
         return False
     try:
         for axis in range(array.ndim):
-            at_0: tuple[int, ...] = (0,) * axis
-            if np.shares_memory(array[*at_0, 1:], array[*at_0, :1], max_work=_WORK):
+            first: Any = (*(0,) * axis, slice(1))
+            others: Any = (*(0,) * axis, slice(1, None))
+            if np.shares_memory(array[first], array[others], max_work=_WORK):
                 return True
         return False
     except (np.exceptions.TooHardError, RuntimeError):

@@ -274,7 +274,7 @@ def test_a_run_is_resumed(tmp_path):
         command.State(command.arguments([*given, "--seed", "1"]))
 
 
-def die(pipe, current, seed, max_team):
+def die(pipe, current, *_):
     """A worker whose process ends at its third call."""
     current.value = pipe.recv()[0] + 2
     os.abort()

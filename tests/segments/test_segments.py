@@ -102,7 +102,9 @@ def test_dtypes_of_libraries(library, reduction):
     rng = np.random.default_rng(0)
     data, ids = rng.integers(0, 4, (20, 2)), rng.integers(-1, 4, 20)
     ids[:4] = range(4)
-    for dtype in SEGMENT_REDUCTIONS[reduction]:
+    # JAX compiles programs, Dask makes graphs: they get a third of the dtypes, other ones for each reduction.
+    some = slice(list(REDUCTIONS).index(reduction) % 3, None, 3)
+    for dtype in SEGMENT_REDUCTIONS[reduction][some if library.package in ("jax", "dask") else slice(None)]:
         if not has_dtype(library, dtype):
             continue
         arrays = library.asarray(data.astype(numpy_dtype(dtype))), library.asarray(ids)

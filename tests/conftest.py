@@ -24,7 +24,7 @@ with contextlib.suppress(ImportError):
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    # XLA makes small programs in a third of the time. XLA_FLAGS= in the environment runs the tests as programs of users.
+    # XLA makes small programs in a third of the time. With XLA_FLAGS= they are those of users.
     if jax.__version_info__[:2] in {(0, 8), (0, 9), (0, 10)}:  # a release that lacks a flag aborts
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 

@@ -186,7 +186,7 @@ NARROW = [
 def test_narrow_ids(library):
     with library.way():
         data = library.asarray(DATA)
-        for dtype, n in NARROW:
+        for dtype, n in NARROW[:: 3 if library.name == "JAX, XLA" else 1]:
             ids = np.array([0, 3, 1, 0] if dtype[0] == "u" else [0, -1, 1, 0], dtype)
             wide = ids.astype("i8")
             for mode in ("raise", "drop"):
@@ -333,7 +333,8 @@ def test_layouts_of_ids_and_pointers(dtype, how):
 
 @pytest.mark.parametrize("library", on_each(LIBRARIES))
 def test_an_empty_batch(library):
-    for shape, options in (((0, 4), {"axis": 1, "batch_dims": 1}), ((0, 2, 4), {"axis": 2, "batch_dims": 2})):
+    for shape in ((0, 4), (0, 2, 4))[library.package == "jax" :]:  # compiles a program for each
+        options = {"axis": len(shape) - 1, "batch_dims": len(shape) - 1}
         ids, indptr = np.zeros(shape, int), np.zeros((*shape[:-1], 3), int)
         with library.way():
             data = library.asarray(np.zeros(shape))

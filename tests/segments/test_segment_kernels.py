@@ -7,6 +7,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from gatherscatter.backends import kernels
+from pairwise import pairwise
 
 REAL = ("add", "mul", "max", "min", "mean", "var", "any", "all", "count", "first", "last", "argmax", "logsumexp")
 NOT_COMPLEX = ("max", "min", "argmax", "logsumexp")
@@ -55,27 +56,26 @@ def test_one_column_has_the_bits_of_two(dtype, kind):
         np.testing.assert_array_equal(gs.segment_softmax(data, ids, 40), found)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_bits_do_not_depend_on_threads(shape, kind):
+@pytest.mark.parametrize(
+    ("kind", "shape", "dtype", "skipna"),
+    pairwise([*KINDS], [*SHAPES], ("f8", "f4", "f2", "i4", "?", "c8"), (False, True)),
+)
+def test_bits_do_not_depend_on_threads(shape, kind, dtype, skipna):
     sizes, axis = SHAPES[shape]
-    ids = draw_ids(sizes[axis], kind)
-    for dtype, skipna in itertools.product(["f8", "f4", "f2", "i4", "?", "c8"], [False, True]):
-        data = draw(sizes, dtype)
-        names = tuple(name for name in REAL if dtype[0] != "c" or name not in NOT_COMPLEX)
-        of_bools = ("any", "all", *(("max", "min", "first", "last") if dtype == "?" else ()))
-        fills = tuple(True if name in of_bools else 1 for name in names)
-        options = {"axis": axis, "skipna": skipna}
+    data, ids = draw(sizes, dtype), draw_ids(sizes[axis], kind)
+    names = tuple(name for name in REAL if dtype[0] != "c" or name not in NOT_COMPLEX)
+    of_bools = ("any", "all", *(("max", "min", "first", "last") if dtype == "?" else ()))
+    fills = tuple(True if name in of_bools else 1 for name in names)
 
-        def call(names=names, fills=fills, data=data, options=options):
-            results = gs.segment_reduce(data, ids, 40, reduction=names, fill_value=fills, **options)
-            return [result.tobytes() for result in results]
+    def call(names, fills):
+        results = gs.segment_reduce(data, ids, 40, reduction=names, fill_value=fills, axis=axis, skipna=skipna)
+        return [result.tobytes() for result in results]
 
-        expected = call()
-        for n_threads in TEAMS:
-            with kernels.forced(n_threads):
-                assert call() == expected
-        assert [call((name,), (fill,))[0] for name, fill in zip(names, fills, strict=True)] == expected
+    expected = call(names, fills)
+    for n_threads in TEAMS:
+        with kernels.forced(n_threads):
+            assert call(names, fills) == expected
+    assert [call((name,), (fill,))[0] for name, fill in zip(names, fills, strict=True)] == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -27,6 +27,8 @@ SHAPES = {
     "axes of batches": ((2, 3, 4, 5), (2, 4, 5), 2, 1),
     "nothing": ((0, 2), (0,), 0, 0),
 }
+# Data's dtype, skipna, min_count and fill_value: each shape gets a fifth of all.
+OPTIONS = list(itertools.product(["f8", "f4", "f2", "i4", "u1", "?", "c8", ">f4"], [False, True], [0, 1, 2], [None, 1]))
 
 
 def draw(rng, shape, dtype, has_nan):
@@ -56,9 +58,8 @@ def check(found, expected, reduction, exact):
 def test_numpy(reduction, shape):
     sizes, ids_shape, axis, batch_dims = SHAPES[shape]
     rng = np.random.default_rng(0)
-    for dtype, skipna, min_count, fill in itertools.product(
-        ["f8", "f4", "f2", "i4", "u1", "?", "c8", ">f4"], [False, True], [0, 1, 2], [None, 1]
-    ):
+    some = itertools.islice(OPTIONS, list(SHAPES).index(shape) % 5, None, 5)
+    for dtype, skipna, min_count, fill in some:
         kind = np.dtype(dtype).kind
         if kind == "c" and reduction in ("max", "min", "argmax", "argmin", "logsumexp"):
             continue
@@ -82,7 +83,7 @@ def test_numpy(reduction, shape):
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_libraries(library, reduction):
     rng = np.random.default_rng(0)
-    for shape, dtype in (("middle", "f8"), ("axes of batches", "f8"), ("an image", "i8")):
+    for shape, dtype in (("axes of batches", "f8"), ("an image", "i8")):
         sizes, ids_shape, axis, batch_dims = SHAPES[shape]
         data, ids = draw(rng, sizes, dtype, False), rng.integers(-1, 5, ids_shape)
         fill = True if reduction in ("any", "all") else 1

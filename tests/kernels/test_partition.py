@@ -49,10 +49,12 @@ class TestRounds:
                 with kernels.forced(n_threads, scatter=route):
                     assert_same_bits(gs.scatter(data, at, updates, **words), expected)
 
-    @pytest.mark.parametrize("n_rows", [3_000_000, 1 << 16])
     @pytest.mark.parametrize(
-        ("reduction", "include_self"),
-        [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)],
+        ("reduction", "include_self", "n_rows"),
+        [
+            *(("add", False, 3_000_000), ("mul", False, 3_000_000), ("max", False, 1 << 16), ("min", False, 3_000_000)),
+            *(("mean", False, 1 << 16), ("mean", True, 3_000_000), ("add", False, 1 << 16)),
+        ],
     )
     def test_sums_of_all_rounds(self, reduction, include_self, n_rows):
         """Whole numbers, so that sums of any order are equal."""
@@ -125,12 +127,12 @@ rng = np.random.default_rng(0)
 n = 2_200_000
 indices = rng.integers(-900_000, 1_000_000, n)  # some are skipped
 indices[:200_000] = 77
-for dtype in ("f4", "u2", "u1"):
+for dtype in ("f4", "u1"):
     data, updates = rng.integers(0, 99, 900_000).astype(dtype), rng.integers(0, 99, n).astype(dtype)
     for options in ({"reduction": "none"}, {"reduction": "add"}, {"reduction": "add", "include_self": False}):
         with kernels.forced(1, scatter="direct"):
             expected = gs.scatter(data, indices, updates, mode="drop", **options)
-        for n_threads in (1, 2, 3, 192):
+        for n_threads in (1, 3) if dtype == "f4" else (2, 192):
             with kernels.forced(n_threads, scatter="partition"):
                 result = gs.scatter(data, indices, updates, mode="drop", **options)
             assert result.tobytes() == expected.tobytes(), (dtype, options, n_threads)

@@ -1,5 +1,6 @@
 """The thread count, and forked processes."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -73,6 +74,7 @@ print(*n_threads())
 """
 
 
+@functools.cache
 def lowered():
     """The numbers that are reported, and the threads of the process, which the team of a call leaves."""
     # OMP_DYNAMIC=false: however many CPUs there are, and however busy.
@@ -149,7 +151,7 @@ def test_far_more_threads_than_the_tables_were_made_for():
     assert run.stdout.strip() == "True", (run.returncode, run.stderr)
 
 
-@pytest.mark.parametrize("n_threads", [129, 200, 256])
+@pytest.mark.parametrize("n_threads", [129, 256])
 def test_more_pieces_of_rows_than_tasks(n_threads):
     data = np.arange(700 * 65536, dtype="u1").reshape(700, 65536)
     with kernels.forced(n_threads):
@@ -164,7 +166,7 @@ def test_many_python_threads_at_once():
     indices = rng.integers(-1000, 1000, (50_000, 1))
     expected = data[indices[:, 0]]
     with ThreadPoolExecutor(8) as pool:
-        for result in pool.map(lambda _: gs.gather_nd(data, indices), range(24)):
+        for result in pool.map(lambda _: gs.gather_nd(data, indices), range(16)):
             np.testing.assert_array_equal(result, expected)
 
 

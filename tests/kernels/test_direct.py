@@ -84,9 +84,9 @@ def test_modes(rule, mode, row):
         assert_as_reference(data, outside, updates, reduction=reduction, include_self=include_self, mode=mode)
 
 
-@marked
-@pytest.mark.parametrize("length", [32, 33, 130])
-def test_long_rows(length, reduction, include_self):
+@pytest.mark.parametrize(("length", "rule"), [*zip([32, 33, 130] * 2, MARKED, strict=True)])
+def test_long_rows(length, rule):
+    reduction, include_self = rule
     assert_as_reference(*operands(np.dtype("f8"), (length,), 30), reduction=reduction, include_self=include_self)
 
 

@@ -84,11 +84,11 @@ def test_every_reduction_of_every_dtype(name, dtype, reduction):
     """With include_self either way, in every mode, layouts taking turns; refused where the dtype has no such one."""
     shape, axis = (2 if name == "scatter" else 3, 5, 4), 1
     indices = {
-        "scatter": np.array([3, -5, 4, 0, 4, 3, 4, -9, 6], "i2"),
+        "scatter": np.array([3, -5, 4, 4, -9, 6], "i2"),
         "scatter_nd": np.array([[0, 3], [0, -5], [-1, 4], [2, 4], [0, 3], [1, 6], [2, -9], [0, 3]], "i1"),
         "scatter_elements": np.array([[[4, 0], [-5, 4], [4, 6]], [[4, -1], [4, -9], [0, 4]]], "i8"),
     }[name]
-    written = {"scatter": (2, 9, 4), "scatter_nd": (8, 4), "scatter_elements": (2, 3, 2)}[name]
+    written = {"scatter": (2, 6, 4), "scatter_nd": (8, 4), "scatter_elements": (2, 3, 2)}[name]
     extra = {} if name == "scatter_nd" else {"axis": axis}
     layouts = itertools.cycle(itertools.product(LAYOUTS, SAME_DTYPE_LAYOUTS, DISTINCT_LAYOUTS))
     for seed, (include_self, mode) in enumerate(itertools.product([True, False], SCATTER_MODES)):

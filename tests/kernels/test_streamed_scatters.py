@@ -52,7 +52,7 @@ def selected(items, n_items, share):
         yield pytest.param(*item, *rule, PLACES[(i + j) % 3], marks=[pytest.mark.slow] * bool(is_slow))
 
 
-@pytest.mark.parametrize(("dtype", "n_items", "reduction", "include_self", "place"), [*selected(ROWS, 9, 2)])
+@pytest.mark.parametrize(("dtype", "n_items", "reduction", "include_self", "place"), [*selected(ROWS, 9, 3)])
 def test_rows(dtype, n_items, reduction, include_self, place):
     rng = np.random.default_rng(n_items)
     n_rows = RESULT_BYTES // (n_items * np.dtype(dtype).itemsize)
@@ -64,7 +64,7 @@ def test_rows(dtype, n_items, reduction, include_self, place):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "reduction", "include_self", "place"), [*selected([("f4",), ("f8",), ("f2",), ("u1",)], 3, 2)]
+    ("dtype", "reduction", "include_self", "place"), [*selected([("f4",), ("f8",), ("f2",), ("u1",)], 3, 3)]
 )
 def test_elements(dtype, reduction, include_self, place):
     rng = np.random.default_rng(0)

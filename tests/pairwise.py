@@ -4,20 +4,20 @@ import itertools
 import random
 
 
-def pairwise(*axes):
-    """Some combinations of one value of each axis, in which every pair of values of two axes meets."""
+def pairwise(*axes, strength=2):
+    """Some combinations of one value of each axis, in which every pair of values of two axes meets.
+
+    strength: 3 for triples of values of three axes.
+    """
     rng = random.Random(0)
-    missing = {
-        ((i, a), (j, b))
-        for (i, first), (j, second) in itertools.combinations(enumerate(axes), 2)
-        for a, b in itertools.product(range(len(first)), range(len(second)))
-    }
+    numbered = [[(i, j) for j in range(len(axis))] for i, axis in enumerate(axes)]
+    missing = {group for some in itertools.combinations(numbered, strength) for group in itertools.product(*some)}
     found = []
     while missing:
         start = dict(min(missing))
-        tries = [tuple(start.get(i, rng.randrange(len(axis))) for i, axis in enumerate(axes)) for _ in range(30)]
-        covered = [missing.intersection(itertools.combinations(enumerate(one), 2)) for one in tries]
-        best = max(range(len(tries)), key=lambda i: len(covered[i]))
+        tries = [tuple((i, start.get(i, rng.randrange(len(axis)))) for i, axis in enumerate(axes)) for _ in range(30)]
+        covered = [missing.intersection(itertools.combinations(one, strength)) for one in tries]
+        best = max(range(len(tries)), key=lambda n: len(covered[n]))
         missing -= covered[best]
-        found.append(tuple(axis[i] for axis, i in zip(axes, tries[best], strict=True)))
+        found.append(tuple(axes[i][j] for i, j in tries[best]))
     return found

@@ -8,10 +8,6 @@ from gatherscatter.reductions import REDUCTIONS, kind_of
 
 ROUTES = [route.name.lower() for route in ScatterRoute if route != ScatterRoute.AUTO]
 every_route = pytest.mark.parametrize("route", ROUTES)
-# More threads than rows, blocks or updates too; a team of each size by default where tests are short.
-every_team = pytest.mark.parametrize(
-    "n_threads", [1, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 8, 192))]
-)
 
 
 def ran():

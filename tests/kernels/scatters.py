@@ -39,3 +39,33 @@ def along(data, indices, updates, reduction="none", include_self=True):
         result[i] = step(result[i], update) if seen[i] else update
         seen[i] = True
     return np.array(result, data.dtype)
+
+
+def step(reduction, a, b):
+    """One step of a reduction, with the rules of `gs.scatter` for NaN and equal numbers."""
+    if a.dtype == bool:
+        return a | b if reduction in ("add", "max") else a & b
+    with np.errstate(all="ignore"):
+        if reduction == "mul" and a.dtype.kind == "c":  # no product is fused with the sum
+            result = np.empty_like(a)
+            result.real, result.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+            return result
+        if reduction in ("add", "mean", "mul"):
+            return (a * b if reduction == "mul" else a + b).astype(a.dtype, copy=False)
+        return np.where((a >= b if reduction == "max" else a <= b) | (a != a), a, b)
+
+
+def applied(data, positions, updates, reduction):
+    """data, whose first axis has the destinations, after one update after the other."""
+    result = data.copy()
+    if reduction == "none":
+        result[positions] = updates
+    elif reduction in ("add", "mul") or data.dtype.kind in "iu":  # in this order too, and sooner than this loop
+        with np.errstate(all="ignore"):
+            {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}[reduction].at(
+                result, positions, updates
+            )
+    else:
+        for position, update in zip(positions, updates, strict=True):
+            result[position] = step(reduction, result[position], update)
+    return result

@@ -14,7 +14,7 @@ from gatherscatter import reference
 from gatherscatter.backends import kernels
 from pairwise import pairwise
 from routes import ROUTES, routes_for
-from scatters import along
+from scatters import along, applied
 from strategies import numbers, numpy_dtype
 
 MARKED = [("add", False), ("mul", False), ("max", False), ("min", False), ("mean", False), ("mean", True)]
@@ -197,13 +197,6 @@ def test_long_rows_whose_axes_merge_in_the_result_only():
                 assert np.array_equal(gs.scatter(data, [1], updates, reduction="add", out=out), expected)
 
 
-def added(data, indices, updates):
-    result = data.copy()
-    with np.errstate(all="ignore"):
-        np.add.at(result, indices, updates)
-    return result
-
-
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
 @pytest.mark.parametrize("n_threads", [2, 85, 128, 400])
 def test_pieces_of_long_rows_of_any_length(n_threads, dtype):
@@ -212,7 +205,7 @@ def test_pieces_of_long_rows_of_any_length(n_threads, dtype):
     for width in (513, 1024, 3000):
         data, indices = rng.integers(0, 9, (8, width)).astype(dtype), rng.integers(0, 8, 150)
         updates = rng.integers(0, 9, (150, width)).astype(dtype)
-        expected, out = added(data, indices, updates), data.copy()
+        expected, out = applied(data, indices, updates, "add"), data.copy()
         with kernels.forced(n_threads, scatter="direct"):
             assert_same_bits(gs.scatter(data, indices, updates, reduction="add"), expected)
             gs.scatter(out, indices, updates, reduction="add", out=out)
@@ -229,7 +222,7 @@ def test_points(small_l2, index_dtype, width, dtype):
         indices = np.random.default_rng(2).integers(0, n_rows, n).astype(index_dtype)
         indices[5:40] -= n_rows
         indices[n // 2 :: 7] -= n_rows
-        cases = [(some, added(data, indices, some)) for some in (updates, updates[0])]
+        cases = [(some, applied(data, indices, some, "add")) for some in (updates, updates[0])]
         for n_threads in (1, 2):
             with kernels.forced(n_threads, scatter="direct"):
                 for some, expected in cases:

@@ -38,9 +38,7 @@ def assert_equal(result, expected):
 
 ROWS = [(reduction, include_self) for reduction in REDUCTIONS for include_self in (True, False)]
 every_rule = pytest.mark.parametrize(("reduction", "include_self"), ROWS)
-every_team = pytest.mark.parametrize(
-    "n_threads", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 8, 192))]
-)
+every_team = pytest.mark.parametrize("n_threads", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 8, 192))])
 
 
 class TestOnePass:

@@ -1,5 +1,6 @@
 """The route partition at its edges: more updates than records fit at a time, and tiles that go past the caches."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
-from routes import every_route
 
 
 class TestRounds:
@@ -19,10 +19,15 @@ class TestRounds:
     N = 13_000_000  # records of 8 bytes, against 60 MiB
 
     @pytest.mark.slow
-    @every_route
-    @pytest.mark.parametrize("reduction", ["add", "max", "mean"])
-    @pytest.mark.parametrize("include_self", [True, False])
-    def test_more_updates_than_records(self, reduction, include_self, route):
+    @pytest.mark.parametrize(
+        ("route", "reduction", "include_self"),
+        [
+            *itertools.product(["partition"], ["add", "max", "mean"], [True, False]),
+            *itertools.product(["direct", "blocks"], ["add"], [False]),
+            *itertools.product(["direct", "blocks"], ["mean"], [True]),
+        ],
+    )
+    def test_more_updates_than_records(self, route, reduction, include_self):
         """Marks last from round to round. All of it needs less than 64 MiB, and a mark or a count for each row."""
         rng = np.random.default_rng(0)
         data, updates = (rng.standard_normal(n).astype("f4") for n in (9_000_000, 13_000_000))

@@ -13,18 +13,10 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from pairwise import pairwise
+from scatters import applied
 
 # Around the 64 elements that are resolved ahead, and the 128 of a block.
 EDGES = [63, 64, 65, 127, 128, 129, 191, 192, 193, 1000]
-
-
-def one_by_one(data, indices, updates, reduction):
-    """The loop over the leading axis, a row at a time."""
-    result = data.copy()
-    step = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}.get(reduction)
-    for i, update in zip(indices, updates, strict=True):
-        result[i] = update if step is None else step(result[i], update)
-    return result
 
 
 class TestPlainTuples:
@@ -55,10 +47,10 @@ class TestPlainTuples:
         if dtype[0] == "f":
             data, updates = data / data.dtype.type(3), updates / data.dtype.type(7)
         indices = rng.integers(-40, 40, (3, n)).astype(index)
-        expected = np.stack([one_by_one(*row, reduction) for row in zip(data, indices, updates, strict=True)])
+        expected = np.stack([applied(*row, reduction) for row in zip(data, indices, updates, strict=True)])
         assert_same_bits(gs.scatter_elements(data, indices, updates, axis=1, reduction=reduction), expected)
         assert_same_bits(gs.scatter(data[0], indices[0], updates[0], reduction=reduction), expected[0])
-        alike = one_by_one(data[0], indices[0], np.full(n, 3, dtype), reduction)
+        alike = applied(data[0], indices[0], np.full(n, 3, dtype), reduction)
         assert_same_bits(gs.scatter(data[0], indices[0], 3, reduction=reduction), alike)
         if n:
             indices[1, n - 1] = -41
@@ -125,7 +117,7 @@ class TestRows:
         rng = np.random.default_rng(n)
         data = rng.random((40, *row), np.float32)
         indices, updates = rng.integers(-40, 40, n), rng.random((n, *row), np.float32)
-        expected = one_by_one(data, indices, updates, reduction)
+        expected = applied(data, indices, updates, reduction)
         assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction), expected)
         assert_same_bits(gs.scatter_nd(data, indices[:, None], updates, reduction=reduction), expected)
         out = np.zeros_like(data)
@@ -142,7 +134,7 @@ class TestRows:
         data = rng.integers(0, 9, (50, 128)).astype(dtype)
         indices, updates = rng.integers(0, 50, 300), rng.integers(0, 9, (300, 128)).astype(dtype)
         for reduction in ("none", "add"):
-            expected = one_by_one(data, indices, updates, reduction)
+            expected = applied(data, indices, updates, reduction)
             assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction), expected)
 
     @pytest.mark.parametrize("n", [20, 3000])
@@ -155,7 +147,7 @@ class TestRows:
             kept = indices < 64
             for reduction in ("none", "add"):
                 found = gs.scatter(data, indices, updates, reduction=reduction, mode="drop")
-                assert_same_bits(found, one_by_one(data, indices[kept], updates[kept], reduction))
+                assert_same_bits(found, applied(data, indices[kept], updates[kept], reduction))
         assert_same_bits(gs.scatter(data, np.full(n, 64), updates, reduction="add", mode="drop"), data)
 
     def test_a_bad_tuple_is_named_by_its_place_in_all(self, forced_threads):

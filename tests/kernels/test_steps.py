@@ -10,6 +10,7 @@ from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter.backends import kernels
 from pairwise import pairwise
 from routes import routes_for
+from scatters import applied, step
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
@@ -17,16 +18,6 @@ FLOATS = ["f2", BFLOAT16, "f4", "f8"]
 # Items of a row. Each way to cut it into vectors of 64 to 4 bytes and single numbers is one of them.
 LENGTHS = [*range(2, 36), 48, 67, 128, 199]
 N_ROWS, N_UPDATES = 7, 30
-
-
-def step(reduction, a, b):
-    """One row reduced with an update, with the rules of `gs.scatter` for NaN and equal numbers."""
-    if a.dtype == bool:
-        return a | b if reduction in ("add", "max") else a & b
-    with np.errstate(all="ignore"):
-        if reduction in ("add", "mul"):
-            return (a + b if reduction == "add" else a * b).astype(a.dtype)
-        return np.where((a >= b if reduction == "max" else a <= b) | np.isnan(a), a, b)
 
 
 def random_rows(rng, dtype, shape):
@@ -151,20 +142,6 @@ def test_means(dtype, include_self):
 ELEMENTS = ["i4", "i8", "u4", "u8", "f4", "f8", "F", "D"]
 ORDERED = ["i4", "i8", "u4", "u8", "f4", "f8", "f2", ml_dtypes.bfloat16]
 POINTS = [("f4", 2), ("f4", 3), ("f4", 4), ("f4", 5), ("f8", 2), ("f8", 3), ("f8", 4), ("i4", 2)]
-
-
-def applied(data, positions, updates, reduction):
-    """data, whose first axis has the destinations, after one update after the other."""
-    result = data.copy()
-    if reduction == "none":
-        result[positions] = updates
-    elif reduction == "add" or data.dtype.kind in "iu":  # one after the other, and sooner than this loop
-        with np.errstate(all="ignore"):
-            {"add": np.add, "max": np.maximum, "min": np.minimum}[reduction].at(result, positions, updates)
-    else:
-        for position, update in zip(positions, updates, strict=True):
-            result[position] = step(reduction, result[position], update)
-    return result
 
 
 def layouts(array):

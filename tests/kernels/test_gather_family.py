@@ -10,6 +10,7 @@ import pytest
 from assertions import assert_same_bits
 from constants import GATHER_MODES
 from gatherscatter import reference
+from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
 from pairwise import pairwise
@@ -37,14 +38,17 @@ FLAT = {
     "gather_nd": lambda data, indices, **options: gs.gather_nd(data, indices[:, None], **options),
 }
 every = pytest.mark.parametrize("flat", FLAT.values(), ids=FLAT)
+TEAMS = st.sampled_from([1, 2, 3, 8])  # for which small work is cut as large work is
 
 
 @both
 @examples(100)
 @given(data=st.data())
-def test_equals_the_loop(name, forced_threads, data):
+def test_equals_the_loop(name, data):
     source, indices, options = data.draw(gather_calls(name, PLAIN_DTYPES))
-    assert_same_bits(FUNCTIONS[name](source, indices, **options), LOOPS[name](source, indices, **options))
+    with kernels.forced(data.draw(TEAMS)):
+        result = FUNCTIONS[name](source, indices, **options)
+    assert_same_bits(result, LOOPS[name](source, indices, **options))
 
 
 @both
@@ -61,11 +65,12 @@ def test_equals_the_loop_for_items_with_references(name, data):
 @both
 @examples(100)
 @given(data=st.data())
-def test_out_of_any_layout(name, forced_threads, data):
+def test_out_of_any_layout(name, data):
     source, indices, options = data.draw(gather_calls(name, [np.dtype("f4"), np.dtype("V48"), np.dtype(object)]))
     expected = LOOPS[name](source, indices, **options)
     out = lay_out(np.zeros(expected.shape, expected.dtype), data.draw(st.sampled_from(WRITABLE_LAYOUTS)))
-    assert FUNCTIONS[name](source, indices, out=out, **options) is out
+    with kernels.forced(data.draw(TEAMS)):
+        assert FUNCTIONS[name](source, indices, out=out, **options) is out
     assert_same_bits(out, expected)
 
 

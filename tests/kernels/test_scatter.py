@@ -9,6 +9,7 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS, REDUCTIONS, SCATTER_MODES, reduces
 from gatherscatter import reference
+from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
 from scatters import FLAT, FUNCTIONS, LOOPS, each, every
@@ -28,22 +29,27 @@ from strategies import (
     values,
 )
 
+TEAMS = st.sampled_from([1, 2, 3, 8])  # for which small work is cut as large work is
+
 
 class TestEqualsTheLoop:
     @each
     @examples(120)
     @given(data=st.data())
-    def test_reductions(self, name, forced_threads, data):
-        call = data.draw(scatter_calls(name, REDUCTION_DTYPES, REDUCTIONS, scalars=True))
-        *arrays, options = call
-        assert_same_numbers(FUNCTIONS[name](*arrays, **options), LOOPS[name](*arrays, **options))
+    def test_reductions(self, name, data):
+        *arrays, options = data.draw(scatter_calls(name, REDUCTION_DTYPES, REDUCTIONS, scalars=True))
+        with kernels.forced(data.draw(TEAMS)):
+            result = FUNCTIONS[name](*arrays, **options)
+        assert_same_numbers(result, LOOPS[name](*arrays, **options))
 
     @each
     @examples(60)
     @given(data=st.data())
-    def test_assignment_of_every_dtype(self, name, forced_threads, data):
+    def test_assignment_of_every_dtype(self, name, data):
         *arrays, options = data.draw(scatter_calls(name, PLAIN_DTYPES))
-        assert_same_bits(FUNCTIONS[name](*arrays, **options), LOOPS[name](*arrays, **options))
+        with kernels.forced(data.draw(TEAMS)):
+            result = FUNCTIONS[name](*arrays, **options)
+        assert_same_bits(result, LOOPS[name](*arrays, **options))
 
     @each
     @examples(100)
@@ -55,24 +61,26 @@ class TestEqualsTheLoop:
     @each
     @examples(40)
     @given(data=st.data())
-    def test_out_of_any_layout(self, name, forced_threads, data):
+    def test_out_of_any_layout(self, name, data):
         dtypes = [np.dtype(spec) for spec in ("f4", "V48", "?", "D", ml_dtypes.bfloat16, object)]
         *arrays, options = data.draw(scatter_calls(name, dtypes, REDUCTIONS))
         expected = LOOPS[name](*arrays, **options)
         out = lay_out(np.zeros(expected.shape, expected.dtype), data.draw(st.sampled_from(WRITABLE_LAYOUTS)))
-        assert FUNCTIONS[name](*arrays, out=out, **options) is out
+        with kernels.forced(data.draw(TEAMS)):
+            assert FUNCTIONS[name](*arrays, out=out, **options) is out
         same = assert_same_numbers if arrays[0].dtype in REDUCTION_DTYPES else assert_same_bits
         same(out, expected)
 
     @each
     @examples(40)
     @given(data=st.data())
-    def test_in_place(self, name, forced_threads, data):
+    def test_in_place(self, name, data):
         dtypes = [np.dtype(spec) for spec in ("f4", "V48", "u1", "D", "f2", object)]
         source, *arrays, options = data.draw(scatter_calls(name, dtypes, REDUCTIONS))
         expected = LOOPS[name](source, *arrays, **options)
         out = lay_out(np.array(source, source.dtype), data.draw(st.sampled_from(WRITABLE_LAYOUTS)))
-        assert FUNCTIONS[name](out, *arrays, out=out, **options) is out
+        with kernels.forced(data.draw(TEAMS)):
+            assert FUNCTIONS[name](out, *arrays, out=out, **options) is out
         same = assert_same_numbers if out.dtype in REDUCTION_DTYPES else assert_same_bits
         same(out, expected)
 

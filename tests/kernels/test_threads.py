@@ -138,11 +138,12 @@ if hasattr(os, "fork"):
 MANY = """
 import numpy as np
 import gatherscatter as gs
+from gatherscatter.backends import kernels
 
-gs.set_num_threads(600)
-indices = np.random.default_rng(0).integers(0, 9_000_000, 13_000_000, dtype=np.int32)
-result = gs.scatter(np.zeros(9_000_000, np.int32), indices, 1, reduction="add")
-print(np.array_equal(result, np.bincount(indices, minlength=9_000_000)))
+indices = np.random.default_rng(0).integers(0, 900_000, 1_300_000, dtype=np.int32)
+with kernels.forced(600, scatter="partition"):
+    result = gs.scatter(np.zeros(900_000, np.int32), indices, 1, reduction="add")
+print(np.array_equal(result, np.bincount(indices, minlength=900_000)))
 """
 
 

@@ -36,9 +36,8 @@ def pytest_configure(config):
 
 def pytest_unconfigure(config):
     if hasattr(config, "executed"):
-        file, found = config.executed
-        with file.open("a") as lines:
-            lines.write("".join(f"{line}\n" for line in sorted(found)))
+        with config.executed[0].open("a") as lines:
+            lines.write("".join(f"{line}\n" for line in sorted(config.executed[1])))
 
 
 def watch(add):
@@ -59,7 +58,8 @@ def watch(add):
         if is_gather:
             few = function == "try_gather" and kind == "AXIS" and not is_forced[0]
             few = few and indices.size <= MOST_FEW[0] and out.nbytes <= MOST_FEW[1]
-            line += ["FEW" if few else codes.GatherStrategy(gather.last_strategy()).name, of.itemsize]
+            strategy = "FEW" if few else codes.GatherStrategy(gather.last_strategy()).name
+            line += [strategy if out.size else "NONE", of.itemsize]
         else:
             line += [codes.ScatterRoute(scatter.last_route()[0]).name if out.size else "NONE"]
             line += [of.dtype.name if of.dtype.name.upper() in codes.TypeCode.__members__ else of.dtype.kind]

@@ -3,6 +3,8 @@
 import itertools
 import random
 
+import pytest
+
 
 def pairwise(*axes, strength=2):
     """Some combinations of one value of each axis, in which every pair of values of two axes meets.
@@ -21,3 +23,8 @@ def pairwise(*axes, strength=2):
         missing -= covered[best]
         found.append(tuple(axes[i][j] for i, j in tries[best]))
     return found
+
+
+def each_pair(**axes):
+    """Parametrize a test with such combinations of the values of its arguments."""
+    return pytest.mark.parametrize(tuple(axes), pairwise(*axes.values()))

@@ -11,7 +11,7 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter import reference
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import each_pair
 from routes import every_route, routes_for
 from strategies import numbers, numpy_dtype
 
@@ -61,10 +61,7 @@ class TestUpdatesThatAreTheIdentity:
     REDUCTIONS = "add", "mul", "max", "min"
     DTYPES = "u1", "i2", "f2", "f4", "i4", "f8", "i8"
 
-    @pytest.mark.parametrize(
-        ("place", "dtype", "reduction", "some"),
-        pairwise([((1500,), 0), ((10, 300), 1), ((10, 300), 0)], DTYPES, REDUCTIONS, SOME),
-    )
+    @each_pair(place=[((1500,), 0), ((10, 300), 1), ((10, 300), 0)], dtype=DTYPES, reduction=REDUCTIONS, some=SOME)
     def test_elements(self, place, dtype, reduction, some):
         shape, axis = place
         data, indices, updates = operands(shape, dtype, reduction, some)
@@ -80,7 +77,7 @@ class TestUpdatesThatAreTheIdentity:
                 gs.scatter_elements(out, indices, updates, out=out, **words)
             assert_same_numbers(out, expected)
 
-    @pytest.mark.parametrize(("items", "dtype", "reduction", "some"), pairwise([3, 17], DTYPES, REDUCTIONS, SOME))
+    @each_pair(items=[3, 17], dtype=DTYPES, reduction=REDUCTIONS, some=SOME)
     def test_rows(self, items, dtype, reduction, some):
         """Only the middle number of a row may have been reduced to the identity."""
         data, indices, updates = operands((150,), dtype, reduction, some)

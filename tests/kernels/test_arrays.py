@@ -309,8 +309,9 @@ def test_layouts_of_rows(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("row", "axis"), [((), 0), ((), 2), ((4,), 0), ((4,), 1)])
-@pytest.mark.parametrize("reduction", ["none", "add"])
+@pytest.mark.parametrize(
+    ("row", "axis", "reduction"), [((), 0, "none"), ((), 0, "add"), ((), 2, "add"), ((4,), 0, "none"), ((4,), 1, "add")]
+)
 @each_layout
 def test_layouts_with_all_strategies(name, reduction, row, axis):
     pairs = itertools.zip_longest(GATHERS, SCATTERS, fillvalue="auto")

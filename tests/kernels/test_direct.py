@@ -12,7 +12,7 @@ from assertions import assert_same_bits, assert_same_numbers
 from constants import reduces
 from gatherscatter import reference
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import each_pair
 from routes import ROUTES, routes_for
 from scatters import along, applied
 from strategies import numbers, numpy_dtype
@@ -49,9 +49,7 @@ def indices_of_pairs(indices):
     return np.stack([np.zeros_like(indices), indices], axis=1)
 
 
-@pytest.mark.parametrize(
-    ("row", "rule", "dtype"), pairwise([(), (1,), (2,), (3,), (4,), (16,), (17,)], MARKED, ["f4", "f8", "i4"])
-)
+@each_pair(row=[(), (1,), (2,), (3,), (4,), (16,), (17,)], rule=MARKED, dtype=["f4", "f8", "i4"])
 def test_rows(row, rule, dtype):
     reduction, include_self = rule
     for n in NUMBERS:
@@ -73,7 +71,7 @@ def test_dtypes(dtype, reduction, include_self):
             assert_as_reference(*operands(dtype, row, n), reduction=reduction, include_self=include_self)
 
 
-@pytest.mark.parametrize(("rule", "mode", "row"), pairwise(MARKED, ["drop", "clip", "wrap"], [(), (3,), (16,)]))
+@each_pair(rule=MARKED, mode=["drop", "clip", "wrap"], row=[(), (3,), (16,)])
 def test_modes(rule, mode, row):
     reduction, include_self = rule
     for n in (20, 50, 200):

@@ -11,7 +11,7 @@ from assertions import assert_same_bits
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels.codes import GatherStrategy
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import each_pair
 from test_streamed_gathers import between_guards
 
 AHEAD = 256  # items: see far_items.cpp
@@ -164,9 +164,10 @@ def test_negative_indices_that_are_out_of_bounds():
         gs.gather(data, indices, wrap_negative_indices=False)
 
 
-@pytest.mark.parametrize(
-    ("item", "index_dtype", "wraps"),
-    pairwise([*((width, "u1") for width in WIDTHS), (4, "f4"), (12, "f4"), (64, "f4")], ["i4", "i8"], [True, False]),
+@each_pair(
+    item=[*((width, "u1") for width in WIDTHS), (4, "f4"), (12, "f4"), (64, "f4")],
+    index_dtype=["i4", "i8"],
+    wraps=[True, False],
 )
 def test_fill(item, index_dtype, wraps):
     """Indices out of bounds select items of the fill value; if negative ones count from the end, few of them are."""

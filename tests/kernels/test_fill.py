@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import each_pair
 from routes import ROUTES
 
 ELEMENTS = [
@@ -33,10 +33,7 @@ def test_elements(element, shape):
     assert_same_bits(out, expected)
 
 
-@pytest.mark.parametrize(
-    ("route", "reduction", "include_self", "n_threads"),
-    pairwise(ROUTES, ["none", "add", "max", "mean"], [True, False], [1, 2, 3, 192]),
-)
+@each_pair(route=ROUTES, reduction=["none", "add", "max", "mean"], include_self=[True, False], n_threads=[1, 2, 3, 192])
 def test_routes(route, reduction, include_self, n_threads):
     rng = np.random.default_rng(0)
     data, indices = np.broadcast_to(np.float32(3), (50, 24)), rng.integers(0, 40, (300, 24))
@@ -66,7 +63,7 @@ def test_a_large_result(order):
             assert_same_bits(gs.scatter_nd(np.broadcast_to(np.int16(5), shape), indices, 1), expected)
 
 
-@pytest.mark.parametrize(("rows", "dtype", "in_place"), pairwise([3000, 10], ["f4", "i8", "u1", "c16"], [False, True]))
+@each_pair(rows=[3000, 10], dtype=["f4", "i8", "u1", "c16"], in_place=[False, True])
 def test_tiles_that_are_streamed(rows, dtype, in_place):
     """On the route partition each tile of a large result is filled by itself."""
     rng = np.random.default_rng(0)
@@ -146,16 +143,18 @@ def test_empty_indices_and_large_data():
     assert_same_bits(gs.scatter(np.broadcast_to(2.0, 3), np.empty(0, int), np.empty(0)), np.full(3, 2.0))
 
 
-@pytest.mark.parametrize(
-    ("data", "reduction", "include_self", "n_threads"),
-    pairwise(
-        [("?", (70, 100), 1), ("f4", (70, 100), 1), ("f8", (9, 8, 30), 2), ("f4", (9, 30, 8), 1),
-         ("f4", (4100, 1024), 1)],
-        ["none", "add", "max", "mean"],
-        [True, False],
-        [1, 3],
-    ),
-)  # fmt: skip
+@each_pair(
+    data=[
+        ("?", (70, 100), 1),
+        ("f4", (70, 100), 1),
+        ("f8", (9, 8, 30), 2),
+        ("f4", (9, 30, 8), 1),
+        ("f4", (4100, 1024), 1),
+    ],
+    reduction=["none", "add", "max", "mean"],
+    include_self=[True, False],
+    n_threads=[1, 3],
+)
 def test_units(data, reduction, include_self, n_threads):
     """Each unit is filled by the thread that updates it."""
     dtype, shape, axis = data

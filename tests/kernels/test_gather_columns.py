@@ -7,7 +7,7 @@ from assertions import assert_same_bits
 from gatherscatter._kernels import gather
 from gatherscatter._kernels.codes import GatherStrategy
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import each_pair
 
 
 def by_columns(data, indices, n_threads=1, **options):
@@ -26,9 +26,8 @@ def draw(rows, columns, dtype, seed=0):
     return rng.integers(0, 256, (rows, columns * np.dtype(dtype).itemsize), "u1").view(dtype)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "columns", "index_dtype", "n_threads"),
-    pairwise(["u1", "u2", "i4", "i8", "V16"], [1, 63, 64, 300], ["i2", "i4", "i8"], [1, 3]),
+@each_pair(
+    dtype=["u1", "u2", "i4", "i8", "V16"], columns=[1, 63, 64, 300], index_dtype=["i2", "i4", "i8"], n_threads=[1, 3]
 )
 def test_items(index_dtype, dtype, columns, n_threads):
     data = draw(50, columns, dtype)

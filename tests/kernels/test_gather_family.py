@@ -13,7 +13,7 @@ from gatherscatter import reference
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
-from pairwise import pairwise
+from pairwise import each_pair
 from strategies import (
     DISTINCT_LAYOUTS,
     INDEX_DTYPES,
@@ -111,13 +111,10 @@ def test_gather_crosses_blocks_and_tasks(forced_threads, n, b, order):
     np.testing.assert_array_equal(gs.gather(data, indices, axis=1, batch_dims=b), expected)
 
 
-@pytest.mark.parametrize(
-    ("shape", "order", "dtype"),
-    pairwise(
-        [(9000,), (70, 131), (131, 70), (3, 700, 5), (5, 3, 700), (700, 5, 3), (1100, 1, 9)],
-        ["C", "F", "reversed"],
-        ["u1", "f4", "V3", "D"],
-    ),
+@each_pair(
+    shape=[(9000,), (70, 131), (131, 70), (3, 700, 5), (5, 3, 700), (700, 5, 3), (1100, 1, 9)],
+    order=["C", "F", "reversed"],
+    dtype=["u1", "f4", "V3", "D"],
 )
 def test_elements_cross_tiles_along_every_axis(forced_threads, shape, order, dtype):
     """Also with indices smaller than data off the axis, and both smaller and larger along it."""
@@ -424,13 +421,10 @@ def test_memory_is_the_results_alone(dtype):
 class TestColumns:
     """gather_elements along an axis with long steps goes through packed tiles of columns."""
 
-    @pytest.mark.parametrize(
-        ("dtype", "shape", "mode"),
-        pairwise(
-            ["u1", "f2", "f4", "i8", "c16", "S3"],
-            [(300, 70), (40, 1000), (5, 120, 33), (200, 3, 17)],
-            ["raise", "clip", "wrap", "fill"],
-        ),
+    @each_pair(
+        dtype=["u1", "f2", "f4", "i8", "c16", "S3"],
+        shape=[(300, 70), (40, 1000), (5, 120, 33), (200, 3, 17)],
+        mode=["raise", "clip", "wrap", "fill"],
     )
     def test_equals_take_along_axis(self, forced_threads, dtype, shape, mode):
         rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from gatherscatter import reference
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
-from pairwise import pairwise
+from pairwise import each_pair
 from strategies import (
     DISTINCT_LAYOUTS,
     INDEX_DTYPES,
@@ -83,9 +83,8 @@ def test_every_index_dtype_in_every_layout(dtype, mode):
         assert_same_bits(gs.gather_nd(data, indices, mode=mode), reference.gather_nd(data, indices, mode=mode))
 
 
-@pytest.mark.parametrize(
-    ("layout", "order", "b"),
-    pairwise(DISTINCT_LAYOUTS, [(0, 1, 2, 3), (1, 0, 2, 3), (3, 2, 1, 0), (2, 3, 0, 1), (0, 2, 1, 3)], [0, 1, 2]),
+@each_pair(
+    layout=DISTINCT_LAYOUTS, order=[(0, 1, 2, 3), (1, 0, 2, 3), (3, 2, 1, 0), (2, 3, 0, 1), (0, 2, 1, 3)], b=[0, 1, 2]
 )
 def test_indices_of_several_axes_in_any_order(forced_threads, layout, order, b):
     """Axes are walked merged where strides allow it, which has to be seen for indices, data and out apart."""

@@ -11,7 +11,7 @@ from constants import REDUCTIONS, reduces
 from gatherscatter import reference
 from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import NumPyBackend
-from pairwise import pairwise
+from pairwise import each_pair
 from routes import draw
 
 DTYPES = ["f4", "f8", "i4", "i8", "u1", "f2", "F"]
@@ -76,9 +76,10 @@ class TestOnePass:
         assert passes == [True]
 
     @every_team
-    @pytest.mark.parametrize(
-        ("n_bytes", "reduction", "include_self"),
-        pairwise([64, 72, 96, 100, 128, 132, 224, 256, 260, 508, 1000, 2048, 4092], REDUCTIONS, [True, False]),
+    @each_pair(
+        n_bytes=[64, 72, 96, 100, 128, 132, 224, 256, 260, 508, 1000, 2048, 4092],
+        reduction=REDUCTIONS,
+        include_self=[True, False],
     )
     def test_rows_of_every_length(self, passes, n_bytes, reduction, include_self, n_threads):
         """The parts of a row that are reduced in registers have 256, 128, 64 and 32 bytes, and then one number."""

@@ -15,7 +15,7 @@ from constants import FLOAT_REDUCTIONS, FUNCTIONS
 from gatherscatter._kernels import scatter
 from gatherscatter._kernels.codes import ScatterRoute
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import each_pair
 
 # name: (shape of data, shape of indices, options)
 CASES = {
@@ -84,9 +84,7 @@ def test_results_are_those_of_the_function(name, mode):
                 assert_same_bits(changed, expected)
 
 
-@pytest.mark.parametrize(
-    ("reduction", "n_threads", "include_self"), pairwise(FLOAT_REDUCTIONS, [1, 3, 192], [True, False])
-)
+@each_pair(reduction=FLOAT_REDUCTIONS, n_threads=[1, 3, 192], include_self=[True, False])
 def test_ordered_updates_give_the_same_bits(n_threads, reduction, include_self):
     """Rows of 64 bytes or more, whose updates are grouped once: into a new array, into another one, and in place."""
     rng = np.random.default_rng(3)

@@ -12,6 +12,7 @@ from gatherscatter import reference
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import each_pair
 from scatters import FLAT, FUNCTIONS, LOOPS, each, every
 from strategies import (
     DISTINCT_LAYOUTS,
@@ -85,9 +86,7 @@ class TestEqualsTheLoop:
         same(out, expected)
 
 
-@each
-@pytest.mark.parametrize("dtype", REDUCTION_DTYPES, ids=str)
-@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+@each_pair(dtype=REDUCTION_DTYPES, reduction=FLOAT_REDUCTIONS, name=[*FUNCTIONS])
 def test_every_reduction_of_every_dtype(name, dtype, reduction):
     """In every mode, include_self and layouts taking turns; refused where the dtype has no such one."""
     shape, axis = (2 if name == "scatter" else 3, 5, 4), 1

@@ -11,7 +11,7 @@ from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS
 from gatherscatter import reference
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import each_pair
 from routes import every_route
 from scatters import FLAT, along, every
 
@@ -195,9 +195,8 @@ class TestMemory:
         gs.scatter_elements(data, np.array([[-1, 2**16 - 1]]), np.full((1, 2), 1, "u1"), axis=1, out=data)
         assert data[0, -1] == 1
 
-    @pytest.mark.parametrize(
-        ("name", "reduction", "destinations"),
-        pairwise([*FLAT], ["none", "add", "mean"], [(100, "i1"), (100, "i8"), (8_000_000, "i4")]),
+    @each_pair(
+        name=[*FLAT], reduction=["none", "add", "mean"], destinations=[(100, "i1"), (100, "i8"), (8_000_000, "i4")]
     )
     def test_extra_is_bounded(self, name, reduction, destinations):
         """Beyond the result, 64 MiB and a mean's counts, whatever the number of updates. C memory may not show here."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from constants import REDUCTIONS
-from pairwise import pairwise
+from pairwise import each_pair
 from scatters import FLAT, FUNCTIONS, each, every
 from strategies import lay_out, values
 
@@ -171,10 +171,7 @@ def bad_calls(n, bad, where, dtype):
 class TestAllOrNothing:
     """In place, with one bad index: every byte is unchanged."""
 
-    @pytest.mark.parametrize(
-        ("bad", "where", "dtype"),
-        pairwise([lambda n: n, lambda n: -n - 1, lambda n: 2**62], [0, 2020, 3999], ["f4", "V3", object]),
-    )
+    @each_pair(bad=[lambda n: n, lambda n: -n - 1, lambda n: 2**62], where=[0, 2020, 3999], dtype=["f4", "V3", object])
     def test_small(self, forced_threads, bad, where, dtype):
         dtype = np.dtype(dtype)
         for call, shape, indices, updates, options in bad_calls(4000, bad, where, dtype).values():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import each_pair
 from routes import routes_for
 from scatters import applied, step
 
@@ -232,14 +232,11 @@ def test_sums_of_runs(dtype, length, index_dtype):
         assert_same_bits(gs.scatter(data, indices, updates, reduction="add", mode="clip"), expected)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "share", "mode", "index_dtype"),
-    pairwise(
-        ["f4", "i8", "F", ("f4", 3), ("f8", 2), "u1", "c16", ("u1", 5)],
-        [0, 0.004, 0.3, 1],
-        ["raise", "drop", "clip", "wrap"],
-        ["i4", "i8"],
-    ),
+@each_pair(
+    dtype=["f4", "i8", "F", ("f4", 3), ("f8", 2), "u1", "c16", ("u1", 5)],
+    share=[0, 0.004, 0.3, 1],
+    mode=["raise", "drop", "clip", "wrap"],
+    index_dtype=["i4", "i8"],
 )
 def test_indices_that_are_negative_or_out_of_bounds(dtype, share, mode, index_dtype):
     """Few of them are seen to by the loop itself; from many in no order on, tuples are resolved by blocks."""

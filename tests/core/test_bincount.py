@@ -18,7 +18,7 @@ def test_counts_and_sums(library):
             assert type(found) is type(x)
             np.testing.assert_array_equal(library.asnumpy(found), np.bincount(X, minlength=5))
             assert library.asnumpy(found).dtype == np.dtype("i8")  # the tests' JAX has 64 bits
-        for dtype in ("u1", "f4", "c8"):
+        for dtype in ("u1", "i4", "f4", "c8"):
             weights = np.array([100, 2, 200, 0.5]).astype(dtype)
             wide = {"u1": "i8" if library.package == "torch" else "u8", "i4": "i8"}.get(dtype, dtype)
             expected = np.zeros(5, wide)

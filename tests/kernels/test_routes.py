@@ -445,7 +445,7 @@ class TestTiles:
     def test_large_results_in_place(self, reduction):
         """Of strided ones, nothing between their elements is written."""
         rng = np.random.default_rng(0)
-        n_rows, n = 1 << 22, 1 << 17  # 16 MiB of float32, from which results are written with non-temporal stores
+        n_rows, n = 1 << 22, 1 << 19  # 16 MiB of float32, from which results are written with non-temporal stores
         indices, updates = rng.integers(0, n_rows, n), rng.standard_normal(n).astype("f4")
         for step in (1, 2):
             memory = rng.random(n_rows * step, np.float32)

@@ -22,6 +22,13 @@ def numpy_alone(monkeypatch):
     monkeypatch.setattr(self_check, "_LIBRARIES", {})
 
 
+@pytest.fixture
+def few_calls(monkeypatch):
+    """And so do all combinations."""
+    calls = self_check.calls
+    monkeypatch.setattr(self_check, "calls", lambda few: calls(True))
+
+
 @pytest.mark.parametrize("few", [True, False])
 def test_every_function_mode_and_reduction_is_called(few):
     met = set()
@@ -46,7 +53,7 @@ def test_modes_meet_indices_outside():
         assert any(call.arrays[1].max() >= max(call.arrays[0].shape) for call in calls)
 
 
-def test_a_broken_kernel_is_found(monkeypatch, capsys, numpy_alone):
+def test_a_broken_kernel_is_found(monkeypatch, capsys, numpy_alone, few_calls):
     whole = kernels.scatter
 
     def broken(kind, data, indices, updates, *rest):
@@ -68,7 +75,7 @@ def test_a_broken_kernel_is_found(monkeypatch, capsys, numpy_alone):
     assert not np.array_equal(shown, eval(printed[first + 1], names))
 
 
-def test_a_kernel_that_raises_is_found(monkeypatch, capsys, numpy_alone):
+def test_a_kernel_that_raises_is_found(monkeypatch, capsys, numpy_alone, few_calls):
     def broken(*arguments, **options):
         raise RuntimeError("planted\nhere")
 
@@ -94,7 +101,7 @@ def test_a_missing_bounds_check_is_found(monkeypatch, numpy_alone):
     assert "did not raise IndexError" in outcome.failures[0].what
 
 
-def test_a_broken_installation_is_reported(monkeypatch, capsys):
+def test_a_broken_installation_is_reported(monkeypatch, capsys, few_calls):
     def make(module):
         raise ImportError("libfoo.so: cannot open shared object file")
         yield
@@ -110,7 +117,7 @@ def test_a_broken_installation_is_reported(monkeypatch, capsys):
     ("version", "n_threads", "name"),
     [(201511, 4, "NumPy, 4 threads"), (201511, 1, "NumPy, 2 threads"), (0, 4, "NumPy, 1 thread, work cut for 2")],
 )
-def test_a_serial_build_reports_one_thread(monkeypatch, numpy_alone, version, n_threads, name):
+def test_a_serial_build_reports_one_thread(monkeypatch, numpy_alone, few_calls, version, n_threads, name):
     monkeypatch.setattr(kernel, "openmp_version", version)
     monkeypatch.setattr(threads, "limit", n_threads)
     if version:  # else the function says 1

@@ -5,7 +5,6 @@ import graphlib
 from pathlib import Path
 
 import gatherscatter
-import pytest
 
 PACKAGE = Path(gatherscatter.__file__).parent
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -48,43 +47,34 @@ def test_imports_go_in_one_direction():
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_no_private_name_of_another_file_is_used(name):
-    tree = MODULES[name]
-    modules = {}
-    for module, local, is_module in imports_of(tree):
-        if is_module:
-            modules[local] = module
-        elif "._kernels" not in module:
-            assert not is_private(local), f"{module}.{local}"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            assert not is_private(node.attr), f"{modules[node.value.id]}.{node.attr}"
+def test_no_private_name_of_another_file_is_used():
+    for name, tree in MODULES.items():
+        modules = {}
+        for module, local, is_module in imports_of(tree):
+            if is_module:
+                modules[local] = module
+            elif "._kernels" not in module:
+                assert not is_private(local), f"{name}: {module}.{local}"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+                assert not is_private(node.attr), f"{name}: {modules[node.value.id]}.{node.attr}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_files_are_short(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+def test_files_are_short():
+    sources = Path(__file__).parents[2] / "src"
+    files = [*FILES, *(path for path in sources.rglob("*") if path.suffix in (".pxd", ".pyx", ".h", ".cpp"))]
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_overloads_are_in_stubs(name):
-    overloads = [
-        node.name
-        for node in ast.walk(MODULES[name])
+def test_overloads_are_in_stubs():
+    overloads = {
+        (name, node.name)
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "overload" for d in node.decorator_list)
-    ]
-    assert set(overloads) <= {"show_config"}
-
-
-SOURCES = sorted(
-    path for path in (Path(__file__).parents[2] / "src").rglob("*") if path.suffix in (".pxd", ".pyx", ".h", ".cpp")
-)
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
-def test_sources_of_the_kernels_are_short(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+    }
+    assert {name for _, name in overloads} <= {"show_config"}, overloads
 
 
 def test_the_tests_of_the_kernels_need_no_array_library():

@@ -1,5 +1,6 @@
 """Fixtures of several modules."""
 
+import gatherscatter as gs
 import pytest
 from gatherscatter import fused
 from gatherscatter.backends.numpy import NumPyBackend
@@ -19,3 +20,12 @@ def passes(monkeypatch):
     monkeypatch.setattr(fused, "_FEWEST_BYTES", 0)
     monkeypatch.setattr(NumPyBackend, "gather_scatter", watched)
     return made
+
+
+@pytest.fixture
+def small_l2():
+    """Bytes of L2, of which kernels assume so few that arrays beyond it are small."""
+    before = gs.get_machine()
+    gs.set_machine(l2_bytes=1 << 16)
+    yield 1 << 16
+    gs.set_machine(**before)

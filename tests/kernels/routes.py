@@ -4,18 +4,23 @@ import numpy as np
 import pytest
 from gatherscatter._kernels import scatter
 from gatherscatter._kernels.codes import ScatterRoute
+from gatherscatter.reductions import REDUCTIONS, kind_of
 
 ROUTES = [route.name.lower() for route in ScatterRoute if route != ScatterRoute.AUTO]
 every_route = pytest.mark.parametrize("route", ROUTES)
-# More threads than rows, blocks or updates too; a team of each size by default where tests are short.
-every_team = pytest.mark.parametrize(
-    "n_threads", [1, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 8, 192))]
-)
 
 
 def ran():
     """The route of the last scatter. One that cannot run a job leaves it to another."""
     return ScatterRoute(scatter.last_route()[0]).name.lower()
+
+
+def routes_for(reduction, dtype, teams):
+    """The pairs of a route and one of these teams that can run such scatters, of short rows and to new results."""
+    name = np.dtype(dtype).name
+    kinds = "" if name == "bool" or reduction == "mean" else REDUCTIONS[reduction].associative
+    merges = reduction == "none" or kind_of(name) in kinds
+    return [(route, n) for route in ROUTES for n in teams if route != "private" or (merges and n > 1)]
 
 
 def draw(shape, dtype, seed=0):

@@ -139,14 +139,14 @@ def test_scatters_are_those_of_the_reference(call, strategy, n_threads, out_layo
 
 
 @pytest.mark.slow
-@examples(4000)
+@examples(2000)
 @each_gather
 def test_more_gathers(call, strategy, n_threads, out_layout):
     check_gather(call, strategy, n_threads, out_layout)
 
 
 @pytest.mark.slow
-@examples(4000)
+@examples(2000)
 @each_scatter
 def test_more_scatters(call, strategy, n_threads, out_layout):
     check_scatter(call, strategy, n_threads, out_layout)
@@ -309,8 +309,9 @@ def test_layouts_of_rows(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("row", "axis"), [((), 0), ((), 2), ((4,), 0), ((4,), 1)])
-@pytest.mark.parametrize("reduction", ["none", "add"])
+@pytest.mark.parametrize(
+    ("row", "axis", "reduction"), [((), 0, "none"), ((), 0, "add"), ((), 2, "add"), ((4,), 0, "none"), ((4,), 1, "add")]
+)
 @each_layout
 def test_layouts_with_all_strategies(name, reduction, row, axis):
     pairs = itertools.zip_longest(GATHERS, SCATTERS, fillvalue="auto")

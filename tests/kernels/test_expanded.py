@@ -4,6 +4,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
+from pairwise import each_pair
 
 SHAPES = [((50, 17), 0), ((50, 6, 5), 0), ((4, 50, 33), 1), ((3, 50, 4, 6), 1), ((2, 3, 50, 40), 2), ((50, 1, 9), 0)]
 
@@ -31,10 +32,9 @@ def test_gathers(shape, axis, mode, forced_threads):
         assert_same_bits(gs.gather_elements(strided, indices, axis=axis, mode=mode, fill_value=7), expected)
 
 
-@pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
-@pytest.mark.parametrize("mode", ["raise", "wrap", "drop"])
-@pytest.mark.parametrize(("shape", "axis"), SHAPES)
-def test_scatters(shape, axis, mode, reduction, forced_threads):
+@each_pair(of=SHAPES, reduction=["none", "add", "max", "mean"], mode=["raise", "wrap", "drop"])
+def test_scatters(of, reduction, mode, forced_threads):
+    shape, axis = of
     rng = np.random.default_rng(0)
     data = rng.random(shape, np.float32)
     for n in (1, 20, 300):

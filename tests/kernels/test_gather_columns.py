@@ -7,6 +7,7 @@ from assertions import assert_same_bits
 from gatherscatter._kernels import gather
 from gatherscatter._kernels.codes import GatherStrategy
 from gatherscatter.backends import kernels
+from pairwise import each_pair
 
 
 def by_columns(data, indices, n_threads=1, **options):
@@ -25,10 +26,9 @@ def draw(rows, columns, dtype, seed=0):
     return rng.integers(0, 256, (rows, columns * np.dtype(dtype).itemsize), "u1").view(dtype)
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("columns", [1, 63, 64, 300])
-@pytest.mark.parametrize("dtype", ["u1", "u2", "i4", "i8", "V16"])
-@pytest.mark.parametrize("index_dtype", ["i2", "i4", "i8"])
+@each_pair(
+    dtype=["u1", "u2", "i4", "i8", "V16"], columns=[1, 63, 64, 300], index_dtype=["i2", "i4", "i8"], n_threads=[1, 3]
+)
 def test_items(index_dtype, dtype, columns, n_threads):
     data = draw(50, columns, dtype)
     indices = np.random.default_rng(1).integers(0, 50, (70, columns)).astype(index_dtype)
@@ -72,8 +72,7 @@ def test_an_index_out_of_bounds(place, value):
         assert_same_bits(by_columns(data, given, mode="fill", fill_value=np.float32(5)), expected)
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("columns", [1024, 1000, 1021])
+@pytest.mark.parametrize(("columns", "n_threads"), [(1024, 1), (1000, 3), (1021, 1), (1021, 3)])
 def test_results_that_are_streamed(columns, n_threads):
     """Of 16 MiB or more, with rows that begin at cache lines, and with others."""
     rng = np.random.default_rng(0)

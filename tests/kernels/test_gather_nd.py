@@ -7,8 +7,10 @@ import pytest
 from assertions import assert_same_bits
 from constants import GATHER_MODES
 from gatherscatter import reference
+from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import each_pair
 from strategies import (
     DISTINCT_LAYOUTS,
     INDEX_DTYPES,
@@ -22,12 +24,16 @@ from strategies import (
     values,
 )
 
+TEAMS = st.sampled_from([1, 2, 3, 8])  # for which small work is cut as large work is
+
 
 @examples(200)
-@given(case=gather_nd_cases(PLAIN_DTYPES))
-def test_equals_the_loop(forced_threads, case):
+@given(case=gather_nd_cases(PLAIN_DTYPES), n_threads=TEAMS)
+def test_equals_the_loop(case, n_threads):
     data, indices, options = case
-    assert_same_bits(gs.gather_nd(data, indices, **options), reference.gather_nd(data, indices, **options))
+    with kernels.forced(n_threads):
+        result = gs.gather_nd(data, indices, **options)
+    assert_same_bits(result, reference.gather_nd(data, indices, **options))
 
 
 @given(case=gather_nd_cases(REFERENCE_DTYPES))
@@ -41,13 +47,14 @@ def test_equals_the_loop_for_items_with_references(case):
 
 
 @examples(200)
-@given(case=gather_nd_cases([np.dtype("f4"), np.dtype("V48"), np.dtype(object)]), data=st.data())
-def test_out_of_any_layout(forced_threads, case, data):
+@given(case=gather_nd_cases([np.dtype("f4"), np.dtype("V48"), np.dtype(object)]), n_threads=TEAMS, data=st.data())
+def test_out_of_any_layout(case, n_threads, data):
     source, indices, options = case
     expected = reference.gather_nd(source, indices, **options)
     layout = data.draw(st.sampled_from(["C", "F", "reversed", "sliced", "unaligned"]))
     out = lay_out(np.zeros(expected.shape, expected.dtype), layout)
-    assert gs.gather_nd(source, indices, out=out, **options) is out
+    with kernels.forced(n_threads):
+        assert gs.gather_nd(source, indices, out=out, **options) is out
     assert_same_bits(out, expected)
 
 
@@ -76,9 +83,9 @@ def test_every_index_dtype_in_every_layout(dtype, mode):
         assert_same_bits(gs.gather_nd(data, indices, mode=mode), reference.gather_nd(data, indices, mode=mode))
 
 
-@pytest.mark.parametrize("layout", DISTINCT_LAYOUTS)
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 2, 3), (3, 2, 1, 0), (2, 3, 0, 1), (0, 2, 1, 3)])
-@pytest.mark.parametrize("b", [0, 1, 2])
+@each_pair(
+    layout=DISTINCT_LAYOUTS, order=[(0, 1, 2, 3), (1, 0, 2, 3), (3, 2, 1, 0), (2, 3, 0, 1), (0, 2, 1, 3)], b=[0, 1, 2]
+)
 def test_indices_of_several_axes_in_any_order(forced_threads, layout, order, b):
     """Axes are walked merged where strides allow it, which has to be seen for indices, data and out apart."""
     rng = np.random.default_rng(0)

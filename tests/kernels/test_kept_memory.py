@@ -260,13 +260,14 @@ def test_threads():
 ENVIRONMENT = """
 import importlib, os, warnings
 import gatherscatter as gs
+import numpy as np
 from gatherscatter import memory
 for value in {values!r}:
     os.environ["GATHERSCATTER_KEEP_MIB"] = value
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         importlib.reload(memory)
-    gs.gather([0], [0] * (1 << 20))
+    gs.gather(np.zeros(1), np.zeros(1 << 20, int))
     print(memory.get_cache_limit(), memory.kept() > 0, *(str(warning.message) for warning in caught))
 """
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS
+from pairwise import each_pair
 from scatters import FLAT, along, every
 from strategies import (
     lay_out,
@@ -43,10 +44,12 @@ def large_sums(n_destinations, n_updates, dtype, reduction):
 class TestOrder:
     """Duplicates: the result is the sequential loop's, whatever cuts the work."""
 
-    @every
-    @pytest.mark.parametrize("dtype", ["f2", ml_dtypes.bfloat16, "f4", "f8", ">f4", "F"], ids=str)
-    @pytest.mark.parametrize("n_destinations", [1, 3, 50, 2000])
-    @pytest.mark.parametrize("reduction", ["add", "mean"])
+    @each_pair(
+        dtype=["f2", ml_dtypes.bfloat16, "f4", "f8", ">f4", "F"],
+        n_destinations=[1, 3, 50, 2000],
+        flat=[*FLAT.values()],
+        reduction=["add", "mean"],
+    )
     def test_sums_that_cancel(self, flat, dtype, n_destinations, reduction, forced_threads):
         arrays, expected = sums_that_cancel(np.dtype(dtype), n_destinations, reduction)
         for include_self, wanted in expected.items():
@@ -81,9 +84,11 @@ class TestOrder:
         ):
             assert_same_numbers(np.ascontiguousarray(result[:, tail]), np.stack(parts, axis=1))
 
-    @pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
-    @pytest.mark.parametrize("shape", [(9000,), (5, 1300), (1300, 5), (3, 40, 50), (50, 3, 40)])
-    @pytest.mark.parametrize("order", ["C", "F", "sliced"])
+    @each_pair(
+        reduction=FLOAT_REDUCTIONS,
+        shape=[(9000,), (5, 1300), (1300, 5), (3, 40, 50), (50, 3, 40)],
+        order=["C", "F", "sliced"],
+    )
     def test_elements_along_every_axis(self, reduction, shape, order, forced_threads):
         rng = np.random.default_rng(0)
         data = lay_out(numbers(shape, np.dtype("f4"), 3), order)
@@ -106,9 +111,7 @@ class TestOrder:
             untouched[tuple(slice(n) if i != axis else slice(None) for i, n in enumerate(part))] = False
             assert_same_numbers(result[untouched], data[untouched])
 
-    @every
-    @pytest.mark.parametrize("n_destinations", [1000, 200_000])
-    @pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+    @each_pair(reduction=FLOAT_REDUCTIONS, flat=[*FLAT.values()], n_destinations=[1000, 200_000])
     def test_large_work_is_parallel_without_being_forced(self, flat, n_destinations, reduction):
         data, indices, updates, expected = large_sums(n_destinations, 300_000, np.dtype("f4"), reduction)
         for n in (1, 2, 3, 4, 8):
@@ -165,9 +168,11 @@ def destinations(kind, n, n_updates):
 
 
 class TestWorstCases:
-    @every
-    @pytest.mark.parametrize("kind", ["one", "two", "neighbours", "power law", "ascending", "descending"])
-    @pytest.mark.parametrize("n", [10, 400_000])
+    @each_pair(
+        kind=["one", "two", "neighbours", "power law", "ascending", "descending"],
+        flat=[*FLAT.values()],
+        n=[10, 400_000],
+    )
     def test_destinations(self, flat, kind, n):
         """Integers, since NumPy's own scatters have the loop's result for these."""
         rng = np.random.default_rng(1)

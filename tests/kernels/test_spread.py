@@ -9,6 +9,7 @@ import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import BACKEND as NUMPY
+from pairwise import pairwise
 
 DTYPES = ["u1", "f2", ml_dtypes.bfloat16, "f4", ">f4", "f8", "c16"]
 N = 700  # with the axes below, more positions than are copied at least
@@ -31,10 +32,9 @@ def layouts(rng, dtype):
     yield numbers(2 * N, 3)[::2, :2], (N, 2)
 
 
-@pytest.mark.parametrize("n_rows", [5, 4000])
 @pytest.mark.parametrize(
-    ("dtype", "reduction"),
-    [(d, r) for d in DTYPES for r in ("none", "add", "max", "mean") if (d, r) != ("c16", "max")],
+    ("dtype", "reduction", "n_rows"),
+    [case for case in pairwise(DTYPES, ["none", "add", "max", "mean"], [5, 4000]) if case[:2] != ("c16", "max")],
     ids=str,
 )
 def test_layouts(dtype, reduction, n_rows, forced_threads):
@@ -129,10 +129,9 @@ def test_a_new_axis_of_updates_in_another_byte_order_repeats_nothing(monkeypatch
 class TestUpdatesThatSuccessiveTuplesShare:
     """They are applied without copies where one thread applies them in order."""
 
-    @pytest.mark.parametrize("n_threads", [1, 2, 3])
     @pytest.mark.parametrize("repeats", [2, 3, 4, 63])
     @pytest.mark.parametrize("index_dtype", ["i4", "i8", "i2"])
-    def test_bits(self, n_threads, repeats, index_dtype):
+    def test_bits(self, repeats, index_dtype):
         rng = np.random.default_rng(repeats)
         n = 70_000 // repeats + 1  # more than are applied between two questions for signals
         for row, dtype, n_rows in (((), "f8", 40), ((), "f4", 3000), ((2,), "f4", 40), ((3,), "f4", 9), ((), "i8", 40)):
@@ -143,11 +142,12 @@ class TestUpdatesThatSuccessiveTuplesShare:
             for reduction in ("add", "none", "max", "mul"):
                 with kernels.forced(1):
                     expected = gs.scatter(data, indices, updates.copy(), reduction=reduction)
-                with kernels.forced(n_threads):
-                    assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction), expected)
-                    changed = data.copy()
-                    gs.scatter(changed, indices, updates, reduction=reduction, out=changed)
-                assert_same_bits(changed, expected)
+                for n_threads in (1, 3):
+                    with kernels.forced(n_threads):
+                        assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction), expected)
+                        changed = data.copy()
+                        gs.scatter(changed, indices, updates, reduction=reduction, out=changed)
+                    assert_same_bits(changed, expected)
 
     @pytest.mark.parametrize("bad", [0, 1, 5, 3 * 2**16 - 2, 3 * 2**16 + 1, 3 * 70_000 - 1])
     def test_a_bad_index(self, bad):

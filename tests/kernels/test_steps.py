@@ -8,24 +8,16 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter.backends import kernels
-from routes import ROUTES, every_route
+from pairwise import each_pair
+from routes import routes_for
+from scatters import applied, step
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 FLOATS = ["f2", BFLOAT16, "f4", "f8"]
 # Items of a row. Each way to cut it into vectors of 64 to 4 bytes and single numbers is one of them.
 LENGTHS = [*range(2, 36), 48, 67, 128, 199]
-N_ROWS, N_UPDATES = 7, 40
-
-
-def step(reduction, a, b):
-    """One row reduced with an update, with the rules of `gs.scatter` for NaN and equal numbers."""
-    if a.dtype == bool:
-        return a | b if reduction in ("add", "max") else a & b
-    with np.errstate(all="ignore"):
-        if reduction in ("add", "mul"):
-            return (a + b if reduction == "add" else a * b).astype(a.dtype)
-        return np.where((a >= b if reduction == "max" else a <= b) | np.isnan(a), a, b)
+N_ROWS, N_UPDATES = 7, 30
 
 
 def random_rows(rng, dtype, shape):
@@ -51,7 +43,8 @@ def with_nans(rng, array):
     return array
 
 
-TEAMS = [("direct", 1), ("partition", 2), ("private", 2)]
+def teams_for(reduction, dtype):
+    return {("direct", 1), ("partition", 2), ("private", 2)}.intersection(routes_for(reduction, dtype, (1, 2)))
 
 
 @pytest.mark.parametrize(
@@ -61,14 +54,14 @@ TEAMS = [("direct", 1), ("partition", 2), ("private", 2)]
 )
 def test_rows_are_reduced_as_by_numpy(dtype, reduction):
     rng = np.random.default_rng(0)
-    for length in LENGTHS:
+    for length in (n for n in LENGTHS if n > 40 or n * np.dtype(dtype).itemsize <= 144):
         data = random_rows(rng, dtype, (N_ROWS, length))
         updates = random_rows(rng, dtype, (N_UPDATES, length))
         indices = rng.integers(0, N_ROWS - 1, N_UPDATES)  # the last row has none
         expected = data.copy()
         for i, update in zip(indices, updates, strict=True):
             expected[i] = step(reduction, expected[i], update)
-        for route, n_threads in TEAMS:
+        for route, n_threads in teams_for(reduction, dtype):
             with kernels.forced(n_threads, scatter=route):
                 assert_same_numbers(gs.scatter(data, indices, updates, reduction=reduction), expected)
                 in_place = data.copy()
@@ -87,7 +80,7 @@ def test_the_first_nan_and_the_first_of_equal_numbers_stay(dtype, reduction):
         expected = data.copy()
         for i, update in zip(indices, updates, strict=True):
             expected[i] = step(reduction, expected[i], update)
-        for route, n_threads in TEAMS:
+        for route, n_threads in teams_for(reduction, dtype):
             with kernels.forced(n_threads, scatter=route):
                 assert_same_bits(gs.scatter(data, indices, updates, reduction=reduction), expected)
         assert np.isnan(expected.astype("f4")).sum() > 0
@@ -106,9 +99,8 @@ def test_every_16_bit_float_is_reduced_with_every_class_of_number(dtype, reducti
         same(result, expected)
 
 
-@every_route
 @pytest.mark.parametrize("include_self", [True, False])
-def test_a_row_with_many_updates_between_others(include_self, route):
+def test_a_row_with_many_updates_between_others(include_self):
     """Whole numbers, whose sums are exact in any order."""
     rng = np.random.default_rng(0)
     indices = np.concatenate([rng.integers(0, 3000, 400_000), np.full(17_000, 1400)])
@@ -116,7 +108,7 @@ def test_a_row_with_many_updates_between_others(include_self, route):
     expected = data * include_self
     for item in range(16):
         expected[:, item] += np.bincount(indices, updates[:, item], 3000).astype(int)
-    for n_threads in (1, 3):
+    for route, n_threads in routes_for("add", "i8", (1, 3)):
         with kernels.forced(n_threads, scatter=route):
             found = gs.scatter(data, indices, updates, reduction="add", include_self=include_self)
         assert_same_bits(found, expected)
@@ -138,8 +130,8 @@ def test_means(dtype, include_self):
                 total = step("add", total, term)
             parts = (total.view(dtype.lower()) if dtype in "FD" else total) / np.array(len(terms), dtype).real
             expected[row] = parts.view(dtype)
-        for route in ROUTES:
-            with kernels.forced(2, scatter=route):
+        for route, n_threads in routes_for("mean", dtype, (2,)):
+            with kernels.forced(n_threads, scatter=route):
                 result = gs.scatter(data, indices, updates, reduction="mean", include_self=include_self)
                 assert_same_numbers(result, expected)
                 out = data.copy()
@@ -150,18 +142,6 @@ def test_means(dtype, include_self):
 ELEMENTS = ["i4", "i8", "u4", "u8", "f4", "f8", "F", "D"]
 ORDERED = ["i4", "i8", "u4", "u8", "f4", "f8", "f2", ml_dtypes.bfloat16]
 POINTS = [("f4", 2), ("f4", 3), ("f4", 4), ("f4", 5), ("f8", 2), ("f8", 3), ("f8", 4), ("i4", 2)]
-
-
-def applied(data, positions, updates, reduction):
-    """data, whose first axis has the destinations, after one update after the other."""
-    result = data.copy()
-    if reduction == "add":  # one after the other, and sooner than this loop
-        with np.errstate(all="ignore"):
-            np.add.at(result, positions, updates)
-        return result
-    for position, update in zip(positions, updates, strict=True):
-        result[position] = update if reduction == "none" else step(reduction, result[position], update)
-    return result
 
 
 def layouts(array):
@@ -252,10 +232,12 @@ def test_sums_of_runs(dtype, length, index_dtype):
         assert_same_bits(gs.scatter(data, indices, updates, reduction="add", mode="clip"), expected)
 
 
-@pytest.mark.parametrize("index_dtype", ["i4", "i8"])
-@pytest.mark.parametrize("mode", ["raise", "drop", "clip", "wrap"])
-@pytest.mark.parametrize("share", [0, 0.004, 0.3, 1])
-@pytest.mark.parametrize("dtype", ["f4", "i8", "F", ("f4", 3), ("f8", 2), "u1", "c16", ("u1", 5)])
+@each_pair(
+    dtype=["f4", "i8", "F", ("f4", 3), ("f8", 2), "u1", "c16", ("u1", 5)],
+    share=[0, 0.004, 0.3, 1],
+    mode=["raise", "drop", "clip", "wrap"],
+    index_dtype=["i4", "i8"],
+)
 def test_indices_that_are_negative_or_out_of_bounds(dtype, share, mode, index_dtype):
     """Few of them are seen to by the loop itself; from many in no order on, tuples are resolved by blocks."""
     rng, n, size = np.random.default_rng(0), 1500, 30
@@ -316,8 +298,8 @@ def test_an_index_out_of_bounds(value, axis, length):
 
 @pytest.mark.parametrize("mode", ["raise", "drop"])
 @pytest.mark.parametrize("reduction", ["add", "max"])
-@pytest.mark.parametrize(("dtype", "length", "n_rows"), [("f4", 8, 300), ("f4", 24, 50_000), ("i2", 3, 800_000)])
-def test_rows_with_prefetches(dtype, length, n_rows, reduction, mode, forced_threads):
+@pytest.mark.parametrize(("dtype", "length", "n_rows"), [("f4", 8, 300), ("f4", 24, 3000), ("i2", 3, 40_000)])
+def test_rows_with_prefetches(small_l2, dtype, length, n_rows, reduction, mode, forced_threads):
     """Rows of a vector and more, and shorter ones of a result larger than L2."""
     rng = np.random.default_rng(0)
     n = 1500
@@ -330,7 +312,7 @@ def test_rows_with_prefetches(dtype, length, n_rows, reduction, mode, forced_thr
     expected = applied(data, indices[kept], updates[kept], reduction)
     for each in layouts(updates):
         assert_same_bits(gs.scatter(data, indices, each, reduction=reduction, mode=mode), expected)
-    for route in ROUTES:
-        with kernels.forced(3, scatter=route):
+    for route, n_threads in routes_for(reduction, dtype, (3,)):
+        with kernels.forced(n_threads, scatter=route):
             for each in layouts(updates):
                 assert_same_bits(gs.scatter(data, indices, each, reduction=reduction, mode=mode), expected)

@@ -1,5 +1,6 @@
 """The thread count, and forked processes."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -73,6 +74,7 @@ print(*n_threads())
 """
 
 
+@functools.cache
 def lowered():
     """The numbers that are reported, and the threads of the process, which the team of a call leaves."""
     # OMP_DYNAMIC=false: however many CPUs there are, and however busy.
@@ -136,11 +138,12 @@ if hasattr(os, "fork"):
 MANY = """
 import numpy as np
 import gatherscatter as gs
+from gatherscatter.backends import kernels
 
-gs.set_num_threads(600)
-indices = np.random.default_rng(0).integers(0, 9_000_000, 13_000_000, dtype=np.int32)
-result = gs.scatter(np.zeros(9_000_000, np.int32), indices, 1, reduction="add")
-print(np.array_equal(result, np.bincount(indices, minlength=9_000_000)))
+indices = np.random.default_rng(0).integers(0, 900_000, 1_300_000, dtype=np.int32)
+with kernels.forced(600, scatter="partition"):
+    result = gs.scatter(np.zeros(900_000, np.int32), indices, 1, reduction="add")
+print(np.array_equal(result, np.bincount(indices, minlength=900_000)))
 """
 
 
@@ -149,7 +152,7 @@ def test_far_more_threads_than_the_tables_were_made_for():
     assert run.stdout.strip() == "True", (run.returncode, run.stderr)
 
 
-@pytest.mark.parametrize("n_threads", [129, 200, 256])
+@pytest.mark.parametrize("n_threads", [129, 256])
 def test_more_pieces_of_rows_than_tasks(n_threads):
     data = np.arange(700 * 65536, dtype="u1").reshape(700, 65536)
     with kernels.forced(n_threads):
@@ -164,7 +167,7 @@ def test_many_python_threads_at_once():
     indices = rng.integers(-1000, 1000, (50_000, 1))
     expected = data[indices[:, 0]]
     with ThreadPoolExecutor(8) as pool:
-        for result in pool.map(lambda _: gs.gather_nd(data, indices), range(24)):
+        for result in pool.map(lambda _: gs.gather_nd(data, indices), range(16)):
             np.testing.assert_array_equal(result, expected)
 
 

@@ -94,6 +94,16 @@ def test_equal_maxima_share_the_gradient():
     assert updates.grad.tolist() == [1, 1, 0, 1]
 
 
+@pytest.mark.parametrize("reduction", ["max", "min"])
+def test_nan_shares_the_gradient_of_nan(reduction):
+    data = torch.tensor([1.0, torch.nan], requires_grad=True)
+    updates = torch.tensor([torch.nan, 5.0, torch.nan], requires_grad=True)
+    result = gs.scatter(data, torch.tensor([1, 1, 0]), updates, reduction=reduction)
+    (result * torch.tensor([3.0, 8.0])).sum().backward()
+    assert data.grad.tolist() == [0, 4]
+    assert updates.grad.tolist() == [4, 0, 3]
+
+
 def test_the_update_that_is_replaced_gets_no_gradient():
     updates = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     gs.scatter(torch.zeros(2), torch.tensor([0, 0, 1]), updates).sum().backward()

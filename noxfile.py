@@ -140,6 +140,15 @@ def faults(session):
 
 
 @nox.session
+def planted(session):
+    """Plant each fault of tests/faults/planted in a copy, and run the tests that have to see it; an hour."""
+    requires = nox.project.load_toml(ROOT / "pyproject.toml")["build-system"]["requires"]
+    session.install(*requires, "cmake", "ninja")
+    install(session, ".[test]")
+    session.run("python", "tests/faults/planted", *session.posargs)
+
+
+@nox.session
 def distributed(session):
     """Run Dask's tests on clusters of worker processes; minutes."""
     install(session, ".[test]")

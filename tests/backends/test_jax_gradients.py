@@ -159,6 +159,17 @@ def test_an_update_that_is_dropped_gets_no_gradient():
         assert jax.grad(call)(jnp.asarray([1.0, 2.0, 3.0, 4.0]))[1] == 0
 
 
+def test_a_fill_value_has_no_tangent():
+    def call(data):
+        return gs.gather(data, jnp.asarray([0, 5]), mode="fill", fill_value=7.0)
+
+    data = jnp.asarray([1.0, 2.0])
+    for each in (call, jax.jit(call)):
+        result, tangent = jax.jvp(each, (data,), (jnp.ones(2),))
+        assert (result.tolist(), tangent.tolist()) == ([1, 7], [1, 0])
+        assert jax.grad(lambda data, each=each: each(data).sum())(data).tolist() == [1, 0]
+
+
 @pytest.mark.slow
 def test_gradients_have_the_dtype_of_the_data():
     indices = jnp.asarray([1, 1])

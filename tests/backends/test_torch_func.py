@@ -27,6 +27,7 @@ def test_vmap_of_gathers(function, mode, device):
 
     expected = torch.stack([call(*pair) for pair in zip(data, places, strict=True)])
     assert vmap(call)(data, places).equal(expected)
+    assert vmap(call, -1)(data.movedim(0, -1), places.movedim(0, -1)).equal(expected)
     assert vmap(call, (0, None))(data, indices).equal(torch.stack([call(d, indices) for d in data]))
     assert vmap(call, (None, 0))(data[0], places).equal(torch.stack([call(data[0], i) for i in places]))
     assert vmap(vmap(call))(data[None], places[None]).equal(expected[None])
@@ -45,6 +46,8 @@ def test_vmap_of_scatters(reduction, include_self, device):
 
     expected = torch.stack([call(*each) for each in zip(data, indices, updates, strict=True)])
     torch.testing.assert_close(vmap(call)(data, indices, updates), expected)
+    last = (each.movedim(0, -1) for each in (data, indices, updates))
+    torch.testing.assert_close(vmap(call, -1)(*last), expected)
     torch.testing.assert_close(vmap(call, (None, 0, 0))(data[0], indices, updates)[0], expected[0])
 
     def loss(data, indices, updates):

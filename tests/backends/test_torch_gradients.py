@@ -85,6 +85,15 @@ def test_gradient_of_a_product_with_zeros():
     assert updates.grad.tolist() == [14, 0, 10, 0, 0]
 
 
+def test_gradients_of_two_products():
+    """Of one after the other, each with as many factors."""
+    data = torch.tensor([2.0, 3.0], requires_grad=True)
+    updates = torch.tensor([5.0, 7.0, 11.0, 13.0], requires_grad=True)
+    gs.scatter(data, torch.tensor([0, 0, 1, 1]), updates, reduction="mul").sum().backward()
+    assert data.grad.tolist() == [35, 143]
+    assert updates.grad.tolist() == [14, 10, 39, 33]
+
+
 def test_equal_maxima_share_the_gradient():
     data = torch.tensor([1.0, 5.0], requires_grad=True)
     updates = torch.tensor([5.0, 5.0, 2.0, 1.0], requires_grad=True)
@@ -92,6 +101,16 @@ def test_equal_maxima_share_the_gradient():
     (result * torch.tensor([2.0, 3.0])).sum().backward()
     assert data.grad.tolist() == [1, 1]
     assert updates.grad.tolist() == [1, 1, 0, 1]
+
+
+@pytest.mark.parametrize("reduction", ["max", "min"])
+def test_nan_shares_the_gradient_of_nan(reduction):
+    data = torch.tensor([1.0, torch.nan], requires_grad=True)
+    updates = torch.tensor([torch.nan, 5.0, torch.nan], requires_grad=True)
+    result = gs.scatter(data, torch.tensor([1, 1, 0]), updates, reduction=reduction)
+    (result * torch.tensor([3.0, 8.0])).sum().backward()
+    assert data.grad.tolist() == [0, 4]
+    assert updates.grad.tolist() == [4, 0, 3]
 
 
 def test_the_update_that_is_replaced_gets_no_gradient():

@@ -180,8 +180,8 @@ class TestScalarUpdates:
 class TestListsOfUpdates:
     @pytest.mark.parametrize(
         ("dtype", "updates"),
-        [("u1", [3]), ("f4", [1]), ("f4", [0.1]), ("f2", [np.inf]), ("D", [1j]), ("?", [True]), ("U2", ["ab"]),
-         (object, [None]), (">i4", [7]), (ml_dtypes.bfloat16, [0.5]), ("u8", [2**64 - 1])],
+        [("u1", [255]), ("i1", [-128]), ("f4", [1]), ("f4", [0.1]), ("f2", [np.inf]), ("D", [1j]), ("?", [True]),
+         ("U2", ["ab"]), (object, [None]), (">i4", [7]), (ml_dtypes.bfloat16, [0.5]), ("u8", [2**64 - 1])],
     )  # fmt: skip
     def test_take_datas_dtype(self, dtype, updates):
         data = np.zeros(3, dtype)
@@ -191,7 +191,7 @@ class TestListsOfUpdates:
 
     @pytest.mark.parametrize(
         ("dtype", "updates"),
-        [("i1", [300]), ("u1", [-1]), ("i8", [2**63]), ("f4", [1e300]), ("f2", [70000.0]), ("i4", [1.5]), ("f8", [1j]),
+        [("i1", [128]), ("u1", [-1]), ("i8", [2**63]), ("f4", [1e300]), ("f2", [70000.0]), ("i4", [1.5]), ("f8", [1j]),
          ("U2", ["abc"]), ("?", [1]), ("i4", ["1"])],
     )  # fmt: skip
     def test_are_refused_where_it_does_not_hold_them(self, dtype, updates):

@@ -56,10 +56,12 @@ cpdef enum Accumulator:
     FIRST
     LAST
     TOTAL
+    COUNTED_TOTAL
     PRODUCT
     MAXIMUM
     MINIMUM
     GREATEST
     LEAST
+    MOMENTS
     SQUARES
     POWERS

@@ -6,23 +6,28 @@
 #     TRUES     of elements that are not 0
 #     FIRST     position; -1: none
 #     LAST      position; -1: none
-#     TOTAL     count, and the sum in order; a complex sum is two words
-#     PRODUCT   count, and the product in order
+#     TOTAL     the sum; a complex one is two words
+#     COUNTED_TOTAL  count, and the sum
+#     PRODUCT   count, and the product
 #     MAXIMUM   NaN is greatest, of equals the first one
 #     MINIMUM   NaN is least
 #     GREATEST  maximum and its position; -1: none
 #     LEAST     the same of the minimum
+#     MOMENTS   count, the first element, and the sums of the distances from it and of their squares
 #     SQUARES   the mean, which is known, and the sums of the distances from it and of their squares
 #     POWERS    the maximum, which is known, and the sum of exp(element - maximum)
-from libc.stdint cimport int64_t, uint64_t
+#
+# Each is made of elements in their order; those of two ranges of positions can be merged.
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport (
-    COUNT, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, POWERS, PRODUCT, SQUARES, TOTAL, TRUES, Accumulator,
+    COUNT, COUNTED_TOTAL, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, MOMENTS, POWERS, PRODUCT, SQUARES, TOTAL,
+    TRUES, Accumulator,
 )
 from common.items cimport CACHE_LINE, STREAM_AHEAD, flat_void, inline_void, prefetch_l1, prefetch_write, scalar
 from scatter.steps cimport add, complex128, multiply
-from segments.job cimport COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_runs
+from segments.job cimport COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_runs, id_t
 
 cdef extern from "segments/exp.h":
     void subtract_doubles "gs_subtract_double" (const double* x, const double* greatest, Py_ssize_t step,
@@ -37,7 +42,7 @@ cdef extern from "segments/exp.h":
 cdef enum:
     AHEAD = 16                  # positions
     PREFETCHED = 256            # bytes of a row, at most
-    MAX_WORDS = 3               # of an accumulator
+    MAX_WORDS = 4               # of an accumulator
 
 ctypedef fused number_t:
     double
@@ -109,13 +114,16 @@ cdef inline inline_void apply_step(Accumulator what, bint rounds, bint selects, 
     cdef int64_t* number = <int64_t*>cell
     cdef number_t* value = <number_t*>cell
     cdef double* squares = <double*>(cell + 2 * stride)
+    cdef double* first = <double*>(cell + stride)
     cdef double apart
     if number_t is float:
         apply_step(what, rounds, selects, has_nan, <double>x, position, cell, stride)
     elif what == COUNT:
         number[0] += 1
-    elif what == TOTAL or what == PRODUCT:
-        accumulate(what == TOTAL, rounds, number[0] == 0, x, cell + stride, stride)
+    elif what == TOTAL:
+        accumulate(True, rounds, False, x, cell, stride)
+    elif what == COUNTED_TOTAL or what == PRODUCT:
+        accumulate(what == COUNTED_TOTAL, rounds, number[0] == 0, x, cell + stride, stride)
         number[0] += 1
     elif what == FIRST:
         number[0] = position if number[0] < 0 else number[0]
@@ -134,6 +142,13 @@ cdef inline inline_void apply_step(Accumulator what, bint rounds, bint selects, 
                 value[0] = x
     elif what == GREATEST or what == LEAST:
         keep_extreme(what == GREATEST, selects, x, position, cell, stride)
+    elif what == MOMENTS:
+        if number_t is double:
+            first[0] = first[0] if number[0] else x
+            apart = x - first[0]
+            number[0] += 1
+            squares[0] += apart
+            (<double*>(cell + 3 * stride))[0] += apart * apart
     elif number_t is double:  # SQUARES
         apart = x - (<double*>cell)[0]
         (<double*>(cell + stride))[0] += apart
@@ -141,10 +156,10 @@ cdef inline inline_void apply_step(Accumulator what, bint rounds, bint selects, 
 
 
 cdef inline int words_of(Accumulator what, bint is_complex) noexcept nogil:
-    if what == SQUARES:
-        return 3
-    if what == TOTAL or what == PRODUCT:
-        return 2 + is_complex
+    if what == MOMENTS or what == SQUARES:
+        return 4 if what == MOMENTS else 3
+    if what == TOTAL or what == COUNTED_TOTAL or what == PRODUCT:
+        return 1 + is_complex + (what != TOTAL)
     return 2 if what == GREATEST or what == LEAST else 1
 
 
@@ -159,6 +174,38 @@ cdef inline inline_void prefetch_ahead(const Job* job, const Block* block, Py_ss
         while line < min(job.row_bytes, <Py_ssize_t>PREFETCHED):
             prefetch_write(row + line)
             line += CACHE_LINE
+
+
+cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bint is_far, id_t* ids, number_t* type,
+                                  const Job* job, const Block* block, char* table) noexcept nogil:
+    """One column, by ids in memory."""
+    cdef Py_ssize_t i, n = block.n
+    cdef int64_t id, row_bytes = job.row_bytes, none = block.none
+    cdef uint64_t n_segments = job.n
+    cdef const number_t* values = <const number_t*>block.values
+    cdef number_t x
+    cdef bint has_row
+    for i in range(n):
+        if i & 7 == 0:  # between random accesses the hardware prefetcher loses a stream
+            prefetch_l1(<const char*>(values + i) + STREAM_AHEAD)
+            prefetch_l1(<const char*>(ids + i) + STREAM_AHEAD)
+        if is_far and i + AHEAD < n:
+            prefetch_write(table + <int64_t>ids[i + AHEAD] * row_bytes)
+        id, x = ids[i], values[i]
+        has_row = <uint64_t>id < n_segments
+        if skips:
+            has_row &= not is_nan(x)
+        apply_step(what, rounds, False, True, x, block.first + i, table + (id * row_bytes if has_row else none), WORD)
+
+
+cdef inline inline_void apply_any_ids(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
+                                      const Block* block, char* table) noexcept nogil:
+    if block.id_bytes == 4:
+        apply_ids(what, rounds, skips, True, <const int32_t*>block.ids, type, job, block, table)
+    elif job.is_far:
+        apply_ids(what, rounds, skips, True, <const int64_t*>block.ids, type, job, block, table)
+    else:
+        apply_ids(what, rounds, skips, False, <const int64_t*>block.ids, type, job, block, table)
 
 
 cdef inline inline_void apply_column(Accumulator what, bint rounds, bint is_far, bint is_tile, number_t* type,
@@ -200,8 +247,7 @@ cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips,
 
 cdef inline inline_void add_unless_nan(bint rounds, double x, char* cell) noexcept nogil:
     """TOTAL, without a branch. -0.0 is the identity of a sum."""
-    (<int64_t*>cell)[0] += x == x
-    accumulate(True, rounds, False, x if x == x else -0.0, cell + WORD, WORD)
+    accumulate(True, rounds, False, x if x == x else -0.0, cell, WORD)
 
 
 cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, bint has_nan, number_t* type,
@@ -237,7 +283,9 @@ cdef inline bint any_nan(const number_t* values, Py_ssize_t n) noexcept nogil:
 
 cdef inline inline_void apply_numbers(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
                                       const Block* block, char* table) noexcept nogil:
-    if job.columns != 1:
+    if block.by_ids:
+        apply_any_ids(what, rounds, skips, type, job, block, table)
+    elif job.columns != 1:
         apply_columns(what, rounds, skips, type, job, block, table)
     elif block.n_runs:
         if (what == MAXIMUM or what == MINIMUM) and (number_t is double or number_t is float):
@@ -266,7 +314,7 @@ cdef inline inline_void apply_typed(Accumulator what, bint rounds, const Job* jo
             apply_numbers(what, rounds, True, <double*>NULL, job, block, table)
         else:
             apply_numbers(what, rounds, False, <double*>NULL, job, block, table)
-    elif what == SQUARES or rounds:
+    elif what == MOMENTS or what == SQUARES or rounds:
         pass  # of real numbers
     elif job.numbers == COMPLEX:
         if what not in (MAXIMUM, MINIMUM, GREATEST, LEAST):
@@ -346,10 +394,14 @@ cdef inline flat_void apply_any_powers(const Job* job, const Block* block, char*
 cdef inline flat_void apply_one(Accumulator what, const Job* job, const Block* block, char* table) noexcept nogil:
     if what == TOTAL and job.rounds:
         apply_typed(TOTAL, True, job, block, table)
+    elif what == COUNTED_TOTAL and job.rounds:
+        apply_typed(COUNTED_TOTAL, True, job, block, table)
     elif what == PRODUCT and job.rounds:
         apply_typed(PRODUCT, True, job, block, table)
     elif what == TOTAL:
         apply_typed(TOTAL, False, job, block, table)
+    elif what == COUNTED_TOTAL:
+        apply_typed(COUNTED_TOTAL, False, job, block, table)
     elif what == COUNT:
         apply_typed(COUNT, False, job, block, table)
     elif what == MAXIMUM:
@@ -360,6 +412,8 @@ cdef inline flat_void apply_one(Accumulator what, const Job* job, const Block* b
         apply_typed(GREATEST, False, job, block, table)
     elif what == LEAST:
         apply_typed(LEAST, False, job, block, table)
+    elif what == MOMENTS:
+        apply_typed(MOMENTS, False, job, block, table)
     elif what == SQUARES:
         apply_typed(SQUARES, False, job, block, table)
     elif what == FIRST:
@@ -380,7 +434,7 @@ cdef inline inline_void hide_nan(number_t* values, Py_ssize_t n, int64_t none, i
 
 cdef inline void settle_rows(const Job* job, int64_t none, Block* block) noexcept nogil:
     """After the rows of a block are known: find runs, or let NaN have no row."""
-    if job.columns != 1 or block.n_runs:
+    if job.columns != 1 or block.n_runs or block.by_ids:
         return
     if block.sources == NULL:
         find_runs(block)
@@ -405,48 +459,3 @@ cdef inline void apply_block(const Job* job, int64_t none, Block* block, char* t
             apply_any_powers(job, block, table + job.at[a])
         else:
             apply_one(job.accumulators[a], job, block, table + job.at[a])
-
-
-# Private copies of the table, of accumulators whose elements may be regrouped
-
-cdef inline bint can_merge(const Job* job) noexcept nogil:
-    cdef int a
-    cdef bint of_integers = job.numbers in (SIGNED, UNSIGNED) and not job.to_real
-    for a in range(job.n_accumulators):
-        if job.accumulators[a] in (SQUARES, POWERS) or (job.accumulators[a] in (TOTAL, PRODUCT) and not of_integers):
-            return False
-    return True
-
-
-cdef inline inline_void merge_typed(Accumulator what, number_t* type, char* cell, const char* later,
-                                    Py_ssize_t stride) noexcept nogil:
-    """Let an accumulator have the elements of another one, too, whose positions are later."""
-    cdef const int64_t* number = <const int64_t*>later
-    if what == COUNT or what == TRUES:
-        (<int64_t*>cell)[0] += number[0]
-    elif what == TOTAL or what == PRODUCT:
-        (<int64_t*>cell)[0] += number[0]
-        accumulate(what == TOTAL, False, False, (<number_t*>(later + stride))[0], cell + stride, stride)
-    elif what == FIRST or what == LAST:
-        if number[0] >= 0:
-            apply_step(what, False, False, True, (<number_t*>later)[0], number[0], cell, stride)
-    elif what == GREATEST or what == LEAST:
-        if (<const int64_t*>(later + stride))[0] >= 0:
-            keep_extreme(what == GREATEST, True, (<number_t*>later)[0], (<const int64_t*>(later + stride))[0], cell,
-                         stride)
-    else:
-        apply_step(what, False, False, True, (<number_t*>later)[0], 0, cell, stride)
-
-
-cdef inline void merge_row(const Job* job, char* row, const char* later) noexcept nogil:
-    cdef Py_ssize_t j, at, stride = job.columns * WORD
-    cdef int a
-    for a in range(job.n_accumulators):
-        for j in range(job.columns):
-            at = job.at[a] + j * WORD
-            if job.numbers not in (SIGNED, UNSIGNED) or job.to_real:
-                merge_typed(job.accumulators[a], <double*>NULL, row + at, later + at, stride)
-            elif job.numbers == SIGNED:
-                merge_typed(job.accumulators[a], <int64_t*>NULL, row + at, later + at, stride)
-            else:
-                merge_typed(job.accumulators[a], <uint64_t*>NULL, row + at, later + at, stride)

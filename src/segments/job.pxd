@@ -48,6 +48,8 @@ cdef struct Job:
     Py_ssize_t size             # positions
     Py_ssize_t columns
     Py_ssize_t n                # segments
+    Py_ssize_t block            # positions whose accumulators are made alone, and merged in order
+    int* is_rough               # set where moments lose digits
     char* table
     int n_accumulators
     Accumulator accumulators[MAX_ACCUMULATORS]
@@ -62,6 +64,8 @@ cdef struct Block:
     Py_ssize_t first            # position
     const char* ids             # in memory, or anything, to prefetch what follows
     int id_bytes
+    bint by_ids                 # rows are not known: those of the ids, and
+    int64_t none                # that of elements without a segment
     const uint32_t* sources     # of the records of a tile: their positions, from `first` on; NULL: these are in order
     Py_ssize_t n_runs           # of positions with one segment; 0: they are not known, or short
     int32_t ends[ITEMS]         # of the runs, from the block's begin on
@@ -138,6 +142,7 @@ cdef inline void read_rows(const Job* job, Py_ssize_t unit, Py_ssize_t start, in
     block.id_bytes = job.id_bytes
     block.sources = NULL
     block.n_runs = 0
+    block.by_ids = False
     if job.pointers == NULL:
         block.ids = ids_of(job, unit) + start * job.id_bytes
         if job.id_bytes == 4:
@@ -172,6 +177,7 @@ cdef inline void read_runs(const Job* job, Py_ssize_t unit, Py_ssize_t start, in
     block.first = start
     block.sources = NULL
     block.n_runs = 0
+    block.by_ids = False
     while end < block.n:
         before = end
         end = end_in(pointers, job.n, start, block.n, &segment)
@@ -181,6 +187,49 @@ cdef inline void read_runs(const Job* job, Py_ssize_t unit, Py_ssize_t start, in
             block.n_runs += 1
         end = max(end, before)
         segment += 1
+
+
+cdef inline bint expects_runs(id_t* ids, Py_ssize_t n) noexcept nogil:
+    """Whether the first ids let expect runs that are long enough."""
+    cdef Py_ssize_t i, n_changes = 0
+    for i in range(1, min(n, <Py_ssize_t>SAMPLE)):
+        n_changes += ids[i] != ids[i - 1]
+    return n >= SAMPLE and n_changes <= SAMPLE // SHORTEST_RUN
+
+
+cdef inline bint are_equal(id_t* ids, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int n_others = 0
+    for i in range(n):
+        n_others += ids[i] != ids[0]
+    return not n_others
+
+
+cdef inline bint leave_ids(id_t* ids, const Job* job, Block* block) noexcept nogil:
+    """Without rows, but of one run. False: there may be runs."""
+    cdef int64_t id = ids[0]
+    if not expects_runs(ids, block.n):
+        return True
+    if not are_equal(ids, block.n):
+        return False
+    block.by_ids = False
+    block.n_runs = 1
+    block.ends[0] = <int32_t>block.n
+    block.rows[0] = id * job.row_bytes if <uint64_t>id < <uint64_t>job.n else block.none
+    return True
+
+
+cdef inline bint read_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, int64_t none, Block* block) noexcept nogil:
+    """Leave the ids of one column where they are. False: there may be runs, so rows are needed."""
+    block.first, block.none = start, none
+    block.sources = NULL
+    block.n_runs = 0
+    block.by_ids = True
+    block.id_bytes = job.id_bytes
+    block.ids = ids_of(job, unit) + start * job.id_bytes
+    if job.id_bytes == 4:
+        return leave_ids(<const int32_t*>block.ids, job, block)
+    return leave_ids(<const int64_t*>block.ids, job, block)
 
 
 cdef inline void find_runs(Block* block) noexcept nogil:

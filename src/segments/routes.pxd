@@ -1,25 +1,28 @@
 # cython: cdivision=True
-# Who reduces which elements. A segment's elements are reduced in their order on every route, so all give the same bits.
+# Who reduces which elements. The accumulators of each block of positions are made in order of the positions, and merged
+# in order of the blocks. Blocks depend on the shape alone, so every route gives the same bits.
 #
-#     pieces   a thread has all positions of a unit, or of some of its columns
+#     pieces   one block: a thread has all positions of a unit, or of some of its columns
+#     tiles    one block: a thread owns the segments of a tile. In rounds of bounded memory, positions are partitioned
 #     sorted   ids in ascending order: a thread has the positions of whole segments
-#     private  a thread has a part of the positions and a copy of the table, for accumulators that can be merged
-#     tiles    a thread owns the segments of a tile. In rounds of bounded memory, positions are partitioned by tile
+#     blocks   a thread has the positions of a block, and a table of its own
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
+from common.codes cimport POWERS, SQUARES
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, prefetch_row, whole_lines
 from common.machine cimport shared
 from common.scratch cimport allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, chunk_start
-from segments.accumulators cimport AHEAD, apply_block, is_nan, merge_row
+from segments.accumulators cimport AHEAD, apply_block, is_nan
 from segments.job cimport (
-    COMPLEX, ITEMS, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_any_rows, id_at, id_t, ids_of, needs_conversion, no_values, number_bytes, positions_of, read_row,
-    read_rows, read_runs, read_values, table_of,
+    COMPLEX, ITEMS, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_any_rows, id_at, id_t, ids_of, needs_conversion,
+    no_values, number_bytes, positions_of, read_ids, read_row, read_rows, read_runs, read_values, table_of,
 )
+from segments.merge cimport merge_rows
 from scatter.steps cimport complex128
 
 cdef enum:
@@ -29,7 +32,8 @@ cdef enum:
     CHUNK = 1 << 14             # positions that are partitioned at a time
     MAX_TILES = 1 << 9
     TILES_PER_THREAD = 8        # since some tiles have more positions than others
-    MAX_COPIES = 1 << 24        # bytes of private tables
+    MAX_TABLES = 1 << 25        # bytes of the tables of blocks
+    FEWEST_MERGED = 1 << 9      # segments, by a thread
 
 cdef struct Tiles:
     Py_ssize_t n
@@ -47,6 +51,7 @@ cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_s
     """Reduce positions start to stop of some columns. none: a row for elements that have no segment."""
     cdef Block block
     cdef Py_ssize_t position, most
+    cdef bint by_ids = job.columns == 1 and job.pointers == NULL and job.accumulators[0] != POWERS
     while column < last_column:
         block.columns = min(last_column - column, <Py_ssize_t>ITEMS)
         most = positions_of(block.columns) if job.pointers == NULL else ITEMS // block.columns  # after a search
@@ -55,7 +60,9 @@ cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_s
             block.n = min(most, stop - position)
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
-            if job.pointers != NULL and job.columns == 1:
+            if by_ids and read_ids(job, unit, position, none - table, &block):
+                pass
+            elif job.pointers != NULL and job.columns == 1:
                 read_runs(job, unit, position, none - table, &block)
             else:
                 read_rows(job, unit, position, job.row_bytes, none - table, &block)
@@ -73,8 +80,8 @@ cdef inline Py_ssize_t pieces_of(const Job* job, int n_threads) noexcept nogil:
 
 
 cdef inline Py_ssize_t none_bytes(const Job* job) noexcept nogil:
-    """Of a row for elements without a segment, one for each thread."""
-    return whole_lines(job.row_bytes) + CACHE_LINE
+    """Of rows for elements without a segment, for what is carried over blocks, and of the blank one, by thread."""
+    return whole_lines(3 * job.row_bytes) + CACHE_LINE
 
 
 cdef inline void run_piece(const Job* job, Py_ssize_t task, Py_ssize_t n_pieces, char* none) noexcept nogil:
@@ -144,63 +151,125 @@ cdef inline void part_of(const Job* job, Py_ssize_t unit, Py_ssize_t part, Py_ss
     stop[0] = end_of_segment(job, unit, chunk_start(job.size, n_parts, part + 1))
 
 
+cdef inline bint has_known(const Job* job) noexcept nogil:
+    """Whether the first word of each segment is known before the pass."""
+    return job.accumulators[0] == SQUARES or job.accumulators[0] == POWERS
+
+
+cdef inline void reopen(const Job* job, const char* blank, char* row) noexcept nogil:
+    cdef Py_ssize_t known = job.columns * WORD if has_known(job) else 0
+    memcpy(row + known, blank + known, job.row_bytes - known)
+
+
+cdef inline void reduce_sorted(const Job* job, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t stop,
+                               char* none) noexcept nogil:
+    """Whole segments of sorted ids. Those that go on in another block are carried over. none: see none_bytes."""
+    cdef Py_ssize_t position = start, end
+    cdef char* carried = none + job.row_bytes
+    cdef char* blank = carried + job.row_bytes
+    cdef char* row
+    cdef int64_t segment
+    while position < stop and not job.interrupts.stopped:
+        end = min(stop, (position // job.block + 1) * job.block)
+        segment = id_at(job, unit, position) if position > start else -1
+        if not 0 <= segment < job.n or id_at(job, unit, position - 1) != segment:
+            reduce_piece(job, table_of(job, unit), unit, position, end, 0, job.columns, none)
+        else:
+            row = table_of(job, unit) + segment * job.row_bytes
+            memcpy(carried, row, job.row_bytes)
+            reopen(job, blank, row)
+            reduce_piece(job, table_of(job, unit), unit, position, end, 0, job.columns, none)
+            merge_rows(job, 1, carried, row)
+            memcpy(row, carried, job.row_bytes)
+        position = end
+
+
 cdef inline void run_part(const Job* job, Py_ssize_t task, Py_ssize_t n_parts, char* none) noexcept nogil:
     cdef Py_ssize_t start, stop, unit = task // n_parts
     part_of(job, unit, task % n_parts, n_parts, &start, &stop)
-    reduce_piece(job, table_of(job, unit), unit, start, stop, 0, job.columns, none)
+    reduce_sorted(job, unit, start, stop, none)
 
 
 cdef inline void run_sorted(const Job* job, int n_threads, char* none) noexcept nogil:
-    cdef Py_ssize_t n_parts = n_threads * TASKS_PER_THREAD, task
-    for task in prange(job.n_units * n_parts, num_threads=n_threads, schedule="dynamic", chunksize=1):
-        run_part(job, task, n_parts, none + threadid() * none_bytes(job))
+    cdef Py_ssize_t n_parts = n_threads * TASKS_PER_THREAD if n_threads > 1 else 1, task
+    if n_threads == 1:
+        for task in range(job.n_units):
+            run_part(job, task, 1, none)
+    else:
+        for task in prange(job.n_units * n_parts, num_threads=n_threads, schedule="dynamic", chunksize=1):
+            run_part(job, task, n_parts, none + threadid() * none_bytes(job))
 
 
-# private
+# blocks
 
-cdef inline Py_ssize_t copy_bytes(const Job* job) noexcept nogil:
-    """Of a private table, and of the row for elements without a segment."""
-    return whole_lines(job.n * job.row_bytes) + none_bytes(job)
-
-
-cdef inline bint can_copy(const Job* job, int n_threads) noexcept nogil:
-    return n_threads * copy_bytes(job) <= MAX_COPIES and 16 * n_threads * job.n <= job.size
-
-
-cdef inline void reduce_copy(const Job* job, Py_ssize_t unit, Py_ssize_t copy, Py_ssize_t n_copies,
-                             char* memory) noexcept nogil:
-    """The first copy is the table itself."""
-    cdef char* own = memory + copy * copy_bytes(job)
-    cdef char* table = own + none_bytes(job) if copy else table_of(job, unit)
-    reduce_piece(job, table, unit, chunk_start(job.size, n_copies, copy), chunk_start(job.size, n_copies, copy + 1), 0,
-                 job.columns, own)
+cdef struct Blocks:
+    Py_ssize_t n_of_unit
+    Py_ssize_t first            # of those that are reduced at a time,
+    Py_ssize_t n                # and how many they are
+    char* tables
+    const char* blank           # the row that a segment begins with
 
 
-cdef inline void merge_rows(const Job* job, Py_ssize_t unit, Py_ssize_t part, Py_ssize_t n_parts,
-                            char* memory) noexcept nogil:
-    cdef Py_ssize_t row, copy
-    for row in range(chunk_start(job.n, n_parts, part), chunk_start(job.n, n_parts, part + 1)):
-        for copy in range(1, n_parts):
-            merge_row(job, table_of(job, unit) + row * job.row_bytes,
-                      memory + copy * copy_bytes(job) + none_bytes(job) + row * job.row_bytes)
+cdef inline Py_ssize_t table_bytes(const Job* job) noexcept nogil:
+    """Of a block's table."""
+    return whole_lines(job.n * job.row_bytes) + CACHE_LINE
 
 
-cdef inline bint run_private(const Job* job, int n_threads):
+cdef inline void open_table(const Job* job, Py_ssize_t unit, const char* blank, char* table) noexcept nogil:
+    cdef Py_ssize_t size = job.n * job.row_bytes, filled = min(job.row_bytes, size), row
+    memcpy(table, blank, filled)
+    while filled < size:
+        memcpy(table + filled, table, min(filled, size - filled))
+        filled *= 2
+    if has_known(job):
+        for row in range(job.n):
+            memcpy(table + row * job.row_bytes, table_of(job, unit) + row * job.row_bytes, job.columns * WORD)
+
+
+cdef inline void run_block(const Job* job, const Blocks* blocks, Py_ssize_t i, char* none) noexcept nogil:
+    cdef Py_ssize_t unit = (blocks.first + i) // blocks.n_of_unit
+    cdef Py_ssize_t start = (blocks.first + i) % blocks.n_of_unit * job.block
+    cdef char* table = blocks.tables + i * table_bytes(job)
+    open_table(job, unit, blocks.blank, table)
+    reduce_piece(job, table, unit, start, min(start + job.block, job.size), 0, job.columns, none)
+
+
+cdef inline void merge_part(const Job* job, const Blocks* blocks, Py_ssize_t part, Py_ssize_t n_parts) noexcept nogil:
+    """A part of the segments, of all blocks in their order."""
+    cdef Py_ssize_t start = chunk_start(job.n, n_parts, part), stop = chunk_start(job.n, n_parts, part + 1), i
+    for i in range(blocks.n):
+        merge_rows(job, stop - start,
+                   table_of(job, (blocks.first + i) // blocks.n_of_unit) + start * job.row_bytes,
+                   blocks.tables + i * table_bytes(job) + start * job.row_bytes)
+
+
+cdef inline bint run_blocks(const Job* job, int n_threads, char* none):
     """False: there is no memory."""
-    cdef Py_ssize_t unit, copy
-    cdef char* begin
-    cdef cnp.ndarray memory = allocate_scratch(n_threads * copy_bytes(job) + CACHE_LINE)
+    cdef Blocks blocks
+    cdef Py_ssize_t n_blocks, most, i, n_parts = min(job.n // FEWEST_MERGED + 1, <Py_ssize_t>n_threads)
+    cdef cnp.ndarray memory
+    blocks.n_of_unit = (job.size - 1) // job.block + 1
+    n_blocks = job.n_units * blocks.n_of_unit
+    most = 1 if n_threads == 1 else max(min(MAX_TABLES // table_bytes(job), n_blocks, n_threads * TASKS_PER_THREAD * 4),
+                                        <Py_ssize_t>1)
+    memory = allocate_scratch(most * table_bytes(job) + CACHE_LINE)
     if memory is None:
         return False
-    begin = at_line(cnp.PyArray_BYTES(memory))
-    for unit in range(job.n_units):
-        for copy in range(n_threads):  # opened as the table is
-            memset(begin + copy * copy_bytes(job), 0, none_bytes(job))
-            memcpy(begin + copy * copy_bytes(job) + none_bytes(job), table_of(job, unit), job.n * job.row_bytes)
-        for copy in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-            reduce_copy(job, unit, copy, n_threads, begin)
-        for copy in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
-            merge_rows(job, unit, copy, n_threads, begin)
+    blocks.tables = at_line(cnp.PyArray_BYTES(memory))
+    blocks.blank = none + 2 * job.row_bytes
+    blocks.first = 0
+    with nogil:
+        while blocks.first < n_blocks and not job.interrupts.stopped:
+            blocks.n = min(most, n_blocks - blocks.first)
+            if n_threads == 1:
+                run_block(job, &blocks, 0, none)
+                merge_part(job, &blocks, 0, 1)
+            else:
+                for i in prange(blocks.n, num_threads=n_threads, schedule="dynamic", chunksize=1):
+                    run_block(job, &blocks, i, none + threadid() * none_bytes(job))
+                for i in prange(n_parts, num_threads=n_threads, schedule="static"):
+                    merge_part(job, &blocks, i, n_parts)
+            blocks.first += blocks.n
     return True
 
 
@@ -276,6 +345,7 @@ cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tile
     cdef const char* values
     block.first = tiles.first
     block.n_runs = 0
+    block.by_ids = False
     block.ids, block.id_bytes = <const char*>(tiles.segments + record), sizeof(uint32_t)
     find_any_rows(<const uint32_t*>block.ids, job.n, job.row_bytes, 0, block.n, block.rows)
     block.sources = tiles.sources + record

@@ -5,7 +5,7 @@ job.pxd describes a call, accumulators.pxd has the arithmetic, routes.pxd says w
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport (
@@ -18,13 +18,13 @@ from common.machine cimport import_shared, shared
 from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
 from common.threads cimport (
-    MAX_TASKS, begin_call, best_team, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads,
-    region_ns, team_size,
+    MAX_TASKS, TASKS_PER_THREAD, begin_call, best_team, chunk_start, end_call, may_have_team, most_threads, note_team,
+    possible_threads, region_ns, team_size,
 )
 from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
-from segments.accumulators cimport can_merge
+from segments.merge cimport may_regroup
 from segments.routes cimport (
-    are_ascending, can_copy, can_tile, none_bytes, pieces_of, run_pieces, run_private, run_sorted, run_tiles,
+    are_ascending, can_tile, none_bytes, pieces_of, run_blocks, run_pieces, run_sorted, run_tiles,
 )
 from segments.softmax cimport Softmax, run_parts, write_all
 
@@ -62,7 +62,7 @@ cdef inline void describe_numbers(Job* job, TypeCode type_code, bint to_real, bi
 
 cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint are_pointers, cnp.ndarray table,
                           tuple accumulators, int type_code, bint to_real, bint is_exact, bint skips_nan,
-                          bint rounds) noexcept:
+                          bint rounds, Py_ssize_t block) noexcept:
     """False: the arrays do not fit each other."""
     cdef Py_ssize_t words = 0
     cdef int what, n_words
@@ -72,6 +72,7 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
     job.n_units, job.size, job.columns = (cnp.PyArray_DIM(values, 0), cnp.PyArray_DIM(values, 1),
                                           cnp.PyArray_DIM(values, 2))
     job.n = cnp.PyArray_DIM(table, 1)
+    job.block = block
     job.row_bytes = cnp.PyArray_DIM(table, 2) * job.columns * WORD
     job.units_per_batch = job.n_units // max(cnp.PyArray_DIM(ids, 0), <Py_ssize_t>1)
     job.values, job.ids, job.table = cnp.PyArray_BYTES(values), cnp.PyArray_BYTES(ids), cnp.PyArray_BYTES(table)
@@ -86,7 +87,7 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
         words += n_words
     describe_numbers(job, <TypeCode>type_code, to_real, is_exact)
     job.skips_nan, job.rounds = skips_nan and job.numbers not in (SIGNED, UNSIGNED), rounds
-    return (words <= cnp.PyArray_DIM(table, 2) and cnp.PyArray_DIM(table, 0) == job.n_units
+    return (block > 0 and words <= cnp.PyArray_DIM(table, 2) and cnp.PyArray_DIM(table, 0) == job.n_units
             and cnp.PyArray_DIM(table, 3) == job.columns
             and cnp.PyArray_DIM(ids, 1) == (job.n + 1 if are_pointers else job.size)
             and cnp.PyArray_DIM(ids, 0) * job.units_per_batch == job.n_units
@@ -128,25 +129,32 @@ cdef bint is_sorted(const Job* job):
 
 
 cdef cnp.ndarray allocate_none(const Job* job, int n_threads):
-    """Rows for elements without a segment, one for each thread. None: there is no memory."""
-    cdef Py_ssize_t n_bytes = n_threads * none_bytes(job) + CACHE_LINE
+    """What routes.none_bytes says, for each thread. None: there is no memory."""
+    cdef Py_ssize_t n_bytes = n_threads * none_bytes(job) + CACHE_LINE, thread
     cdef cnp.ndarray memory = allocate_scratch(n_bytes)
-    if memory is not None:
-        memset(cnp.PyArray_BYTES(memory), 0, n_bytes)
+    cdef char* none
+    if memory is not None and job.n:
+        none = at_line(cnp.PyArray_BYTES(memory))
+        for thread in range(n_threads):
+            memset(none + thread * none_bytes(job), 0, job.row_bytes)
+            memcpy(none + thread * none_bytes(job) + 2 * job.row_bytes, job.table, job.row_bytes)
     return memory
 
 
-cdef Py_ssize_t run_pass(const Job* job, int n_threads):
+cdef Py_ssize_t run_pass(Job* job, int n_threads):
     """Choose a route, and run it."""
     cdef cnp.ndarray memory
     cdef double ns = work_ns(job)
     cdef double place_ns = <double>job.n_units * job.size * (2 * shared.machine.place + 1)
     cdef int team = team_of(n_threads, ns)
-    cdef bint in_pieces = job.n_units * pieces_of(job, team) >= 2 * team
     cdef char* none
-    if team > 1 and not in_pieces and not job.is_sorted:
-        if can_merge(job) and can_copy(job, team):
-            return OK if run_private(job, team) else NO_MEMORY
+    cdef bint has_blocks, in_pieces, by_segments
+    if may_regroup(job):
+        job.block = job.size if team == 1 else max(job.block, job.size // (team * TASKS_PER_THREAD))
+    has_blocks = job.block < job.size
+    in_pieces = not has_blocks and job.n_units * pieces_of(job, team) >= 2 * team
+    by_segments = job.is_sorted and (team == 1 or job.n >= team * TASKS_PER_THREAD)
+    if team > 1 and not has_blocks and not in_pieces and not job.is_sorted:
         if can_tile(job) and (forced_threads or (ns + place_ns) / team + 2 * region_ns(team) < ns):
             return OK if run_tiles(job, team) else NO_MEMORY
         if not forced_threads and job.n_units * pieces_of(job, team) == 1:
@@ -155,19 +163,21 @@ cdef Py_ssize_t run_pass(const Job* job, int n_threads):
     if memory is None:
         return NO_MEMORY
     none = at_line(cnp.PyArray_BYTES(memory))
-    if team > 1 and not in_pieces and job.is_sorted:
-        with nogil:
-            run_sorted(job, team, none)
-    elif job.n_units * job.size * job.columns < BRIEF:
+    if has_blocks and not by_segments:
+        return OK if run_blocks(job, team, none) else NO_MEMORY
+    if job.n_units * job.size * job.columns < BRIEF and not has_blocks:
         run_pieces(job, 1, none)
-    else:
-        with nogil:
+        return OK
+    with nogil:
+        if has_blocks or (team > 1 and not in_pieces and job.is_sorted):
+            run_sorted(job, team, none)
+        else:
             run_pieces(job, team, none)
     return OK
 
 
 cdef Py_ssize_t run_softmax(Softmax* softmax, int n_threads):
-    cdef const Job* job = softmax.job
+    cdef Job* job = softmax.job
     cdef cnp.ndarray memory
     cdef Py_ssize_t status
     cdef int team = team_of(n_threads, 2 * work_ns(job))
@@ -176,7 +186,7 @@ cdef Py_ssize_t run_softmax(Softmax* softmax, int n_threads):
     if memory is None:
         return NO_MEMORY
     none = at_line(cnp.PyArray_BYTES(memory))
-    if job.is_sorted:
+    if job.is_sorted and (job.block >= job.size or team == 1 or job.n >= team * TASKS_PER_THREAD):
         with nogil:
             run_parts(softmax, team, none)
         return OK
@@ -197,38 +207,43 @@ cdef Py_ssize_t finish(Interrupts* interrupts, Py_ssize_t status) except? -10:
 
 def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, cnp.ndarray table not None,
            tuple accumulators, int type_code, bint to_real, bint skips_nan, bint rounds, bint reads_values,
-           int n_threads):
-    """Reduce values into a table of opened accumulators. Returns a status.
+           Py_ssize_t block, int n_threads):
+    """Reduce values into a table of opened accumulators.
+
+    Returns a status, and whether moments lose so many digits that variances need the mean first.
 
     values: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or too great means no
     segment. are_pointers: ids are CSR pointers instead, (batches, segments + 1), of 8 bytes, never decreasing. table:
     (units, segments, words, columns), of 8 bytes. accumulators: of each, (Accumulator, words). to_real: numbers are
     reduced as float64. rounds: sums and products are rounded to float32 after each step. reads_values: False: their
-    shape alone counts.
+    shape alone counts. block: positions whose accumulators are made alone, and merged in order.
     """
     cdef Job job
     cdef Interrupts interrupts
+    cdef int is_rough = 0
     cdef Py_ssize_t status
     if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, not to_real, skips_nan,
-                    rounds):
-        return <Py_ssize_t>INCONSISTENT
+                    rounds, block):
+        return <Py_ssize_t>INCONSISTENT, False
+    job.is_rough = &is_rough
     if not reads_values:
         job.values = NULL
     if job.size == 0 or job.n_units == 0 or job.columns == 0:
-        return <Py_ssize_t>OK
+        return <Py_ssize_t>OK, False
     job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
     if not may_have_team(n_threads, forced_threads, work_ns(&job)):
-        return finish(&interrupts, run_pass(&job, n_threads))
-    n_threads = begin_call(n_threads)
-    status = run_pass(&job, n_threads)
-    end_call()
-    return finish(&interrupts, status)
+        status = run_pass(&job, n_threads)
+    else:
+        n_threads = begin_call(n_threads)
+        status = run_pass(&job, n_threads)
+        end_call()
+    return finish(&interrupts, status), is_rough != 0
 
 
 def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, cnp.ndarray table not None,
-            cnp.ndarray out not None, int type_code, int out_code, bint is_log, int n_threads):
+            cnp.ndarray out not None, int type_code, int out_code, bint is_log, Py_ssize_t block, int n_threads):
     """Write the softmax of real values to out, contiguous and of their shape. Returns a status.
 
     table: (units, segments, 2, columns), of -inf and 0. The others: as in reduce.
@@ -238,7 +253,7 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     cdef Softmax softmax
     cdef Py_ssize_t status
     if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True,
-                     out_code != FLOAT64, False, False)
+                     out_code != FLOAT64, False, False, block)
             or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
             or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
             or job.numbers == COMPLEX):
@@ -257,6 +272,7 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     before = job
     before.accumulators[0] = MAXIMUM
     softmax.before = &before
+    job.is_rough = before.is_rough = NULL
     arm(&interrupts)
     if not may_have_team(n_threads, forced_threads, work_ns(&job)):
         return finish(&interrupts, run_softmax(&softmax, n_threads))

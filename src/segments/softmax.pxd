@@ -11,14 +11,14 @@ from common.threads cimport TASKS_PER_THREAD, chunk_start
 from scatter.convert cimport Conversion, store_items
 from segments.accumulators cimport prefetch_ahead, raise_to_powers, real_t
 from segments.job cimport ITEMS, SINGLE, WORD, Block, Job, id_at, positions_of, read_rows, read_values, table_of
-from segments.routes cimport none_bytes, part_of, reduce_piece
+from segments.routes cimport none_bytes, part_of, reduce_piece, reduce_sorted
 
 cdef enum:
     PART = 1 << 14              # numbers of a part
 
 cdef struct Softmax:
-    const Job* job              # of the accumulators POWERS
-    const Job* before           # of maxima, in the same words
+    Job* job                    # of the accumulators POWERS
+    Job* before                 # of maxima, in the same words
     Conversion conversion       # from the numbers of `job` to the result
     char* out                   # (units, positions, columns)
     bint is_log
@@ -113,7 +113,7 @@ cdef inline void run_part(const Softmax* softmax, Py_ssize_t task, Py_ssize_t n_
     if start >= stop:  # also where another thread changes the ids between the two searches
         return
     reduce_piece(softmax.before, table_of(job, unit), unit, start, stop, 0, job.columns, none)
-    reduce_piece(job, table_of(job, unit), unit, start, stop, 0, job.columns, none)
+    reduce_sorted(job, unit, start, stop, none)
     segment = max(id_at(job, unit, start), <int64_t>0)
     last = min(id_at(job, unit, stop - 1), <int64_t>job.n - 1)
     while segment <= last:

@@ -8,12 +8,14 @@ import itertools
 import math
 import random as randoms
 import warnings
+from unittest import mock
 
 import gatherscatter as gs
 import ml_dtypes
 import numpy as np
 from constants import SEGMENT_REDUCTIONS
 from gatherscatter.backends import kernels
+from gatherscatter.segments import rules
 
 from fuzz import check, large
 from fuzz.calls import MOST_BYTES, RUN, SIDES, TEAM_WEIGHTS, TEAMS, scalar
@@ -30,6 +32,7 @@ SOFTMAXES = ("segment_softmax", "segment_log_softmax")
 TYPES = {type.dtype.name: type for type in NUMBERS}
 TYPES |= {(native := type.dtype.newbyteorder("=").str): Type(repr(native)) for type in DATES}
 NAMES = {"np": np, "gs": gs, "ml_dtypes": ml_dtypes, "inf": math.inf, "nan": math.nan}
+BLOCK_LENGTH = rules.block_length
 LARGE = 1 / 50
 MOST_SEGMENTS = 60  # of a result, which the reference makes one by one
 MOST_ELEMENTS = 600
@@ -40,12 +43,12 @@ WAYS = ("threads", "tuple", "pointers", "prepared")
 
 
 class Call:
-    """A call of segments. `names`: the reductions. `ids`: of shape; `pointers` likewise, or None."""
+    """A call of segments. `names`: the reductions. `length`: of blocks of floating sums, if it is not the rule's."""
 
     def __init__(self, seed, number):
         self.seed, self.number = seed, number
         self.blocks, self.arguments, self.options = [], {}, {}
-        self.team, self.limit = 0, None
+        self.team, self.limit, self.length = 0, None, None
         self.errors = ()  # the type of an error, and words of its message
         self.is_large = self.is_tuple = False
         self.names, self.pointers, self.is_prepared, self.ways = (), None, False, ()
@@ -87,7 +90,9 @@ class Call:
             lines.append(one.source(name, f"memory{getattr(one, 'block', None)}"))
         limit = f"gs.set_num_threads({self.limit})\n" if self.limit else ""
         call = f"with kernels.forced({self.team}):\n    result = {self.code()}\n"
-        return f"{PREAMBLE}import ml_dtypes\n{''.join(lines)}{limit}{call}"
+        length = f"rules.block_length = lambda layout: {self.length}\n" if self.length else ""
+        imports = "import ml_dtypes\nfrom gatherscatter.segments import rules\n"
+        return f"{PREAMBLE}{imports}{length}{''.join(lines)}{limit}{call}"
 
 
 def _written(value):
@@ -118,6 +123,7 @@ def draw(seed, number, max_team=TEAMS[-1]):
         team = randoms.Random(f"{seed} {number // RUN}").choices(TEAMS, TEAM_WEIGHTS)[0]
         call.team = min(random.choice((1, team, team)), max_team)
     call.limit = random.choice((None, None, None, 1, 2))
+    call.length = random.choice((None, None, 1, 2, 5, 30))
     return call
 
 
@@ -549,7 +555,11 @@ def evaluate(call, code, given, team=None):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             gs.set_num_threads(call.limit if team is None else None)
-            with kernels.forced(call.team if team is None else team):
+            length = (lambda layout: call.length) if call.length else BLOCK_LENGTH
+            with (
+                mock.patch.object(rules, "block_length", length),
+                kernels.forced(call.team if team is None else team),
+            ):
                 return eval(code, NAMES | given), None
     except Exception as error:
         return None, error

@@ -7,6 +7,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from gatherscatter.backends import kernels
+from gatherscatter.segments import rules
 from pairwise import pairwise
 
 REAL = ("add", "mul", "max", "min", "mean", "var", "any", "all", "count", "first", "last", "argmax", "logsumexp")
@@ -36,6 +37,14 @@ KINDS = {
 }
 
 
+@pytest.fixture(params=[None, 7, 100])
+def block(request, monkeypatch):
+    """Positions of a block of floating sums; None: as many as the shape says, more than these have."""
+    if request.param:
+        monkeypatch.setattr(rules, "block_length", lambda layout: request.param)
+    return request.param
+
+
 def draw_ids(n, kind, n_segments=40):
     return KINDS[kind](np.random.default_rng(1).integers(-2, n_segments, n))
 
@@ -60,6 +69,7 @@ def test_one_column_has_the_bits_of_two(dtype, kind):
     ("kind", "shape", "dtype", "skipna"),
     pairwise([*KINDS], [*SHAPES], ("f8", "f4", "f2", "i4", "?", "c8"), (False, True)),
 )
+@pytest.mark.usefixtures("block")
 def test_bits_do_not_depend_on_threads(shape, kind, dtype, skipna):
     sizes, axis = SHAPES[shape]
     data, ids = draw(sizes, dtype), draw_ids(sizes[axis], kind)
@@ -81,6 +91,7 @@ def test_bits_do_not_depend_on_threads(shape, kind, dtype, skipna):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("softmax", [gs.segment_softmax, gs.segment_log_softmax])
+@pytest.mark.usefixtures("block")
 def test_bits_of_softmax_do_not_depend_on_threads(softmax, shape, kind):
     sizes, axis = SHAPES[shape]
     ids = draw_ids(sizes[axis], kind)
@@ -90,6 +101,45 @@ def test_bits_of_softmax_do_not_depend_on_threads(softmax, shape, kind):
         for n_threads in TEAMS:
             with kernels.forced(n_threads):
                 assert softmax(data, ids, 40, axis=axis).tobytes() == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "c8"])
+@pytest.mark.parametrize("reduction", ["add", "mul", "mean"])
+def test_sums_are_those_of_blocks_in_their_order(reduction, dtype, kind, block):
+    """Begun with -0.0, products with 1, and rounded once."""
+    data, ids = draw(900, dtype), draw_ids(900, kind)
+    wide = {"f4": "f8", "i4": "f8" if reduction == "mean" else "i8", "f2": "f4", "c8": "c16"}.get(dtype, dtype)
+    step = np.multiply if reduction == "mul" else np.add
+    expected, counts = np.full(40, 1 if reduction == "mul" else -0.0, wide), np.zeros(40)
+    for start in range(0, 900, block or 900):
+        own, values = ids[start : start + (block or 900)], data[start : start + (block or 900)].astype(wide)
+        for segment in np.unique(own[own >= 0]):
+            total = expected.dtype.type(1 if reduction == "mul" else -0.0)
+            for value in values[own == segment]:
+                total = step(total, value)
+            expected[segment] = step(expected[segment], total)
+            counts[segment] += np.sum(own == segment)
+    expected = expected.view(expected.real.dtype).reshape(40, -1)
+    with np.errstate(invalid="ignore"):
+        expected = expected / counts[:, None].astype(expected.dtype) if reduction == "mean" else expected
+    expected = expected.reshape(-1).view(wide)
+    for n_threads in (1, 2, 8):
+        with kernels.forced(n_threads), np.errstate(all="ignore"):
+            found = gs.segment_reduce(data, ids, 40, reduction=reduction)
+            np.testing.assert_array_equal(found, expected.astype(found.dtype))
+
+
+def test_blocks_depend_on_the_shape_alone():
+    def length(*shape, n, axis=0):
+        return rules.block_length(rules.Layout(rules.REDUCE, shape, axis, 1, 0, n))
+
+    assert length(10**7, n=1000) == 1 << 16
+    assert length(10**7, n=100_000) == 800_000
+    assert length(10**7, n=(1 << 17) + 1) == 10**7  # one
+    assert length(500_000, 8, n=5000) == 40_000
+    assert length(5, 500_000, 64, n=100, axis=1) == 1024
+    assert length(100, 1 << 20, n=0) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,6 +157,7 @@ def test_softmax_is_numpys(dtype, unit, kind):
 
 @pytest.mark.parametrize("shape", [(3000,), (3000, 2)])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c8"])
+@pytest.mark.usefixtures("block")
 def test_pointers_and_ids_have_the_same_bits(dtype, shape):
     rng = np.random.default_rng(0)
     indptr = np.sort(rng.integers(5, 2990, 200).repeat(rng.integers(1, 4, 200)))  # some segments are empty
@@ -150,12 +201,13 @@ def test_variance_of_distant_numbers(offset, scale):
     assert abs(Fraction(found) - expected) <= expected * Fraction(50, 2**52)  # n is 500
 
 
+@pytest.mark.usefixtures("block")
 def test_variance_after_an_outlier():
     values = np.append(1e9, np.random.default_rng(0).standard_normal(2000))
     exact = [Fraction(x) for x in values]
     mean = sum(exact) / len(exact)
     expected = sum((x - mean) ** 2 for x in exact) / len(exact)
-    for some in (values, values[::-1].copy()):
+    for some in (values, values[::-1].copy(), np.roll(values, 1000)):
         found = gs.segment_reduce(some, np.zeros(len(some), int), reduction="var")[0]
         assert abs(Fraction(found) - expected) <= expected * Fraction(200, 2**52)
 

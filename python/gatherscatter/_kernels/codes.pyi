@@ -54,13 +54,15 @@ class Accumulator(IntEnum):
     FIRST = 2
     LAST = 3
     TOTAL = 4
-    PRODUCT = 5
-    MAXIMUM = 6
-    MINIMUM = 7
-    GREATEST = 8
-    LEAST = 9
-    SQUARES = 10
-    POWERS = 11
+    COUNTED_TOTAL = 5
+    PRODUCT = 6
+    MAXIMUM = 7
+    MINIMUM = 8
+    GREATEST = 9
+    LEAST = 10
+    MOMENTS = 11
+    SQUARES = 12
+    POWERS = 13
 
 class GatherStrategy(IntEnum):
     AUTO = 0

@@ -13,8 +13,9 @@ def reduce(
     skips_nan: bool,
     rounds: bool,
     reads_values: bool,
+    block: int,
     n_threads: int,
-) -> int: ...
+) -> tuple[int, bool]: ...
 def softmax(
     values: NDArray[Any],
     ids: NDArray[Any],
@@ -24,6 +25,7 @@ def softmax(
     type_code: int,
     out_code: int,
     is_log: bool,
+    block: int,
     n_threads: int,
 ) -> int: ...
 def extremes(ids: NDArray[Any], n_threads: int) -> tuple[int, int]: ...

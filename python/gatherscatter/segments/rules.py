@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -123,6 +124,20 @@ def layout(op: Operator, data: Shape, ids: Shape, axis: Any, batch_dims: Any, is
     if not is_indptr and ids[b:] != data[axis : axis + depth]:
         raise messages.ids_shape(op, ids, data, axis, b)
     return Layout(op, data, axis, depth, b, 0)
+
+
+# Elements of a block, and positions of one for each segment; elements of the results above which there is one block.
+_BLOCK_ELEMENTS = 1 << 16
+_BLOCK_SEGMENTS = 8
+_MOST_RESULTS = 1 << 17
+
+
+def block_length(layout: Layout) -> int:
+    """Positions whose floating states are made alone, and merged in their order: of the shape alone."""
+    columns = math.prod(layout.inner)
+    if layout.n * columns > _MOST_RESULTS:
+        return max(math.prod(layout.numbered), 1)
+    return max(_BLOCK_ELEMENTS // max(columns, 1), _BLOCK_SEGMENTS * layout.n, 1)
 
 
 def number(op: Operator, value: Any) -> int:

@@ -1,7 +1,8 @@
 """Segments of NumPy arrays: the kernels reduce elements to accumulators, and these become the results.
 
 One pass over the data makes all accumulators of a call whose numbers are of one kind
-(src/segments/accumulators.pxd). Variances need another one, with the means, and log-sum-exp one with the maxima.
+(src/segments/accumulators.pxd). Log-sum-exp needs another one, with the maxima, and so do variances, with the means,
+where the first element of a segment is far from the others.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from gatherscatter.values import Array
 # The accumulator of each reduction.
 _ACCUMULATORS = {
     "add": Accumulator.TOTAL,
-    "mean": Accumulator.TOTAL,
-    "var": Accumulator.TOTAL,
-    "std": Accumulator.TOTAL,
+    "mean": Accumulator.COUNTED_TOTAL,
+    "var": Accumulator.MOMENTS,
+    "std": Accumulator.MOMENTS,
     "mul": Accumulator.PRODUCT,
     "any": Accumulator.TRUES,
     "all": Accumulator.TRUES,
@@ -42,7 +43,9 @@ _ACCUMULATORS = {
     "argmax": Accumulator.GREATEST,
     "argmin": Accumulator.LEAST,
 }
-_WITH_COUNT = Accumulator.TOTAL, Accumulator.PRODUCT  # as their first word
+# Those with a count as their first word.
+_WITH_COUNT = Accumulator.COUNT, Accumulator.COUNTED_TOTAL, Accumulator.PRODUCT, Accumulator.MOMENTS
+_ROUGH = 64  # squares of distances from the first element, to those from the mean: as src/segments/merge.pxd
 _POWERS = np.array([-math.inf, 0.0])  # the maximum comes first
 
 
@@ -57,10 +60,12 @@ def _words(name: str, wide: str) -> Array:
         return count.view("f8")
     if name in ("first", "last"):
         return (count - 1).view("f8")
-    reduction = {"mean": "add", "var": "add", "std": "add", "argmax": "max", "argmin": "min"}.get(name, name)
+    if name in ("var", "std"):
+        return np.zeros(4)
+    reduction = {"mean": "add", "argmax": "max", "argmin": "min"}.get(name, name)
     identity = REDUCTIONS[reduction].identity(wide)
     number = np.array([1 if identity is None else identity], wide).view("f8")  # None: a product of complex numbers
-    if _ACCUMULATORS[name] in _WITH_COUNT:
+    if name in ("mean", "mul"):
         return np.concatenate([count.view("f8"), number])
     return np.concatenate([number, (count - 1).view("f8")]) if name in ("argmax", "argmin") else number
 
@@ -133,7 +138,9 @@ class KernelSegments(Segments):
         self.has_pointers = ids.pointers is not None
         self.skips = skipna and kind_of(self.name) in "fc"
         self._expected: dict[Pass, list[str]] = {}
-        self._are_scatters = not self.skips and not self.has_pointers
+        self._block = rules.block_length(self.layout)
+        self._in_blocks = self._block < math.prod(self.layout.numbered)
+        self._are_scatters = self._is_rough = False
         self._words: dict[tuple[Pass, str], Array] = {}
         self._apart: Array | None = None
 
@@ -141,8 +148,13 @@ class KernelSegments(Segments):
         for name, dtype in zip(names, dtypes, strict=True):
             if name in _ACCUMULATORS:
                 self._expected.setdefault(self.pass_of(name, dtype), []).append(name)
-        others = {*names} - {"add", "mul", "max", "min", "mean", "count"}
-        self._are_scatters = not others and not self.skips and not self.has_pointers
+        self._are_scatters = not self.skips and not self.has_pointers and all(map(self._may_scatter, names, dtypes))
+
+    def _may_scatter(self, name: str, dtype: str) -> bool:
+        """Whether scatters, which reduce in order, give the same bits, for which they take less time than a pass."""
+        if name in ("add", "mul", "mean"):
+            return not self._in_blocks or kind_of(dtype) in "biu"
+        return name in ("max", "min", "count")
 
     def pass_of(self, name: str, dtype: str = "") -> Pass:
         if name in ("count", "first", "last") and not self.skips:
@@ -177,7 +189,9 @@ class KernelSegments(Segments):
         """The reduction of these whose accumulator has that of this one."""
         if name in ("max", "min"):
             return f"arg{name}" if f"arg{name}" in names else name
-        return {"mean": "add", "var": "add", "std": "add", "all": "any"}.get(name, name)
+        if name == "add" and "mean" in names:
+            return "mean"
+        return {"std": "var", "all": "any"}.get(name, name)
 
     def _wide(self, key: Pass) -> str:
         """The dtype of a pass's numbers."""
@@ -198,11 +212,12 @@ class KernelSegments(Segments):
     def _run(self, key: Pass, codes: tuple[tuple[int, int], ...], table: Array) -> None:
         """Run a pass. codes: of each accumulator, and how many words it has."""
         values = self.values(key.of)
-        status = _kernel.reduce(
+        status, is_rough = _kernel.reduce(
             values, self.kernel_ids, self.has_pointers, table, codes, int(TypeCode[values.dtype.name.upper()]),
-            key.as_floats, self.skips, key.rounds, key.of != "ids", threads.limit,
+            key.as_floats, self.skips, key.rounds, key.of != "ids", self._block, threads.limit,
         )  # fmt: skip
         _check(self.op, status)
+        self._is_rough |= is_rough
 
     @cached_property
     def kernel_ids(self) -> Array:
@@ -232,7 +247,8 @@ class KernelSegments(Segments):
     def number(self, name: str, dtype: str) -> Array:
         """The sum, product or extreme of each segment."""
         wide = self._wide(self.pass_of(name, dtype))
-        words = self.words(name, dtype)[_ACCUMULATORS[name] in _WITH_COUNT :]
+        words = self.words(name, dtype)
+        words = words[len(words) - (2 if wide == "complex128" else 1) :] if name in ("add", "mul", "mean") else words
         if wide == "complex128":
             number = np.empty(words.shape[1:], wide)
             number.real, number.imag = words[0], words[1]
@@ -289,9 +305,17 @@ class KernelSegments(Segments):
     def _add(self, name: str, dtype: str, start: Any) -> Any:
         if self.is_scatter(name, dtype):
             return super()._add(name, dtype, start)
-        return self.filled(self.cast(self.number(name, dtype), dtype), start, rules.RULES[name].empty)
+        result = self.number(name, dtype)
+        is_empty = None if name == "mul" or result.dtype.kind not in "fc" else self._are_identities(result)
+        return self.filled(self.cast(result, dtype), start, rules.RULES[name].empty if is_empty is None else is_empty)
 
     _mul = _add
+
+    @staticmethod
+    def _are_identities(sums: Array) -> Array:
+        """Whether sums are -0.0, as those of no elements are."""
+        parts = sums.view("f8").reshape(*sums.shape, sums.itemsize // 8)
+        return np.all((parts == 0) & np.signbit(parts), axis=-1)
 
     def _mean(self, name: str, dtype: str, start: Any) -> Any:
         if self.is_scatter(name, dtype):
@@ -304,19 +328,23 @@ class KernelSegments(Segments):
     def variance(self, dtype: str) -> Array:
         if self._apart is None:
             self._apart = self._squares()
-        counts = self.counts.astype("f8")
-        degrees = counts - self.correction
+        degrees = self.counts.astype("f8") - self.correction
         return np.where(degrees > 0, self._apart / degrees, math.nan)
 
     def _squares(self) -> Array:
-        """The sum of each segment's squared distances from its mean, by a second pass."""
-        counts, sums = self.words("var")
+        """The sum of each segment's squared distances from its mean."""
+        counts, first, apart, squares = self.words("var")
         counts = np.maximum(counts.view("i8"), 1)
-        begin = np.zeros((*sums.shape[:2], 3, sums.shape[2]))
-        begin[:, :, 0] = sums / counts
-        self._run(self.pass_of("var"), ((int(Accumulator.SQUARES), 3),), begin)
-        _, apart, squares = np.moveaxis(begin, 2, 0)
-        squares = np.maximum(squares - apart * (apart / counts), 0)  # the mean was rounded
+        means = apart / counts
+        less = apart * means
+        squares = squares - less
+        if self._is_rough or np.any(less > _ROUGH * squares):
+            table = np.zeros((*means.shape[:2], 3, means.shape[2]))
+            table[:, :, 0] = first + means
+            self._run(self.pass_of("var"), ((int(Accumulator.SQUARES), 3),), table)
+            _, apart, squares = np.moveaxis(table, 2, 0)
+            squares = squares - apart * (apart / counts)  # the mean was rounded
+        squares = np.maximum(squares, 0)
         found: Array = squares.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
         return found
 
@@ -358,7 +386,7 @@ class KernelSegments(Segments):
         out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
         codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
         ids = self.kernel_ids, self.has_pointers
-        _check(self.op, _kernel.softmax(values, *ids, table, out, *codes, is_log, threads.limit))
+        _check(self.op, _kernel.softmax(values, *ids, table, out, *codes, is_log, self._block, threads.limit))
         return out.reshape(self.layout.data)
 
 

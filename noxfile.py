@@ -77,9 +77,12 @@ def coverage(session):
 
 @nox.session
 def longer(session):
-    """Run what the suite leaves out by default, or has a selection of: slow tests, all drawn cases, type checkers."""
+    """Run what the suite leaves out by default, or has a selection of: slow tests, all drawn cases, type checkers.
+
+    XLA compiles as it does for users, which takes three times as long (tests/conftest.py).
+    """
     install(session, ".[test]")
-    session.run("pytest", *WORKERS, "-m", "slow or drawn or types", THOROUGH, *session.posargs)
+    session.run("pytest", *WORKERS, "-m", "slow or drawn or types", THOROUGH, *session.posargs, env={"XLA_FLAGS": ""})
 
 
 @nox.session

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from libraries import needs
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -54,6 +55,19 @@ def test_the_pages_state_what_the_benchmarks_found():
         assert f"{mean} times as fast" in read(page)
     for page in ("README.md", "docs/benchmarks/index.md"):
         assert ("is the fastest too" in read(page)) == (slower == ["none"])
+
+
+@needs((ROOT / ".ci").exists(), "the sdist has no .ci")
+def test_the_commands_that_the_pages_state_are_those_of_ci():
+    text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    new, rest = (
+        re.findall(rf'^{name} \w+ "(.+)"$', text, re.MULTILINE) for name in ("in_new_environment", "in_environment_of")
+    )
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()
+    assert len(new) == 2
+    assert set(new) <= set(README.splitlines())
+    start = contributing.index(rest[0])
+    assert contributing[start : start + 5] == [*rest, "```"]
 
 
 def test_the_example_runs():

@@ -112,6 +112,20 @@ def test_mapped_ids():
     assert found.tolist() == [[9, 4, 2], [8, 3, 0]]
 
 
+def test_jax_without_64_bits_outside_of_programs():
+    """The kernels' sums, which are made in float64, and the dtypes that programs have."""
+    jax = pytest.importorskip("jax")
+    rng = np.random.default_rng(0)
+    data, ids = (2e6 + np.arange(20_000) % 7).astype("f4"), rng.integers(0, 3, 20_000, "i4")
+    with jax.enable_x64(False):
+        arrays = jax.numpy.asarray(data), jax.numpy.asarray(ids)
+        for reduction in ("add", "mean", "var", "count", "argmax", "any"):
+            found = gs.segment_reduce(*arrays, 3, reduction=reduction)
+            program = jax.jit(lambda d, i, r=reduction: gs.segment_reduce(d, i, 3, reduction=r, mode="drop"))
+            assert (type(found), found.dtype) == (type(arrays[0]), program(*arrays).dtype)
+            np.testing.assert_array_equal(found, gs.segment_reduce(data, ids, 3, reduction=reduction))
+
+
 def test_traced_pointers():
     jax = pytest.importorskip("jax")
     data, indptr = jax.numpy.asarray(DATA), jax.numpy.array([1, 3, 3, 4])

@@ -125,7 +125,9 @@ class BorrowedSegments(Segments):
         return self.returned(self.by_kernels.softmax(dtype, is_log), dtype)
 
     def returned(self, result: Array, dtype: str) -> Any:
-        return self.backend.from_numpy(np.ascontiguousarray(result), self.cast(self.data[:0], dtype))
+        if result.dtype.kind in "iu":  # JAX's may have 32 bits
+            result = result.astype(dtype, copy=False)
+        return self.backend.returned(np.ascontiguousarray(result), self.data, dtype)
 
 
 class KernelSegments(Segments):

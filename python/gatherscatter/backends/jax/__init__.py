@@ -48,6 +48,14 @@ class JAXBackend(JAXTable):
         """No device argument, since traced arrays have no device."""
         return jnp.zeros(shape, dtype=like.dtype)
 
+    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
+        shared = eager.share(data, indices)
+        return None if shared is None else shared.arrays
+
+    def returned(self, result: values.Array, data: Any, dtype: str) -> Array:
+        shared: Any = eager.share(data)
+        return shared.result(result)
+
     # Small calls
 
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Array | None:

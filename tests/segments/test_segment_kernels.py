@@ -238,3 +238,29 @@ def test_fill_value_of_tensors(dtype):
     data = torch.tensor([1.0, 3.0], dtype=getattr(torch, dtype))
     found = gs.segment_reduce(data, torch.tensor([0, 0]), 2, reduction=("max", "mean"), fill_value=0.5)
     assert [result.tolist() for result in found] == [[3, 0.5], [2, 0.5]]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c8"])
+@pytest.mark.parametrize("shape", [(100, 3), (10, 9, 4, 2), (70, 0), (200, 8)])
+def test_many_units_of_few_elements(dtype, shape):
+    """The bits of the same call on each unit."""
+    data, axis = draw(shape, dtype), len(shape) - 1 - (len(shape) == 4)
+    ids = np.random.default_rng(0).integers(-1, 3, shape[axis])
+    names = tuple(name for name in REAL if dtype[0] != "c" or name not in NOT_COMPLEX)
+    units = list(np.ndindex(shape[:axis]))
+    for skipna in (False, True):
+        options = {"skipna": skipna, "fill_value": tuple(None if one in ("any", "all") else 1 for one in names)}
+        found = gs.segment_reduce(data, ids, 4, axis=axis, reduction=names, **options)
+        for unit in units:
+            alone = gs.segment_reduce(data[unit], ids, 4, reduction=names, **options)
+            for one, other in zip(found, alone, strict=True):
+                np.testing.assert_array_equal(one[unit], other)
+        for name, one in zip(names, found, strict=True):
+            fill = {} if name in ("any", "all") else {"fill_value": 1}
+            np.testing.assert_array_equal(
+                gs.segment_reduce(data, ids, 4, axis=axis, reduction=name, skipna=skipna, **fill), one
+            )
+    if dtype[0] == "f":
+        found = gs.segment_softmax(data, ids, 4, axis=axis)
+        for unit in units:
+            np.testing.assert_array_equal(found[unit], gs.segment_softmax(data[unit], ids, 4))

@@ -167,7 +167,7 @@ class Backend:
         return None
 
     def returned(self, result: values.Array, data: Any, dtype: str) -> Any:
-        """What the kernels made of borrowed arrays, of which data is one, as an array of its library. dtype: by name."""
+        """What the kernels made of borrowed arrays, as an array of the library of data, one of them. dtype: by name."""
         return self.from_numpy(result, self.astype(data[:0], self.dtype_of(dtype, data)))
 
     def needs_gradient(self, array: Any) -> bool:

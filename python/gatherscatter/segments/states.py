@@ -47,6 +47,8 @@ _ACCUMULATORS = {
 _WITH_COUNT = Accumulator.COUNT, Accumulator.COUNTED_TOTAL, Accumulator.PRODUCT, Accumulator.MOMENTS
 _ROUGH = 64  # squares of distances from the first element, to those from the mean: as src/segments/merge.pxd
 _POWERS = np.array([-math.inf, 0.0])  # the maximum comes first
+# Units that the kernels take as columns: so many, each of at most so many numbers.
+_FEWEST_UNITS, _MOST_NUMBERS = 64, 64
 
 
 def _code(name: str) -> int:
@@ -143,6 +145,9 @@ class KernelSegments(Segments):
         self._block = rules.block_length(self.layout)
         self._in_blocks = self._block < math.prod(self.layout.numbered)
         self._are_scatters = self._is_rough = False
+        numbers = math.prod(self.layout.numbered) * math.prod(self.layout.inner)
+        few = numbers <= _MOST_NUMBERS and math.prod(self.layout.outer) >= _FEWEST_UNITS
+        self._turns = few and self.layout.batch_dims == 0  # units become columns
         self._words: dict[tuple[Pass, str], Array] = {}
         self._apart: Array | None = None
 
@@ -150,7 +155,8 @@ class KernelSegments(Segments):
         for name, dtype in zip(names, dtypes, strict=True):
             if name in _ACCUMULATORS:
                 self._expected.setdefault(self.pass_of(name, dtype), []).append(name)
-        self._are_scatters = not self.skips and not self.has_pointers and all(map(self._may_scatter, names, dtypes))
+        passes = self.skips or self.has_pointers or self._turns
+        self._are_scatters = not passes and all(map(self._may_scatter, names, dtypes))
 
     def _may_scatter(self, name: str, dtype: str) -> bool:
         """Whether scatters, which reduce in order, give the same bits, for which they take less time than a pass."""
@@ -182,7 +188,7 @@ class KernelSegments(Segments):
             begins = [_words(one, self._wide(key)) for one in places]
             table = self._table(key, np.concatenate(begins))
             self._run(key, tuple(zip(map(_code, places), map(len, begins), strict=True)), table)
-            parts = np.split(np.moveaxis(table, 2, 0), np.cumsum([len(words) for words in begins])[:-1])
+            parts = np.split(self._split(key, table), np.cumsum([len(words) for words in begins])[:-1])
             self._words.update(zip(((key, one) for one in places), parts, strict=True))
         return self._words[key, place]
 
@@ -204,12 +210,24 @@ class KernelSegments(Segments):
 
     def _table(self, key: Pass, words: Array) -> Array:
         """A table for a pass: (units, segments, words, columns). words: those that each segment begins with."""
-        values = self.values(key.of)
-        shape = (len(values), self.layout.n, len(words), values.shape[2])
+        units, columns = math.prod(self.layout.outer), math.prod(self.layout.inner)
+        columns *= 2 if key.of == "parts" else 1
+        if key.of == "ids":
+            units, columns = len(self.kernel_ids), 1
+        elif self._turns:
+            units, columns = 1, units * columns
+        shape = (units, self.layout.n, len(words), columns)
         table: Array = memory.empty(shape, np.dtype("f8"))
         for i, word in enumerate(words.view("i8")):  # bits: some are of integers. One by one is faster than all at once
             table.view("i8")[:, :, i] = word
         return table
+
+    def _split(self, key: Pass, table: Array) -> Array:
+        """The words of a table: (words, units, segments, columns)."""
+        if self._turns and key.of != "ids":
+            units = math.prod(self.layout.outer)
+            return table.reshape(*table.shape[1:3], units, table.shape[3] // units).transpose(1, 2, 0, 3)
+        return np.moveaxis(table, 2, 0)
 
     def _run(self, key: Pass, codes: tuple[tuple[int, int], ...], table: Array) -> None:
         """Run a pass. codes: of each accumulator, and how many words it has."""
@@ -232,7 +250,7 @@ class KernelSegments(Segments):
         return np.require(ids, ids.dtype if ids.dtype in (np.int32, np.int64) else np.int64, ["C", "A"])
 
     def values(self, of: str) -> Any:
-        """The array of a pass: (units, positions, columns)."""
+        """The array of a pass: (units, positions, columns), or (1, positions, units * columns)."""
         layout = self.layout
         if of == "ids":
             return np.empty((len(self.kernel_ids), math.prod(layout.numbered), 1), "i1")  # not read
@@ -242,6 +260,9 @@ class KernelSegments(Segments):
             if self.skips:
                 values = np.where(np.isnan(values), np.asarray(complex(math.nan, math.nan), values.dtype), values)
             values = values.view(values.real.dtype)
+        if self._turns:
+            units, positions, columns = values.shape
+            values = np.ascontiguousarray(values.swapaxes(0, 1)).reshape(1, positions, units * columns)
         return values
 
     # Words as arrays of a result's shape
@@ -335,20 +356,26 @@ class KernelSegments(Segments):
 
     def _squares(self) -> Array:
         """The sum of each segment's squared distances from its mean."""
+        squares: Array
         counts, first, apart, squares = self.words("var")
         counts = np.maximum(counts.view("i8"), 1)
-        means = apart / counts
-        less = apart * means
-        squares = squares - less
-        if self._is_rough or np.any(less > _ROUGH * squares):
-            table = np.zeros((*means.shape[:2], 3, means.shape[2]))
-            table[:, :, 0] = first + means
-            self._run(self.pass_of("var"), ((int(Accumulator.SQUARES), 3),), table)
-            _, apart, squares = np.moveaxis(table, 2, 0)
-            squares = squares - apart * (apart / counts)  # the mean was rounded
-        squares = np.maximum(squares, 0)
-        found: Array = squares.reshape(*self.layout.shape, 2 if self.name in COMPLEX else 1).sum(axis=-1)
-        return found
+        less = apart / counts
+        less *= apart
+        squares -= less
+        less /= _ROUGH
+        if self._is_rough or np.any(less > squares):
+            key = self.pass_of("var")
+            table = self._table(key, np.zeros(3))
+            words = self._split(key, table)  # a view
+            words[0] = first + apart / counts
+            self._run(key, ((int(Accumulator.SQUARES), 3),), table)
+            _, apart, squares = words
+            squares -= apart * (apart / counts)  # the mean was rounded
+        np.maximum(squares, 0, out=squares)
+        if self.name in COMPLEX:
+            squares = squares.reshape(*self.layout.shape, 2)
+            squares = squares[..., 0] + squares[..., 1]
+        return squares.reshape(self.layout.shape)
 
     def _any(self, name: str, dtype: str, start: Any) -> Any:
         trues = self.count(name)
@@ -378,7 +405,7 @@ class KernelSegments(Segments):
         table = self._table(key, _POWERS)
         for code in (Accumulator.MAXIMUM, Accumulator.POWERS):
             self._run(key, ((int(code), 2),), table)
-        greatest, sums = np.moveaxis(table, 2, 0)
+        greatest, sums = self._split(key, table)
         result = np.where(sums == 0, -math.inf, greatest + np.log(sums))
         return self.ended(result.reshape(self.layout.shape), dtype, start)
 
@@ -389,6 +416,9 @@ class KernelSegments(Segments):
         codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
         ids = self.kernel_ids, self.has_pointers
         _check(self.op, _kernel.softmax(values, *ids, table, out, *codes, is_log, self._block, threads.limit))
+        if self._turns:
+            units, columns = math.prod(self.layout.outer), math.prod(self.layout.inner)
+            out = out.reshape(out.shape[1], units, columns).swapaxes(0, 1)
         return out.reshape(self.layout.data)
 
 

@@ -89,10 +89,10 @@ class Call:
         for name, one in self.arguments.items():
             lines.append(one.source(name, f"memory{getattr(one, 'block', None)}"))
         limit = f"gs.set_num_threads({self.limit})\n" if self.limit else ""
-        call = f"with kernels.forced({self.team}):\n    result = {self.code()}\n"
-        length = f"rules.block_length = lambda layout: {self.length}\n" if self.length else ""
-        imports = "import ml_dtypes\nfrom gatherscatter.segments import rules\n"
-        return f"{PREAMBLE}{imports}{length}{''.join(lines)}{limit}{call}"
+        length = f', mock.patch.object(rules, "block_length", lambda layout: {self.length})' if self.length else ""
+        call = f"with kernels.forced({self.team}){length}:\n    result = {self.code()}\n"
+        imports = "import ml_dtypes\nfrom unittest import mock\nfrom gatherscatter.segments import rules\n"
+        return f"{PREAMBLE}{imports}{''.join(lines)}{limit}{call}"
 
 
 def _written(value):

@@ -18,7 +18,7 @@
 #     POWERS    the maximum, which is known, and the sum of exp(element - maximum)
 #
 # Each is made of elements in their order; those of two ranges of positions can be merged.
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport (
@@ -176,11 +176,11 @@ cdef inline inline_void prefetch_ahead(const Job* job, const Block* block, Py_ss
             line += CACHE_LINE
 
 
-cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bint is_far, id_t* ids, number_t* type,
-                                  const Job* job, const Block* block, char* table) noexcept nogil:
+cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bint is_far, bint is_tile, id_t* ids,
+                                  number_t* type, const Job* job, const Block* block, char* table) noexcept nogil:
     """One column, by ids in memory."""
     cdef Py_ssize_t i, n = block.n
-    cdef int64_t id, row_bytes = job.row_bytes, none = block.none
+    cdef int64_t id, position, row_bytes = job.row_bytes, none = block.none
     cdef uint64_t n_segments = job.n
     cdef const number_t* values = <const number_t*>block.values
     cdef number_t x
@@ -195,35 +195,20 @@ cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bin
         has_row = <uint64_t>id < n_segments
         if skips:
             has_row &= not is_nan(x)
-        apply_step(what, rounds, False, True, x, block.first + i, table + (id * row_bytes if has_row else none), WORD)
+        position = block.first + (block.sources[i] if is_tile else i)
+        apply_step(what, rounds, False, True, x, position, table + (id * row_bytes if has_row else none), WORD)
 
 
 cdef inline inline_void apply_any_ids(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
                                       const Block* block, char* table) noexcept nogil:
-    if block.id_bytes == 4:
-        apply_ids(what, rounds, skips, True, <const int32_t*>block.ids, type, job, block, table)
+    if block.sources != NULL:
+        apply_ids(what, rounds, False, True, True, <const uint32_t*>block.ids, type, job, block, table)
+    elif block.id_bytes == 4:
+        apply_ids(what, rounds, skips, True, False, <const int32_t*>block.ids, type, job, block, table)
     elif job.is_far:
-        apply_ids(what, rounds, skips, True, <const int64_t*>block.ids, type, job, block, table)
+        apply_ids(what, rounds, skips, True, False, <const int64_t*>block.ids, type, job, block, table)
     else:
-        apply_ids(what, rounds, skips, False, <const int64_t*>block.ids, type, job, block, table)
-
-
-cdef inline inline_void apply_column(Accumulator what, bint rounds, bint is_far, bint is_tile, number_t* type,
-                                     const Job* job, const Block* block, char* table) noexcept nogil:
-    """NaN that is skipped has no row."""
-    cdef Py_ssize_t i, n = block.n, id_bytes = block.id_bytes
-    cdef const char* ids = block.ids
-    cdef const int64_t* rows = &block.rows[0]  # not block.rows: Cython copies an array through a pointer without const
-    cdef const number_t* values = <const number_t*>block.values
-    cdef int64_t position
-    for i in range(n):
-        if i & 7 == 0:  # between random accesses the hardware prefetcher loses a stream
-            prefetch_l1(<const char*>(values + i) + STREAM_AHEAD)
-            prefetch_l1(ids + i * id_bytes + STREAM_AHEAD)
-        if is_far:
-            prefetch_ahead(job, block, i, table)
-        position = block.first + (block.sources[i] if is_tile else i)
-        apply_step(what, rounds, False, True, values[i], position, table + rows[i], WORD)
+        apply_ids(what, rounds, skips, False, False, <const int64_t*>block.ids, type, job, block, table)
 
 
 cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
@@ -245,9 +230,11 @@ cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips,
             apply_step(what, rounds, True, True, row[j], position, cell + j * WORD, stride)
 
 
-cdef inline inline_void add_unless_nan(bint rounds, double x, char* cell) noexcept nogil:
-    """TOTAL, without a branch. -0.0 is the identity of a sum."""
-    accumulate(True, rounds, False, x if x == x else -0.0, cell, WORD)
+cdef inline inline_void add_unless_nan(bint has_count, bint rounds, double x, char* cell) noexcept nogil:
+    """A sum, without a branch. -0.0 is its identity."""
+    if has_count:
+        (<int64_t*>cell)[0] += x == x
+    accumulate(True, rounds, False, x if x == x else -0.0, cell + (WORD if has_count else 0), WORD)
 
 
 cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, bint has_nan, number_t* type,
@@ -262,8 +249,8 @@ cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, bi
         row = table + block.rows[run]
         memcpy(cell, row, n_words * WORD)
         while i < block.ends[run]:
-            if skips and what == TOTAL and number_t is double:
-                add_unless_nan(rounds, (<const double*>values)[i], cell)
+            if skips and (what == TOTAL or what == COUNTED_TOTAL) and number_t is double:
+                add_unless_nan(what == COUNTED_TOTAL, rounds, (<const double*>values)[i], cell)
             elif not skips or not is_nan(values[i]):
                 apply_step(what, rounds, True, has_nan, values[i], block.first + i, cell, WORD)
             i += 1
@@ -287,18 +274,12 @@ cdef inline inline_void apply_numbers(Accumulator what, bint rounds, bint skips,
         apply_any_ids(what, rounds, skips, type, job, block, table)
     elif job.columns != 1:
         apply_columns(what, rounds, skips, type, job, block, table)
-    elif block.n_runs:
+    else:
         if (what == MAXIMUM or what == MINIMUM) and (number_t is double or number_t is float):
             if not any_nan(<const number_t*>block.values, block.n):
                 apply_runs(what, rounds, False, False, type, job, block, table)
                 return
         apply_runs(what, rounds, skips, True, type, job, block, table)
-    elif block.sources != NULL:
-        apply_column(what, rounds, True, True, type, job, block, table)
-    elif job.is_far:
-        apply_column(what, rounds, True, False, type, job, block, table)
-    else:
-        apply_column(what, rounds, False, False, type, job, block, table)
 
 
 cdef inline inline_void apply_typed(Accumulator what, bint rounds, const Job* job, const Block* block,
@@ -426,34 +407,14 @@ cdef inline flat_void apply_one(Accumulator what, const Job* job, const Block* b
         apply_typed(PRODUCT, False, job, block, table)
 
 
-cdef inline inline_void hide_nan(number_t* values, Py_ssize_t n, int64_t none, int64_t* rows) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        rows[i] = none if is_nan(values[i]) else rows[i]
-
-
-cdef inline void settle_rows(const Job* job, int64_t none, Block* block) noexcept nogil:
-    """After the rows of a block are known: find runs, or let NaN have no row."""
-    if job.columns != 1 or block.n_runs or block.by_ids:
-        return
-    if block.sources == NULL:
-        find_runs(block)
-    if job.skips_nan and not block.n_runs and job.values != NULL:
-        if job.numbers == COMPLEX:
-            hide_nan(<complex128*>block.values, block.n, none, block.rows)
-        elif job.numbers == SINGLE:
-            hide_nan(<float*>block.values, block.n, none, block.rows)
-        else:
-            hide_nan(<double*>block.values, block.n, none, block.rows)
-
-
-cdef inline void apply_block(const Job* job, int64_t none, Block* block, char* table) noexcept nogil:
+cdef inline void apply_block(const Job* job, Block* block, char* table) noexcept nogil:
     """Reduce the elements of a block, whose rows and values were read.
 
-    table: that of its unit, from its column on. none: where the row of elements without a segment is from there on.
+    table: that of its unit, from its column on.
     """
     cdef int a
-    settle_rows(job, none, block)
+    if job.columns == 1 and not block.n_runs and not block.by_ids and block.sources == NULL:
+        find_runs(block)
     for a in range(job.n_accumulators):
         if job.accumulators[a] == POWERS:
             apply_any_powers(job, block, table + job.at[a])

@@ -234,11 +234,9 @@ cdef inline bint read_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, int
 
 cdef inline void find_runs(Block* block) noexcept nogil:
     """Of positions in order, if the first ones let expect runs that are long enough."""
-    cdef Py_ssize_t i, n_changes = 0, n = block.n, run = 0
+    cdef Py_ssize_t i, n = block.n, run = 0
     cdef int64_t* rows = block.rows
-    for i in range(1, min(n, <Py_ssize_t>SAMPLE)):
-        n_changes += rows[i] != rows[i - 1]
-    if n < SAMPLE or n_changes > SAMPLE // SHORTEST_RUN:
+    if not expects_runs(<const int64_t*>rows, n):
         return
     rows[n] = ~rows[n - 1]
     for i in range(n):

@@ -46,12 +46,17 @@ cdef struct Tiles:
     char* values                # if there is one column
 
 
+cdef inline bint takes_ids(const Job* job) noexcept nogil:
+    """Whether the accumulators find the row of an element by its id."""
+    return job.columns == 1 and job.accumulators[0] != POWERS
+
+
 cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t stop,
                               Py_ssize_t column, Py_ssize_t last_column, char* none) noexcept nogil:
     """Reduce positions start to stop of some columns. none: a row for elements that have no segment."""
     cdef Block block
     cdef Py_ssize_t position, most
-    cdef bint by_ids = job.columns == 1 and job.pointers == NULL and job.accumulators[0] != POWERS
+    cdef bint by_ids = takes_ids(job) and job.pointers == NULL
     while column < last_column:
         block.columns = min(last_column - column, <Py_ssize_t>ITEMS)
         most = positions_of(block.columns) if job.pointers == NULL else ITEMS // block.columns  # after a search
@@ -67,7 +72,7 @@ cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_s
             else:
                 read_rows(job, unit, position, job.row_bytes, none - table, &block)
             read_values(job, unit, position, column, &block)
-            apply_block(job, none - table, &block, table + column * WORD)
+            apply_block(job, &block, table + column * WORD)
             position += block.n
         column += block.columns
 
@@ -80,8 +85,8 @@ cdef inline Py_ssize_t pieces_of(const Job* job, int n_threads) noexcept nogil:
 
 
 cdef inline Py_ssize_t none_bytes(const Job* job) noexcept nogil:
-    """Of rows for elements without a segment, for what is carried over blocks, and of the blank one, by thread."""
-    return whole_lines(3 * job.row_bytes) + CACHE_LINE
+    """Of a row for elements without a segment; with blocks, of two more: what is carried over, and a blank one."""
+    return whole_lines((3 if job.block < job.size else 1) * job.row_bytes) + CACHE_LINE
 
 
 cdef inline void run_piece(const Job* job, Py_ssize_t task, Py_ssize_t n_pieces, char* none) noexcept nogil:
@@ -91,13 +96,14 @@ cdef inline void run_piece(const Job* job, Py_ssize_t task, Py_ssize_t n_pieces,
 
 
 cdef inline void run_pieces(const Job* job, int n_threads, char* none) noexcept nogil:
-    cdef Py_ssize_t n_pieces = pieces_of(job, n_threads), task
+    """none: a row for each thread; for one unit, whose pieces have different columns, one row."""
+    cdef Py_ssize_t n_pieces = pieces_of(job, n_threads), task, step = none_bytes(job) if job.n_units > 1 else 0
     if n_threads == 1:
         for task in range(job.n_units * n_pieces):
             run_piece(job, task, n_pieces, none)
     else:
         for task in prange(job.n_units * n_pieces, num_threads=n_threads, schedule="dynamic", chunksize=1):
-            run_piece(job, task, n_pieces, none + threadid() * none_bytes(job))
+            run_piece(job, task, n_pieces, none + threadid() * step)
 
 
 # sorted
@@ -191,7 +197,7 @@ cdef inline void run_part(const Job* job, Py_ssize_t task, Py_ssize_t n_parts, c
 
 
 cdef inline void run_sorted(const Job* job, int n_threads, char* none) noexcept nogil:
-    cdef Py_ssize_t n_parts = n_threads * TASKS_PER_THREAD if n_threads > 1 else 1, task
+    cdef Py_ssize_t n_parts = n_threads * TASKS_PER_THREAD, task
     if n_threads == 1:
         for task in range(job.n_units):
             run_part(job, task, 1, none)
@@ -345,9 +351,10 @@ cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tile
     cdef const char* values
     block.first = tiles.first
     block.n_runs = 0
-    block.by_ids = False
+    block.by_ids, block.none = takes_ids(job), 0  # all have a segment
     block.ids, block.id_bytes = <const char*>(tiles.segments + record), sizeof(uint32_t)
-    find_any_rows(<const uint32_t*>block.ids, job.n, job.row_bytes, 0, block.n, block.rows)
+    if not block.by_ids:
+        find_any_rows(<const uint32_t*>block.ids, job.n, job.row_bytes, 0, block.n, block.rows)
     block.sources = tiles.sources + record
     block.step = job.columns * number_bytes(job)
     if job.values == NULL:
@@ -386,7 +393,7 @@ cdef inline void reduce_tile(const Job* job, Py_ssize_t unit, const Tiles* tiles
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
             read_records(job, unit, tiles, record, stop - record, items, &block)
-            apply_block(job, 0, &block, table_of(job, unit))
+            apply_block(job, &block, table_of(job, unit))
             record += block.n
 
 

@@ -22,7 +22,7 @@ from common.threads cimport (
     possible_threads, region_ns, team_size,
 )
 from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
-from segments.merge cimport may_regroup
+from segments.merge cimport ROUGH, may_regroup
 from segments.routes cimport (
     are_ascending, can_tile, none_bytes, pieces_of, run_blocks, run_pieces, run_sorted, run_tiles,
 )
@@ -35,6 +35,7 @@ cdef enum:
     BRIEF = 1 << 12             # elements: the GIL is not released for fewer
 
 cdef int forced_threads = 0
+ROUGH_MOMENTS = <int>ROUGH
 
 
 cdef inline void describe_numbers(Job* job, TypeCode type_code, bint to_real, bint is_exact) noexcept:
@@ -137,7 +138,8 @@ cdef cnp.ndarray allocate_none(const Job* job, int n_threads):
         none = at_line(cnp.PyArray_BYTES(memory))
         for thread in range(n_threads):
             memset(none + thread * none_bytes(job), 0, job.row_bytes)
-            memcpy(none + thread * none_bytes(job) + 2 * job.row_bytes, job.table, job.row_bytes)
+            if job.block < job.size:
+                memcpy(none + thread * none_bytes(job) + 2 * job.row_bytes, job.table, job.row_bytes)
     return memory
 
 
@@ -148,7 +150,7 @@ cdef Py_ssize_t run_pass(Job* job, int n_threads):
     cdef double place_ns = <double>job.n_units * job.size * (2 * shared.machine.place + 1)
     cdef int team = team_of(n_threads, ns)
     cdef char* none
-    cdef bint has_blocks, in_pieces, by_segments
+    cdef bint has_blocks, in_pieces, by_segments, by_pieces
     if may_regroup(job):
         job.block = job.size if team == 1 else max(job.block, job.size // (team * TASKS_PER_THREAD))
     has_blocks = job.block < job.size
@@ -159,20 +161,21 @@ cdef Py_ssize_t run_pass(Job* job, int n_threads):
             return OK if run_tiles(job, team) else NO_MEMORY
         if not forced_threads and job.n_units * pieces_of(job, team) == 1:
             team = 1
-    memory = allocate_none(job, team)
+    by_pieces = not has_blocks and (team == 1 or in_pieces or not job.is_sorted)
+    memory = allocate_none(job, 1 if by_pieces and job.n_units == 1 else team)
     if memory is None:
         return NO_MEMORY
     none = at_line(cnp.PyArray_BYTES(memory))
     if has_blocks and not by_segments:
         return OK if run_blocks(job, team, none) else NO_MEMORY
-    if job.n_units * job.size * job.columns < BRIEF and not has_blocks:
+    if by_pieces and job.n_units * job.size * job.columns < BRIEF:
         run_pieces(job, 1, none)
         return OK
     with nogil:
-        if has_blocks or (team > 1 and not in_pieces and job.is_sorted):
-            run_sorted(job, team, none)
-        else:
+        if by_pieces:
             run_pieces(job, team, none)
+        else:
+            run_sorted(job, team, none)
     return OK
 
 
@@ -181,12 +184,13 @@ cdef Py_ssize_t run_softmax(Softmax* softmax, int n_threads):
     cdef cnp.ndarray memory
     cdef Py_ssize_t status
     cdef int team = team_of(n_threads, 2 * work_ns(job))
+    cdef bint by_segments = job.is_sorted and (team == 1 or job.n >= team * TASKS_PER_THREAD)
     cdef char* none
-    memory = allocate_none(job, team)
+    memory = allocate_none(job, team if by_segments else 1)
     if memory is None:
         return NO_MEMORY
     none = at_line(cnp.PyArray_BYTES(memory))
-    if job.is_sorted and (job.block >= job.size or team == 1 or job.n >= team * TASKS_PER_THREAD):
+    if by_segments:
         with nogil:
             run_parts(softmax, team, none)
         return OK

@@ -145,7 +145,7 @@ cdef inline void write_task(const Softmax* softmax, Py_ssize_t task, Py_ssize_t 
 
 
 cdef inline void write_all(const Softmax* softmax, int n_threads, char* none) noexcept nogil:
-    """After all accumulators are known."""
+    """After all accumulators are known. none: not read."""
     cdef Py_ssize_t n_tasks = n_threads * TASKS_PER_THREAD, rows = softmax.job.n_units * softmax.job.n, task
     if n_threads == 1:
         settle_rows(softmax, 0, rows)
@@ -155,4 +155,4 @@ cdef inline void write_all(const Softmax* softmax, int n_threads, char* none) no
     for task in prange(n_tasks, num_threads=n_threads, schedule="static"):
         settle_rows(softmax, chunk_start(rows, n_tasks, task), chunk_start(rows, n_tasks, task + 1))
     for task in prange(softmax.job.n_units * n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1):
-        write_task(softmax, task, n_tasks, none + threadid() * none_bytes(softmax.job))
+        write_task(softmax, task, n_tasks, none)

@@ -2,6 +2,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+ROUGH_MOMENTS: int
+
 def reduce(
     values: NDArray[Any],
     ids: NDArray[Any],

@@ -45,7 +45,6 @@ _ACCUMULATORS = {
 }
 # Those with a count as their first word.
 _WITH_COUNT = Accumulator.COUNT, Accumulator.COUNTED_TOTAL, Accumulator.PRODUCT, Accumulator.MOMENTS
-_ROUGH = 64  # squares of distances from the first element, to those from the mean: as src/segments/merge.pxd
 _POWERS = np.array([-math.inf, 0.0])  # the maximum comes first
 # Units that the kernels take as columns: so many, each of at most so many numbers.
 _FEWEST_UNITS, _MOST_NUMBERS = 64, 64
@@ -147,7 +146,7 @@ class KernelSegments(Segments):
         self._are_scatters = self._is_rough = False
         numbers = math.prod(self.layout.numbered) * math.prod(self.layout.inner)
         few = numbers <= _MOST_NUMBERS and math.prod(self.layout.outer) >= _FEWEST_UNITS
-        self._turns = few and self.layout.batch_dims == 0  # units become columns
+        self._turns = few and self.layout.batch_dims == 0  # units are taken as columns
         self._words: dict[tuple[Pass, str], Array] = {}
         self._apart: Array | None = None
 
@@ -329,8 +328,10 @@ class KernelSegments(Segments):
         if self.is_scatter(name, dtype):
             return super()._add(name, dtype, start)
         result = self.number(name, dtype)
-        is_empty = None if name == "mul" or result.dtype.kind not in "fc" else self._are_identities(result)
-        return self.filled(self.cast(result, dtype), start, rules.RULES[name].empty if is_empty is None else is_empty)
+        empty = rules.RULES[name].empty
+        if name == "add" and result.dtype.kind in "fc":
+            empty = self._are_identities(result)
+        return self.filled(self.cast(result, dtype), start, empty)
 
     _mul = _add
 
@@ -362,7 +363,7 @@ class KernelSegments(Segments):
         less = apart / counts
         less *= apart
         squares -= less
-        less /= _ROUGH
+        less /= _kernel.ROUGH_MOMENTS
         if self._is_rough or np.any(less > squares):
             key = self.pass_of("var")
             table = self._table(key, np.zeros(3))

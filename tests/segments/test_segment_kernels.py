@@ -106,6 +106,7 @@ def test_bits_of_softmax_do_not_depend_on_threads(softmax, shape, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "c8"])
 @pytest.mark.parametrize("reduction", ["add", "mul", "mean"])
+@np.errstate(over="ignore", invalid="ignore")
 def test_sums_are_those_of_blocks_in_their_order(reduction, dtype, kind, block):
     """Begun with -0.0, products with 1, and rounded once."""
     data, ids = draw(900, dtype), draw_ids(900, kind)
@@ -122,11 +123,10 @@ def test_sums_are_those_of_blocks_in_their_order(reduction, dtype, kind, block):
             expected[segment] = step(expected[segment], total)
             counts[segment] += np.sum(own == segment)
     expected = expected.view(expected.real.dtype).reshape(40, -1)
-    with np.errstate(invalid="ignore"):
-        expected = expected / counts[:, None].astype(expected.dtype) if reduction == "mean" else expected
+    expected = expected / counts[:, None].astype(expected.dtype) if reduction == "mean" else expected
     expected = expected.reshape(-1).view(wide)
     for n_threads in (1, 2, 8):
-        with kernels.forced(n_threads), np.errstate(all="ignore"):
+        with kernels.forced(n_threads):
             found = gs.segment_reduce(data, ids, 40, reduction=reduction)
             np.testing.assert_array_equal(found, expected.astype(found.dtype))
 

@@ -4,6 +4,7 @@
 #
 #     COUNT     of elements
 #     TRUES     of elements that are not 0
+#     FALSES    of others
 #     FIRST     position; -1: none
 #     LAST      position; -1: none
 #     TOTAL     the sum; a complex one is two words
@@ -22,8 +23,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport (
-    COUNT, COUNTED_TOTAL, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, MOMENTS, POWERS, PRODUCT, SQUARES, TOTAL,
-    TRUES, Accumulator,
+    COUNT, COUNTED_TOTAL, FALSES, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, MOMENTS, POWERS, PRODUCT, SQUARES,
+    TOTAL, TRUES, Accumulator,
 )
 from common.items cimport CACHE_LINE, STREAM_AHEAD, flat_void, inline_void, prefetch_l1, prefetch_write, scalar
 from scatter.steps cimport add, complex128, multiply
@@ -129,11 +130,11 @@ cdef inline inline_void apply_step(Accumulator what, bint rounds, bint selects, 
         number[0] = position if number[0] < 0 else number[0]
     elif what == LAST:
         number[0] = position
-    elif what == TRUES:
+    elif what == TRUES or what == FALSES:
         if number_t is complex128:
-            number[0] += x.real != 0 or x.imag != 0
+            number[0] += (x.real != 0 or x.imag != 0) == (what == TRUES)
         else:
-            number[0] += x != 0
+            number[0] += (x != 0) == (what == TRUES)
     elif what == MAXIMUM or what == MINIMUM:
         if number_t is not complex128:
             if selects:
@@ -403,6 +404,8 @@ cdef inline flat_void apply_one(Accumulator what, const Job* job, const Block* b
         apply_typed(LAST, False, job, block, table)
     elif what == TRUES:
         apply_typed(TRUES, False, job, block, table)
+    elif what == FALSES:
+        apply_typed(FALSES, False, job, block, table)
     else:
         apply_typed(PRODUCT, False, job, block, table)
 

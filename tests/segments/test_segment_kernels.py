@@ -252,14 +252,15 @@ def test_many_units_of_few_elements(dtype, shape):
     names = tuple(name for name in REAL if dtype[0] != "c" or name not in NOT_COMPLEX)
     units = list(np.ndindex(shape[:axis]))
     for skipna in (False, True):
-        options = {"skipna": skipna, "fill_value": tuple(None if one in ("any", "all") else 1 for one in names)}
+        unfilled = ("any", "all", "count", "argmax", "argmin")
+        options = {"skipna": skipna, "fill_value": tuple(None if one in unfilled else 1 for one in names)}
         found = gs.segment_reduce(data, ids, 4, axis=axis, reduction=names, **options)
         for unit in units:
             alone = gs.segment_reduce(data[unit], ids, 4, reduction=names, **options)
             for one, other in zip(found, alone, strict=True):
                 np.testing.assert_array_equal(one[unit], other)
         for name, one in zip(names, found, strict=True):
-            fill = {} if name in ("any", "all") else {"fill_value": 1}
+            fill = {} if name in unfilled else {"fill_value": 1}
             np.testing.assert_array_equal(
                 gs.segment_reduce(data, ids, 4, axis=axis, reduction=name, skipna=skipna, **fill), one
             )

@@ -238,3 +238,12 @@ def test_dask_with_known_ids():
             check(known.compute(scheduler="synchronous"), expected, reduction, False)
     with pytest.raises(IndexError):
         gs.segment_reduce(data, da.from_array(ids, chunks=6), 2).compute(scheduler="synchronous")
+
+
+def test_a_fill_value_of_a_tuple_is_for_counts_and_positions_too():
+    data, ids = np.array([1.0, 2.0]), [1, 1]
+    names = ("count", "argmax", "max")
+    found = gs.segment_reduce(data, ids, 2, reduction=names, fill_value=(-5, 7, None))
+    np.testing.assert_equal(found, (np.array([-5, 2]), np.array([7, 1]), np.array([np.nan, 2.0])))
+    found = gs.segment_reduce(data, ids, 2, reduction=names, fill_value=9, min_count=3)
+    np.testing.assert_equal(found, (np.array([0, 2]), np.array([-1, -1]), np.array([9.0, 9.0])))

@@ -22,6 +22,7 @@ from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS
 from gatherscatter.segments.gradients import segments_of
 from gatherscatter.segments.reduce import Segments
+from gatherscatter.segments.states import BY_ONE_SCATTER, few_reduced
 
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 
@@ -144,6 +145,14 @@ def reduce_segments(
     out: Any,
 ) -> Any:  # fmt: skip
     """`segment_reduce` of an array and ids that have been read."""
+    if (
+        type(reduction) is str and reduction in BY_ONE_SCATTER and skipna is False
+        and type(min_count) is int and min_count < 1 and type(correction) is int and not correction
+        and fill_value is None and dtype is None and out is None
+    ):  # fmt: skip
+        found = few_reduced(data, ids, reduction)
+        if found is not None:
+            return found
     op = ids.layout.operator
     names = rules.names(op, reduction)
     skipna = plans.boolean(op, "skipna", skipna)

@@ -27,6 +27,8 @@ from gatherscatter.segments.ids import Ids, settled
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.values import Array
 
+BY_ONE_SCATTER = ("add", "mean", "max", "min")
+_FEW = 1 << 12  # elements, and results, which are one block
 # Units that the kernels take as columns: so many, each of at most so many numbers.
 _FEWEST_UNITS, _MOST_NUMBERS = 64, 64
 
@@ -60,6 +62,25 @@ class Pass(NamedTuple):
     of: str
     as_floats: bool = False
     rounds: bool = False
+
+
+def few_reduced(data: Any, ids: Ids, name: str) -> Any | None:
+    """A reduction of few floats without options, by one scatter in place; None: it takes more than that."""
+    layout, backend = ids.layout, ids.backend
+    if ids.pointers is not None or math.prod(layout.data) > _FEW or math.prod(layout.shape) > _FEW:
+        return None
+    arrays = (data, ids.array) if backend is NUMPY else backend.borrowed(layout, data, ids.array)
+    if arrays is None or arrays[0].dtype not in (np.float64, np.float32):
+        return None
+    values, indices = arrays
+    precise = values if name in ("max", "min") else values.astype(np.float64, copy=False)
+    table = np.full(layout.shape, 0.0 if name == "add" else math.nan, precise.dtype)
+    options = layout.axis, layout.batch_dims, name, ids.mode, False
+    found = NUMPY.try_scatter(layout.operator, table, indices, precise, options, table)
+    if found is None:
+        return None
+    found = found.astype(values.dtype, copy=False)
+    return found if backend is NUMPY else backend.returned(found, data, values.dtype.name)
 
 
 def borrowed_segments(data: Any, ids: Ids, skipna: bool) -> Segments | None:

@@ -177,6 +177,13 @@ cdef inline inline_void prefetch_ahead(const Job* job, const Block* block, Py_ss
             line += CACHE_LINE
 
 
+cdef inline inline_void add_unless_nan(bint has_count, bint rounds, double x, char* cell) noexcept nogil:
+    """A sum, without a branch. -0.0 is its identity."""
+    if has_count:
+        (<int64_t*>cell)[0] += x == x
+    accumulate(True, rounds, False, x if x == x else -0.0, cell + (WORD if has_count else 0), WORD)
+
+
 cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bint is_far, bint is_tile, id_t* ids,
                                   number_t* type, const Job* job, const Block* block, char* table) noexcept nogil:
     """One column, by ids in memory."""
@@ -185,6 +192,7 @@ cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bin
     cdef uint64_t n_segments = job.n
     cdef const number_t* values = <const number_t*>block.values
     cdef number_t x
+    cdef char* row
     cdef bint has_row
     for i in range(n):
         if i & 7 == 0:  # between random accesses the hardware prefetcher loses a stream
@@ -194,10 +202,14 @@ cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bin
             prefetch_write(table + <int64_t>ids[i + AHEAD] * row_bytes)
         id, x = ids[i], values[i]
         has_row = <uint64_t>id < n_segments
-        if skips:
+        if skips and not (what == TOTAL and number_t is double):
             has_row &= not is_nan(x)
         position = block.first + (block.sources[i] if is_tile else i)
-        apply_step(what, rounds, False, True, x, position, table + (id * row_bytes if has_row else none), WORD)
+        row = table + (id * row_bytes if has_row else none)
+        if skips and what == TOTAL and number_t is double:  # to choose a value takes less time than an address
+            add_unless_nan(False, rounds, (<const double*>values)[i], row)
+        else:
+            apply_step(what, rounds, False, True, x, position, row, WORD)
 
 
 cdef inline inline_void apply_any_ids(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
@@ -229,13 +241,6 @@ cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips,
                 if is_nan(row[j]):
                     continue
             apply_step(what, rounds, True, True, row[j], position, cell + j * WORD, stride)
-
-
-cdef inline inline_void add_unless_nan(bint has_count, bint rounds, double x, char* cell) noexcept nogil:
-    """A sum, without a branch. -0.0 is its identity."""
-    if has_count:
-        (<int64_t*>cell)[0] += x == x
-    accumulate(True, rounds, False, x if x == x else -0.0, cell + (WORD if has_count else 0), WORD)
 
 
 cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, bint has_nan, number_t* type,

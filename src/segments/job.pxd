@@ -50,6 +50,7 @@ cdef struct Job:
     Py_ssize_t n                # segments
     Py_ssize_t block            # positions whose accumulators are made alone, and merged in order
     int* is_rough               # set where moments lose digits
+    int* is_outside             # set where an id is too large
     char* table
     int n_accumulators
     Accumulator accumulators[MAX_ACCUMULATORS]
@@ -110,6 +111,22 @@ cdef inline int64_t id_at(const Job* job, Py_ssize_t unit, Py_ssize_t position) 
     if job.id_bytes == 4:
         return (<const int32_t*>ids_of(job, unit))[position]
     return (<const int64_t*>ids_of(job, unit))[position]
+
+
+cdef inline bint any_outside(id_t* ids, Py_ssize_t n_ids, int64_t n_segments) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int found = 0
+    for i in range(n_ids):
+        found |= ids[i] >= n_segments
+    return found != 0
+
+
+cdef inline void check_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t n) noexcept nogil:
+    """Of the positions from start on, whose ids the caller reads next."""
+    cdef const char* ids = ids_of(job, unit) + start * job.id_bytes
+    if (any_outside(<const int32_t*>ids, n, job.n) if job.id_bytes == 4
+            else any_outside(<const int64_t*>ids, n, job.n)):
+        job.is_outside[0] = 1
 
 
 cdef inline inline_void find_rows(id_t* ids, bint is_short, uint64_t n_segments, int64_t row_bytes, int64_t none,

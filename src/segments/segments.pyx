@@ -214,7 +214,7 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
            Py_ssize_t block, int n_threads):
     """Reduce values into a table of opened accumulators.
 
-    Returns a status, and whether moments lose so many digits that variances need the mean first.
+    Returns a status; whether moments lose so many digits that variances need the mean first; whether an id is too large.
 
     values: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or too great means no
     segment. are_pointers: ids are CSR pointers instead, (batches, segments + 1), of 8 bytes, never decreasing. table:
@@ -224,16 +224,16 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
     """
     cdef Job job
     cdef Interrupts interrupts
-    cdef int is_rough = 0
+    cdef int is_rough = 0, is_outside = 0
     cdef Py_ssize_t status
     if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, not to_real, skips_nan,
                     rounds, block):
-        return <Py_ssize_t>INCONSISTENT, False
-    job.is_rough = &is_rough
+        return <Py_ssize_t>INCONSISTENT, False, False
+    job.is_rough, job.is_outside = &is_rough, &is_outside
     if not reads_values:
         job.values = NULL
     if job.size == 0 or job.n_units == 0 or job.columns == 0:
-        return <Py_ssize_t>OK, False
+        return <Py_ssize_t>OK, False, False
     job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
@@ -243,12 +243,14 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
         n_threads = begin_call(n_threads)
         status = run_pass(&job, n_threads)
         end_call()
-    return finish(&interrupts, status), is_rough != 0
+    return finish(&interrupts, status), is_rough != 0, is_outside != 0
 
 
 def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, cnp.ndarray table not None,
             cnp.ndarray out not None, int type_code, int out_code, bint is_log, Py_ssize_t block, int n_threads):
-    """Write the softmax of real values to out, contiguous and of their shape. Returns a status.
+    """Write the softmax of real values to out, contiguous and of their shape.
+
+    Returns a status, and whether an id is too large.
 
     table: (units, segments, 2, columns), of -inf and 0. The others: as in reduce.
     """
@@ -256,14 +258,15 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     cdef Interrupts interrupts
     cdef Softmax softmax
     cdef Py_ssize_t status
+    cdef int is_outside = 0
     if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True,
                      out_code != FLOAT64, False, False, block)
             or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
             or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
             or job.numbers == COMPLEX):
-        return <Py_ssize_t>INCONSISTENT
+        return <Py_ssize_t>INCONSISTENT, False
     if job.size == 0 or job.n_units == 0 or job.columns == 0:
-        return <Py_ssize_t>OK
+        return <Py_ssize_t>OK, False
     softmax.job = &job
     softmax.out = cnp.PyArray_BYTES(out)
     softmax.is_log = is_log
@@ -273,17 +276,17 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     softmax.conversion.swapped = 0
     job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
+    job.is_rough, job.is_outside = NULL, &is_outside
     before = job
     before.accumulators[0] = MAXIMUM
     softmax.before = &before
-    job.is_rough = before.is_rough = NULL
     arm(&interrupts)
     if not may_have_team(n_threads, forced_threads, work_ns(&job)):
-        return finish(&interrupts, run_softmax(&softmax, n_threads))
+        return finish(&interrupts, run_softmax(&softmax, n_threads)), is_outside != 0
     n_threads = begin_call(n_threads)
     status = run_softmax(&softmax, n_threads)
     end_call()
-    return finish(&interrupts, status)
+    return finish(&interrupts, status), is_outside != 0
 
 
 cdef inline void find_extremes(const char* ids, int id_bytes, Py_ssize_t start, Py_ssize_t stop,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from gatherscatter.segments.aggregations import AGGREGATIONS
-from gatherscatter.segments.ids import Ids
+from gatherscatter.segments.ids import Ids, checked
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.segments.states import BorrowedSegments, borrowed_segments
 
@@ -18,8 +18,8 @@ def segments_of(data: Any, ids: Ids, skipna: bool) -> Segments:
     if found is None and ids.backend.needs_gradient(data):
         by_kernels = borrowed_segments(ids.backend.without_gradient(data), ids, skipna)
         if isinstance(by_kernels, BorrowedSegments):
-            return RecordedSegments(data, ids, by_kernels.by_kernels, skipna)
-    return found or Segments(data, ids, skipna)
+            return RecordedSegments(data, checked(ids), by_kernels.by_kernels, skipna)
+    return found or Segments(data, checked(ids), skipna)
 
 
 class RecordedSegments(BorrowedSegments):

@@ -19,16 +19,15 @@ from gatherscatter._kernels import segments as _kernel
 from gatherscatter._kernels.codes import Accumulator, Status, TypeCode
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.errors import segments as messages
-from gatherscatter.operators import Operator
 from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS, STATES, Aggregation, Words, begin
-from gatherscatter.segments.ids import Ids, settled
+from gatherscatter.segments.ids import Ids, checked, settled, too_large
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.values import Array
 
 BY_ONE_SCATTER = ("add", "mean", "max", "min")
-_FEW = 1 << 12  # elements, and results, which are one block
+_FEW = 1 << 12  # elements, and results
 # Units that the kernels take as columns: so many, each of at most so many numbers.
 _FEWEST_UNITS, _MOST_NUMBERS = 64, 64
 
@@ -72,10 +71,12 @@ def few_reduced(data: Any, ids: Ids, name: str) -> Any | None:
     arrays = (data, ids.array) if backend is NUMPY else backend.borrowed(layout, data, ids.array)
     if arrays is None or arrays[0].dtype not in (np.float64, np.float32):
         return None
+    if rules.block_length(layout) < math.prod(layout.numbered):
+        return None
     values, indices = arrays
     precise = values if name in ("max", "min") else values.astype(np.float64, copy=False)
     table = np.full(layout.shape, 0.0 if name == "add" else math.nan, precise.dtype)
-    options = layout.axis, layout.batch_dims, name, ids.mode, False
+    options = layout.axis, layout.batch_dims, name, "drop" if ids.has_rest else ids.mode, False
     found = NUMPY.try_scatter(layout.operator, table, indices, precise, options, table)
     if found is None:
         return None
@@ -256,12 +257,20 @@ class KernelSegments(Segments):
     def _run(self, key: Pass, codes: tuple[tuple[int, int], ...], table: Array) -> None:
         """Run a pass. codes: of each accumulator, and how many words it has."""
         values = self.values(key.of)
-        status, is_rough = _kernel.reduce(
+        status, is_rough, is_outside = _kernel.reduce(
             values, self.kernel_ids, self.has_pointers, table, codes, int(TypeCode[values.dtype.name.upper()]),
             key.as_floats, self.skips, key.rounds, key.of != "ids", self._block, threads.limit,
         )  # fmt: skip
-        _check(self.op, status)
+        self._check(status, is_outside)
         self._is_rough |= is_rough
+
+    def _check(self, status: int, is_outside: bool) -> None:
+        if is_outside and self.given.raises:
+            raise too_large(self.given)
+        if status == Status.NO_MEMORY:
+            raise messages.no_memory(self.op)
+        if status != Status.OK:
+            raise errors.changed_meanwhile(self.op, "the shape, dtype or flags of an array")
 
     @cached_property
     def kernel_ids(self) -> Array:
@@ -313,6 +322,8 @@ class KernelSegments(Segments):
         return self._are_scatters and super().is_scatter(what, dtype)
 
     def scatter(self, values: Any, start: Any, reduction: str, wide: str = "", include_self: bool = False) -> Any:
+        if self.mode == "unknown":
+            self.mode = checked(self.given).mode
         if self.mode == "drop":  # scatters take longer to drop updates
             self._ids, self.mode, self.has_rest = settled(self.ids, self.layout.n), "promise_in_bounds", True
         identity = REDUCTIONS[reduction].identity(values.dtype.name)
@@ -368,15 +379,9 @@ class KernelSegments(Segments):
         out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
         codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
         ids = self.kernel_ids, self.has_pointers
-        _check(self.op, _kernel.softmax(values, *ids, table, out, *codes, is_log, self._block, threads.limit))
+        self._check(*_kernel.softmax(values, *ids, table, out, *codes, is_log, self._block, threads.limit))
         if self._turns:
             units, columns = math.prod(self.layout.outer), math.prod(self.layout.inner)
             out = out.reshape(out.shape[1], units, columns).swapaxes(0, 1)
         return out.reshape(self.layout.data)
 
-
-def _check(op: Operator, status: int) -> None:
-    if status == Status.NO_MEMORY:
-        raise messages.no_memory(op)
-    if status != Status.OK:
-        raise errors.changed_meanwhile(op, "the shape, dtype or flags of an array")

@@ -267,9 +267,10 @@ class TorchBackend(Backend):
 
     def extremes(self, array: Any) -> tuple[int, int]:
         """By NumPy, or on a GPU by one reduction."""
-        plain = isinstance(array, Tensor) and (array.is_cpu or array.dtype in _SIGNED) and not memory.is_watched()
-        if plain or not isinstance(array, Tensor):
-            return super().extremes(self.as_numpy(array) if plain else array)
+        if not isinstance(array, Tensor):
+            return super().extremes(array)
+        if array.dtype in _SIGNED or (array.is_cpu and not memory.is_watched()):
+            return super().extremes(self.as_numpy(array))
         if 0 in array.shape:
             return 0, -1
         with self.constants():

@@ -19,6 +19,7 @@
 #     POWERS    the maximum, which is known, and the sum of exp(element - maximum)
 #
 # Each is made of elements in their order; those of two ranges of positions can be merged.
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -28,17 +29,30 @@ from common.codes cimport (
 )
 from common.items cimport CACHE_LINE, STREAM_AHEAD, flat_void, inline_void, prefetch_l1, prefetch_write, scalar
 from scatter.steps cimport add, complex128, multiply
-from segments.job cimport COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_runs, id_t
+from segments.job cimport (
+    COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_runs, id_t, number_bytes,
+)
 
 cdef extern from "segments/exp.h":
-    void subtract_doubles "gs_subtract_double" (const double* x, const double* greatest, Py_ssize_t step,
-                                                bint skips_nan, Py_ssize_t n, double* apart) nogil
-    void subtract_floats "gs_subtract_float" (const float* x, const double* greatest, Py_ssize_t step, bint skips_nan,
-                                              Py_ssize_t n, float* apart) nogil
+    ctypedef struct Rows "gs_rows":
+        const char* x
+        Py_ssize_t x_step
+        char* table
+        const int64_t* rows
+        Py_ssize_t n
+        Py_ssize_t columns
+        Py_ssize_t stride
+        char* out
+        Py_ssize_t out_step
+        const uint32_t* sources
+        int64_t none
+        bint skips_nan
+        bint is_log
+
     void raise_doubles "gs_raise_double" (const double* x, Py_ssize_t n, double* powers) nogil
     void raise_floats "gs_raise_float" (const float* x, Py_ssize_t n, float* powers) nogil
-    void add_doubles "gs_add_row_double" (const double* x, Py_ssize_t n, double* sums) nogil
-    void add_floats "gs_add_row_float" (const float* x, Py_ssize_t n, double* sums) nogil
+    void power_doubles "gs_power_rows_double" (const Rows* rows) nogil
+    void power_floats "gs_power_rows_float" (const Rows* rows) nogil
 
 cdef enum:
     AHEAD = 16                  # positions
@@ -315,67 +329,67 @@ cdef inline inline_void apply_typed(Accumulator what, bint rounds, const Job* jo
         apply_numbers(what, rounds, False, <uint64_t*>NULL, job, block, table)
 
 
-cdef inline inline_void subtract(const real_t* x, const char* row, Py_ssize_t step, bint skips_nan, Py_ssize_t n,
-                                 real_t* apart) noexcept nogil:
-    if real_t is float:
-        subtract_floats(x, <const double*>row, step, skips_nan, n, apart)
-    else:
-        subtract_doubles(x, <const double*>row, step, skips_nan, n, apart)
-
-
-cdef inline inline_void raise_to_powers(const real_t* x, Py_ssize_t n, real_t* powers) noexcept nogil:
-    if real_t is float:
-        raise_floats(x, n, powers)
-    else:
-        raise_doubles(x, n, powers)
-
-
-cdef inline inline_void add_powers(const real_t* powers, Py_ssize_t n, char* sums) noexcept nogil:
-    if real_t is float:
-        add_floats(powers, n, <double*>sums)
-    else:
-        add_doubles(powers, n, <double*>sums)
-
-
-cdef inline inline_void apply_powers(bint is_column, real_t* type, const Job* job, const Block* block,
-                                     char* table) noexcept nogil:
+cdef inline inline_void apply_to_column(real_t* type, const Job* job, const Block* block, char* table) noexcept nogil:
+    """Powers of one column, in three loops, of which the second is a vector's."""
     cdef real_t apart[ITEMS]
     cdef real_t powers[ITEMS]
-    cdef Py_ssize_t columns = 1 if is_column else block.columns, i = 0, run, begin = 0
-    cdef const char* values = block.values
-    cdef char* sums = table + (WORD if is_column else job.columns * WORD)
+    cdef Py_ssize_t i = 0, run
+    cdef const real_t* values = <const real_t*>block.values
+    cdef real_t* out = <real_t*>block.out
+    cdef real_t greatest
+    cdef double* row
     cdef double kept
     for run in range(block.n_runs):
-        subtract(<const real_t*>values + begin, table + block.rows[run], 0, job.skips_nan, block.ends[run] - begin,
-                 apart + begin)
-        begin = block.ends[run]
-    for i in range(begin, block.n):
+        greatest = <real_t>(<double*>(table + block.rows[run]))[0]
+        while i < block.ends[run]:
+            apart[i] = distance(values[i], greatest, job.skips_nan)
+            i += 1
+    for i in range(i, block.n):
         if job.is_far:
             prefetch_ahead(job, block, i, table)
-        subtract(<const real_t*>(values + i * block.step), table + block.rows[i], 1, job.skips_nan, columns,
-                 apart + i * columns)
-    raise_to_powers(apart, block.n * columns, powers)
+        apart[i] = distance(values[i], <real_t>(<double*>(table + block.rows[i]))[0], job.skips_nan)
+    if real_t is float:
+        raise_floats(apart, block.n, powers)
+    else:
+        raise_doubles(apart, block.n, powers)
     i = 0
     for run in range(block.n_runs):
-        kept = (<double*>(sums + block.rows[run]))[0]
+        row = <double*>(table + block.rows[run])
+        kept = row[1]
         while i < block.ends[run]:
             kept += powers[i]
             i += 1
-        (<double*>(sums + block.rows[run]))[0] = kept
-    for i in range(begin, block.n):
-        add_powers(powers + i * columns, columns, sums + block.rows[i])
+        row[1] = kept
+    for i in range(i, block.n):
+        (<double*>(table + block.rows[i]))[1] += powers[i]
+    if out != NULL:
+        for i in range(block.n):
+            out[i if block.sources == NULL else block.sources[i]] = apart[i] if job.is_log else powers[i]
 
 
-cdef inline flat_void apply_any_powers(const Job* job, const Block* block, char* table) noexcept nogil:
-    """In three loops, of which the second is a vector's."""
-    if job.numbers == SINGLE and job.columns == 1:
-        apply_powers(True, <float*>NULL, job, block, table)
-    elif job.numbers == SINGLE:
-        apply_powers(False, <float*>NULL, job, block, table)
-    elif job.columns == 1:
-        apply_powers(True, <double*>NULL, job, block, table)
+cdef inline real_t distance(real_t x, real_t greatest, bint skips_nan) noexcept nogil:
+    """From the greatest element; 0 for equal infinities."""
+    if skips_nan and x != x:
+        return -INFINITY
+    return 0 if x == greatest else x - greatest
+
+
+cdef inline flat_void apply_powers(const Job* job, const Block* block, char* table) noexcept nogil:
+    cdef Rows rows
+    if job.columns == 1:
+        if job.numbers == SINGLE:
+            apply_to_column(<float*>NULL, job, block, table)
+        else:
+            apply_to_column(<double*>NULL, job, block, table)
+        return
+    rows.x, rows.x_step, rows.table, rows.rows = block.values, block.step, table, block.rows
+    rows.n, rows.columns, rows.stride = block.n, block.columns, job.columns
+    rows.out, rows.out_step, rows.sources = block.out, job.columns * number_bytes(job), block.sources
+    rows.skips_nan, rows.is_log = job.skips_nan, job.is_log
+    if job.numbers == SINGLE:
+        power_floats(&rows)
     else:
-        apply_powers(False, <double*>NULL, job, block, table)
+        power_doubles(&rows)
 
 
 cdef inline flat_void apply_one(Accumulator what, const Job* job, const Block* block, char* table) noexcept nogil:
@@ -425,6 +439,6 @@ cdef inline void apply_block(const Job* job, Block* block, char* table) noexcept
         find_runs(block)
     for a in range(job.n_accumulators):
         if job.accumulators[a] == POWERS:
-            apply_any_powers(job, block, table + job.at[a])
+            apply_powers(job, block, table + job.at[a])
         else:
             apply_one(job.accumulators[a], job, block, table + job.at[a])

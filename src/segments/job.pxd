@@ -38,6 +38,8 @@ cdef struct Job:
     bint to_real                # integers are then converted to float64
     Numbers numbers
     bint skips_nan
+    char* out                   # (units, positions, columns) numbers: what POWERS keeps for a softmax; NULL: nothing
+    bint is_log
     bint rounds                 # sums and products are rounded to float32 after each step
     const char* ids
     int id_bytes
@@ -73,6 +75,7 @@ cdef struct Block:
     int64_t rows[ITEMS + 1]     # where the row of each position, or run, is in the table
     const char* values          # numbers
     Py_ssize_t step             # bytes from a position to the next
+    char* out                   # of the first value, or NULL
     char numbers[ITEMS * 16]    # values that were converted
 
 
@@ -299,6 +302,9 @@ cdef inline void read_values(const Job* job, Py_ssize_t unit, Py_ssize_t start, 
     """The values of the positions from start on, from a column on."""
     cdef Py_ssize_t i, width = job.conversion.narrow_bytes
     cdef const char* values = job.values
+    block.out = NULL
+    if job.out != NULL:
+        block.out = job.out + ((unit * job.size + start) * job.columns + column) * number_bytes(job)
     if values != NULL:
         values += ((unit * job.size + start) * job.columns + column) * width
     block.step = job.columns * width

@@ -362,6 +362,7 @@ cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tile
         find_any_rows(<const uint32_t*>block.ids, job.n, job.row_bytes, 0, block.n, block.rows)
     block.sources = tiles.sources + record
     block.step = job.columns * number_bytes(job)
+    block.out = NULL if job.out == NULL else job.out + (unit * job.size + tiles.first) * block.step
     if job.values == NULL:
         no_values(block)
         return

@@ -9,8 +9,8 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport (
-    BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAXIMUM, MINIMUM, NO_MEMORY, OK,
-    POWERS, UINT8, UINT64, Accumulator, TypeCode,
+    BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAXIMUM, MINIMUM, MOMENTS,
+    NO_MEMORY, OK, POWERS, UINT8, UINT64, Accumulator, TypeCode,
 )
 from common.interrupts cimport Interrupts, arm, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport CACHE_LINE, at_line
@@ -21,7 +21,7 @@ from common.threads cimport (
     MAX_TASKS, TASKS_PER_THREAD, begin_call, best_team, chunk_start, end_call, may_have_team, most_threads, note_team,
     possible_threads, region_ns, team_size,
 )
-from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
+from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job, number_bytes
 from segments.merge cimport ROUGH, may_regroup
 from segments.routes cimport (
     are_ascending, can_tile, none_bytes, pieces_of, run_blocks, run_pieces, run_sorted, run_tiles,
@@ -33,6 +33,9 @@ import_shared()
 
 cdef enum:
     BRIEF = 1 << 12             # elements: the GIL is not released for fewer
+
+cdef double STEP_NS = 0.3       # of an element, whose accumulator is near
+cdef double LEAST_GAIN = 0.85   # of what one thread takes, for which others are worth it
 
 cdef int forced_threads = 0
 ROUGH_MOMENTS = <int>ROUGH
@@ -81,6 +84,7 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
     job.pointers = <const int64_t*>cnp.PyArray_DATA(ids) if are_pointers else NULL
     job.is_far = job.n * job.row_bytes > shared.machine.l2_bytes
     job.n_accumulators = 0
+    job.out = NULL
     for what, n_words in accumulators:
         job.accumulators[job.n_accumulators] = <Accumulator>what
         job.at[job.n_accumulators] = words * job.columns * WORD
@@ -97,17 +101,35 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
             and cnp.PyArray_ITEMSIZE(values) == width_of(<TypeCode>type_code))
 
 
-cdef inline double element_ns(const Job* job) noexcept:
-    """To reduce an element."""
-    cdef double ns = 0.5
+cdef inline double step_ns(Py_ssize_t table_bytes) noexcept:
+    """To reach a cache line of a table."""
+    if table_bytes <= shared.machine.l2_bytes:
+        return shared.machine.step_l2
+    return shared.machine.step_l3 if table_bytes <= shared.machine.l3_bytes else shared.machine.step_memory
+
+
+cdef inline double position_ns(const Job* job, double step) noexcept:
+    """To reduce the elements of a position. step: see step_ns."""
+    cdef double steps = 0
     cdef int a
     for a in range(job.n_accumulators):
-        ns += 4 if job.accumulators[a] == POWERS else 1
-    return ns * (shared.machine.step_l2 * 2 if not job.is_far else shared.machine.step_memory)
+        steps += 4 if job.accumulators[a] in (MOMENTS, POWERS) else 1
+    return (job.columns * (steps * STEP_NS + number_bytes(job) / shared.machine.bandwidth)
+            + (1 + job.row_bytes // CACHE_LINE) * step)
 
 
 cdef inline double work_ns(const Job* job) noexcept:
-    return element_ns(job) * job.n_units * job.size * job.columns
+    return position_ns(job, step_ns(job.n * job.row_bytes)) * job.n_units * job.size
+
+
+cdef inline double tiles_ns(const Job* job) noexcept:
+    """Of one thread: positions are partitioned, and rows of more than one column read out of order, without help of the
+    hardware's prefetcher."""
+    cdef double place = 2 * shared.machine.place + 1
+    cdef Py_ssize_t row_bytes = job.columns * number_bytes(job)
+    if job.columns > 1:
+        place += 2 * (1 + row_bytes // CACHE_LINE) * shared.machine.step_memory
+    return (position_ns(job, shared.machine.step_l2) + place) * job.n_units * job.size
 
 
 cdef inline int team_of(int n_threads, double work_ns) noexcept:
@@ -147,7 +169,6 @@ cdef Py_ssize_t run_pass(Job* job, int n_threads):
     """Choose a route, and run it."""
     cdef cnp.ndarray memory
     cdef double ns = work_ns(job)
-    cdef double place_ns = <double>job.n_units * job.size * (2 * shared.machine.place + 1)
     cdef int team = team_of(n_threads, ns)
     cdef char* none
     cdef bint has_blocks, in_pieces, by_segments, by_pieces
@@ -157,7 +178,7 @@ cdef Py_ssize_t run_pass(Job* job, int n_threads):
     in_pieces = not has_blocks and job.n_units * pieces_of(job, team) >= 2 * team
     by_segments = job.is_sorted and (team == 1 or job.n >= team * TASKS_PER_THREAD)
     if team > 1 and not has_blocks and not in_pieces and not job.is_sorted:
-        if can_tile(job) and (forced_threads or (ns + place_ns) / team + 2 * region_ns(team) < ns):
+        if can_tile(job) and (forced_threads or tiles_ns(job) / team + 2 * region_ns(team) < LEAST_GAIN * ns):
             return OK if run_tiles(job, team) else NO_MEMORY
         if not forced_threads and job.n_units * pieces_of(job, team) == 1:
             team = 1
@@ -247,8 +268,8 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
 
 
 def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, cnp.ndarray table not None,
-            cnp.ndarray out not None, int type_code, int out_code, bint is_log, Py_ssize_t block, int n_threads):
-    """Write the softmax of real values to out, contiguous and of their shape.
+            cnp.ndarray out not None, int type_code, bint is_log, Py_ssize_t block, int n_threads):
+    """Write the softmax of float32 or float64 values to out, contiguous, of their shape and dtype.
 
     Returns a status, and whether an id is too large.
 
@@ -259,27 +280,20 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     cdef Softmax softmax
     cdef Py_ssize_t status
     cdef int is_outside = 0
-    if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True,
-                     out_code != FLOAT64, False, False, block)
+    if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, False, True, False, False,
+                     block)
             or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
-            or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
-            or job.numbers == COMPLEX):
+            or type_code not in (FLOAT32, FLOAT64) or cnp.PyArray_ITEMSIZE(out) != cnp.PyArray_ITEMSIZE(values)):
         return <Py_ssize_t>INCONSISTENT, False
     if job.size == 0 or job.n_units == 0 or job.columns == 0:
         return <Py_ssize_t>OK, False
-    softmax.job = &job
-    softmax.out = cnp.PyArray_BYTES(out)
-    softmax.is_log = is_log
-    softmax.conversion.narrow, softmax.conversion.wide = out_code, FLOAT32 if job.numbers == SINGLE else FLOAT64
-    softmax.conversion.narrow_bytes = width_of(<TypeCode>out_code)
-    softmax.conversion.wide_bytes = width_of(softmax.conversion.wide)
-    softmax.conversion.swapped = 0
     job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
     job.is_rough, job.is_outside = NULL, &is_outside
     before = job
     before.accumulators[0] = MAXIMUM
-    softmax.before = &before
+    job.out, job.is_log = cnp.PyArray_BYTES(out), is_log
+    softmax.job, softmax.before = &job, &before
     arm(&interrupts)
     if not may_have_team(n_threads, forced_threads, work_ns(&job)):
         return finish(&interrupts, run_softmax(&softmax, n_threads)), is_outside != 0

@@ -25,7 +25,6 @@ def softmax(
     table: NDArray[Any],
     out: NDArray[Any],
     type_code: int,
-    out_code: int,
     is_log: bool,
     block: int,
     n_threads: int,

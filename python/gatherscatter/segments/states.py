@@ -156,7 +156,9 @@ class KernelSegments(Segments):
     def _may_scatter(self, name: str, dtype: str) -> bool:
         """Whether a scatter, which reduces in order, gives the same bits, for which it takes less time than a pass."""
         if name in ("add", "mul"):
-            return not self._in_blocks or kind_of(dtype) in "biu"
+            is_wide = kind_of(dtype) in "fc" and self.wide(dtype) != dtype  # rows of wide sums take a scatter longer
+            in_order = not self._in_blocks and not (is_wide and math.prod(self.layout.inner) > 1)
+            return in_order or kind_of(dtype) in "biu"
         return name in ("max", "min", "count")
 
     def pass_of(self, state: str, dtype: str) -> Pass:
@@ -374,12 +376,13 @@ class KernelSegments(Segments):
         return self._split(key, table)
 
     def softmax(self, dtype: str, is_log: bool) -> Array:
-        values = self.values("data")
+        single = {self.name, dtype} <= {"float32", "float16", "bfloat16"}
+        values = self.values("data").astype("f4" if single else "f8", copy=False)
         table = self._table(Pass("data"), _begin("powers", "float64"))
-        out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
-        codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
-        ids = self.kernel_ids, self.has_pointers
-        self._check(*_kernel.softmax(values, *ids, table, out, *codes, is_log, self._block, threads.limit))
+        out = memory.empty(values.shape, values.dtype)
+        code, ids = int(TypeCode.FLOAT32 if single else TypeCode.FLOAT64), (self.kernel_ids, self.has_pointers)
+        self._check(*_kernel.softmax(values, *ids, table, out, code, is_log, self._block, threads.limit))
+        out = self.cast(out, dtype)
         if self._turns:
             units, columns = math.prod(self.layout.outer), math.prod(self.layout.inner)
             out = out.reshape(out.shape[1], units, columns).swapaxes(0, 1)

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import gc
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -20,12 +21,12 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("assertions")
 
-with contextlib.suppress(ImportError):
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
+with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+    # Read when JAX is imported, which takes long: only by files that need it.
+    os.environ.setdefault("JAX_ENABLE_X64", "1")
     # XLA makes small programs in a third of the time. With XLA_FLAGS= they are those of users.
-    if jax.__version_info__[:2] in {(0, 8), (0, 9), (0, 10)}:  # a release that lacks a flag aborts
+    if importlib.metadata.version("jax").split(".")[:2] in (["0", "8"], ["0", "9"], ["0", "10"]):
+        # a release that lacks a flag aborts
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 
 # The same cases in every run; no deadline, since a first call may be slow on a busy machine.

@@ -1,6 +1,7 @@
 """JAX on the CPU: calls outside of traces share JAX's memory with the kernels, and their results are JAX's own."""
 
 import gc
+import os
 import subprocess
 import sys
 
@@ -235,5 +236,6 @@ for way in (lambda f: f, jax.jit):
 
 @pytest.mark.slow
 def test_on_several_devices():
-    done = subprocess.run([sys.executable, "-c", DEVICES], capture_output=True, text=True)
+    environment = os.environ | {"JAX_ENABLE_X64": "0"}
+    done = subprocess.run([sys.executable, "-c", DEVICES], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr

@@ -30,7 +30,7 @@ with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 
 # The same cases in every run; no deadline, since a first call may be slow on a busy machine.
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=200)
 settings.load_profile("default")
 

@@ -45,7 +45,7 @@ REDUCTION_DTYPES = [*map(numpy_dtype, DTYPES), *map(np.dtype, (">f4", ">i8", ">c
 
 
 def examples(n):
-    """Settings for n drawn cases under --hypothesis-profile=thorough, and an eighth of them by default."""
+    """Settings for n drawn cases under --hypothesis-profile=thorough, and a quarter of them by default."""
     share = settings.default.max_examples / settings.get_profile("thorough").max_examples
     return settings(max_examples=max(5, round(n * share)), suppress_health_check=list(HealthCheck))
 

@@ -52,7 +52,7 @@ def native(array):
 def test_gathers_are_numpys(function, waiting, monkeypatch):
     monkeypatch.setattr(graphs, "WAITING", waiting)
 
-    @examples(60)
+    @examples(32)
     @given(st.data())
     def check(draw):
         data, indices, options = draw.draw(gather_calls(function, PLAIN_DTYPES + REFERENCE_DTYPES))
@@ -75,7 +75,7 @@ def test_gathers_are_numpys(function, waiting, monkeypatch):
 def test_scatters_are_numpys(function, waiting, monkeypatch):
     monkeypatch.setattr(graphs, "WAITING", waiting)
 
-    @examples(60)
+    @examples(32)
     @given(st.data())
     def check(draw):
         data, indices, updates, options = draw.draw(scatter_calls(function, REDUCTION_DTYPES, REDUCTIONS, scalars=True))
@@ -112,7 +112,7 @@ def tiny_calls(draw):
 def test_tiny_calls_are_numpys(waiting, monkeypatch):
     monkeypatch.setattr(graphs, "WAITING", waiting)
 
-    @examples(120)
+    @examples(60)
     @given(st.data())
     def check(draw):
         data, indices, updates, b = draw.draw(tiny_calls())

@@ -73,6 +73,7 @@ def test_sums_of_ordered_rows_give_the_same_bits(n_threads):
 def test_every_library(library, name):
     data, ids, options = draw(name)
     of_ids = [ids.tolist(), *([] if library.package == "dask" else [library.asarray(ids)])]
+    of_ids = of_ids[name == "batches" :][:1] if library.name == "JAX, XLA" else of_ids
     some = "add", *REDUCTIONS[1 + (name == "batches") :: 2 if library.name != "JAX, XLA" else 6]
     array, settings = library.asarray(data), {"reduction": some, "fill_value": True}
     with library.way():

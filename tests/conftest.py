@@ -5,9 +5,11 @@ import ctypes
 import gc
 import importlib.metadata
 import importlib.util
+import mmap
 import os
 import re
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -35,6 +37,7 @@ settings.register_profile("thorough", parent=settings.get_profile("default"), ma
 settings.load_profile("default")
 
 ABSENT = pytest.StashKey[Counter]()
+RESIDENT = pytest.StashKey[int]()
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 PEERS = Path(__file__).with_name("peers")
 OPTIONAL = ("array_api_strict", "cupy", "dask", "jax", "onnx", "pandas", "scipy", "torch", "xarray")
@@ -148,12 +151,21 @@ def dask_in_this_thread():
         yield
 
 
+def resident():
+    """The bytes of memory that this process has, on Linux; elsewhere more at each call."""
+    with contextlib.suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+    return time.monotonic_ns()
+
+
 @pytest.fixture(autouse=True, scope="module")
-def _nothing_compiled_is_kept():
+def _little_that_is_compiled_is_kept(request):
     """JAX keeps every program that it compiles, and glibc the memory of those that it let go: gibibytes."""
+    before = request.config.stash.setdefault(RESIDENT, resident())
     yield
-    if "jax" in sys.modules:
+    if "jax" in sys.modules and resident() - before > 1 << 28:  # what follows takes as long as many tests
         sys.modules["jax"].clear_caches()
         gc.collect()
         if hasattr(LIBC, "malloc_trim"):
             LIBC.malloc_trim(0)
+        request.config.stash[RESIDENT] = resident()

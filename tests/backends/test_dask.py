@@ -75,7 +75,7 @@ def test_gathers_are_numpys(function, waiting, monkeypatch):
 def test_scatters_are_numpys(function, waiting, monkeypatch):
     monkeypatch.setattr(graphs, "WAITING", waiting)
 
-    @examples(32)
+    @examples(60)
     @given(st.data())
     def check(draw):
         data, indices, updates, options = draw.draw(scatter_calls(function, REDUCTION_DTYPES, REDUCTIONS, scalars=True))

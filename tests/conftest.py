@@ -163,9 +163,13 @@ def _little_that_is_compiled_is_kept(request):
     """JAX keeps every program that it compiles, and glibc the memory of those that it let go: gibibytes."""
     before = request.config.stash.setdefault(RESIDENT, resident())
     yield
-    if "jax" in sys.modules and resident() - before > 1 << 28:  # what follows takes as long as many tests
+    has_grown = "jax" in sys.modules and resident() - before > 1 << 28  # what follows takes as long as many tests
+    if has_grown:
         sys.modules["jax"].clear_caches()
-        gc.collect()
+        gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # what stays is spared to the collections that tests ask for
+    if has_grown:
         if hasattr(LIBC, "malloc_trim"):
             LIBC.malloc_trim(0)
         request.config.stash[RESIDENT] = resident()

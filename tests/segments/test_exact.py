@@ -30,6 +30,7 @@ def test_float32(library, data):
 @pytest.mark.parametrize("trace", ["jit", "compile", "vmap"])
 def test_programs(trace):
     """That of JAX has no float64."""
+
     def reduced(data, ids):
         return gs.segment_reduce(data, ids, 4, reduction=("mean", "var"), mode="promise_in_bounds")
 
@@ -52,7 +53,7 @@ def test_programs(trace):
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c8"])
 @pytest.mark.parametrize("lazy_ids", [False, True])
 def test_dask_merges_chunks(dtype, lazy_ids):
-    """More than are merged at a time, of two numbered axes, with an infinity, NaN and segments that some chunks lack."""
+    """More than are merged at a time, of two numbered axes, with infinities, NaN and segments that chunks lack."""
     da = pytest.importorskip("dask.array")
     rng = np.random.default_rng(1)
     data = (rng.normal(size=(2, 9, 11, 3)) * 4).astype(dtype)
@@ -71,7 +72,8 @@ def test_dask_merges_chunks(dtype, lazy_ids):
         for name, result, one in zip(names, da.compute(*found), expected, strict=True):
             assert result.dtype == one.dtype, name
             rounds = name in ("add", "mul", "mean", "var", "std", "logsumexp") and result.dtype.kind in "fc"
-            np.testing.assert_allclose(result, one, rtol=1e-5 if rounds else 0, atol=1e-5 if rounds else 0, err_msg=name)
+            tolerance = 1e-5 if rounds else 0
+            np.testing.assert_allclose(result, one, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
 def test_dask_loses_no_digits_of_variances():

@@ -220,11 +220,10 @@ def test_large_ids_among_many(reduction, dtype, n_threads, columns):
     out = None
     if isinstance(reduction, tuple):
         out = tuple(np.full((50, columns), 7, kind) for kind in ("f8", "i8"))
+    options = {} if reduction == "softmax" else {"reduction": reduction, "out": out}
+    function = gs.segment_softmax if reduction == "softmax" else gs.segment_reduce
     with kernels.forced(n_threads), pytest.raises(IndexError, match=r"segment_ids\[17000\] = 50"):
-        if reduction == "softmax":
-            gs.segment_softmax(data, ids, 50)
-        else:
-            gs.segment_reduce(data, ids, 50, reduction=reduction, out=out)
+        function(data, ids, 50, **options)
     assert out is None or all((one == 7).all() for one in out)
     dropped = gs.segment_reduce(data[:, 0], ids, 50, reduction="count", mode="drop")
     np.testing.assert_array_equal(dropped, np.bincount(ids.astype("i8"), minlength=50)[:50])

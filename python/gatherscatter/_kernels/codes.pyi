@@ -51,29 +51,30 @@ class TypeCode(IntEnum):
 class Accumulator(IntEnum):
     COUNT = 0
     TRUES = 1
-    FIRST = 2
-    LAST = 3
-    TOTAL = 4
-    COUNTED_TOTAL = 5
-    PRODUCT = 6
-    MAXIMUM = 7
-    MINIMUM = 8
-    GREATEST = 9
-    LEAST = 10
-    MOMENTS = 11
-    SQUARES = 12
-    POWERS = 13
+    FALSES = 2
+    FIRST = 3
+    LAST = 4
+    TOTAL = 5
+    COUNTED_TOTAL = 6
+    PRODUCT = 7
+    MAXIMUM = 8
+    MINIMUM = 9
+    GREATEST = 10
+    LEAST = 11
+    MOMENTS = 12
+    SQUARES = 13
+    POWERS = 14
 
 class GatherStrategy(IntEnum):
-    AUTO = 0
-    BLOCKS = 1
-    RUNS = 2
-    COLUMNS = 3
-    DATA_TILES = 4
+    AUTO = 15
+    BLOCKS = 16
+    RUNS = 17
+    COLUMNS = 18
+    DATA_TILES = 19
 
 class ScatterRoute(IntEnum):
-    AUTO = 0
-    DIRECT = 1
-    BLOCKS = 2
-    PARTITION = 3
-    PRIVATE = 4
+    AUTO = 20
+    DIRECT = 21
+    BLOCKS = 22
+    PARTITION = 23
+    PRIVATE = 24

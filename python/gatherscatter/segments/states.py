@@ -143,7 +143,7 @@ class KernelSegments(Segments):
         few = numbers <= _MOST_NUMBERS and math.prod(self.layout.outer) >= _FEWEST_UNITS
         self._turns = few and self.layout.batch_dims == 0  # units are taken as columns
         self._words: dict[tuple[Pass, str], Words] = {}
-        self._delivered: set[tuple[Pass, str]] = set()
+        self._delivered: set[str] = set()
 
     def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
         for name, dtype in zip(names, dtypes, strict=True):
@@ -366,7 +366,8 @@ class KernelSegments(Segments):
             words = self._split(key, squares)  # a view
             words[0] = table[1] + table[2] / n
             self._run(key, ((int(Accumulator.SQUARES), 3),), squares)
-            table = np.concatenate([table[:1], words])
+            settled: Array = np.concatenate([table[:1], words])
+            return settled
         return table
 
     def _powers(self, key: Pass) -> Array:
@@ -387,4 +388,3 @@ class KernelSegments(Segments):
             units, columns = math.prod(self.layout.outer), math.prod(self.layout.inner)
             out = out.reshape(out.shape[1], units, columns).swapaxes(0, 1)
         return out.reshape(self.layout.data)
-

@@ -66,15 +66,15 @@ class Accumulator(IntEnum):
     POWERS = 14
 
 class GatherStrategy(IntEnum):
-    AUTO = 15
-    BLOCKS = 16
-    RUNS = 17
-    COLUMNS = 18
-    DATA_TILES = 19
+    AUTO = 0
+    BLOCKS = 1
+    RUNS = 2
+    COLUMNS = 3
+    DATA_TILES = 4
 
 class ScatterRoute(IntEnum):
-    AUTO = 20
-    DIRECT = 21
-    BLOCKS = 22
-    PARTITION = 23
-    PRIVATE = 24
+    AUTO = 0
+    DIRECT = 1
+    BLOCKS = 2
+    PARTITION = 3
+    PRIVATE = 4

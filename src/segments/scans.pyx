@@ -9,7 +9,7 @@ has which positions:
     parts    one unit of ids in ascending order: a thread has the positions of whole segments
 """
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
@@ -26,8 +26,7 @@ from scatter.convert cimport Conversion, is_wider, store_items
 from scatter.steps cimport add, complex128, extreme, multiply
 from segments.accumulators cimport AHEAD, is_nan, number_t, prefetch_ahead
 from segments.job cimport (
-    COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, Block, Job, find_runs, positions_of, read_rows, read_runs,
-    read_values,
+    COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, Block, Job, id_t, read_ids, read_rows, read_runs, read_values,
 )
 from segments.routes cimport are_ascending, part_of
 
@@ -45,6 +44,7 @@ cdef struct Scan:
     Job job                     # row_bytes: of a segment's states, `size` and others: of data
     Conversion conversion       # from states to the result
     ReductionCode step
+    bint is_narrow              # float32 with states of float64, converted one by one
     bint exclusive
     bint reverse
     const char* words           # the state that a segment begins with, and the result of an element of no segment
@@ -60,7 +60,8 @@ cdef struct Place:
     const Block* block          # of elements: their numbers, and the rows of their segments in
     char* table
     int64_t no_row              # that of elements of no segment
-    char* to                    # where the results go, as numbers,
+    bint has_runs               # the ids of one column let expect runs
+    char* to                    # where the results go,
     Py_ssize_t step             # and so many bytes from a position to the next
 
 
@@ -76,8 +77,15 @@ cdef inline number_t following(ReductionCode step, bint one_by_one, number_t bef
         return extreme(step == MAX, one_by_one, before, x)
 
 
-cdef inline inline_void scan_number(ReductionCode step, bint skips, bint one_by_one, bint exclusive, bint has_segment,
-                                    number_t x, number_t none, number_t* state, number_t* to) noexcept nogil:
+cdef inline number_t number_at(bint is_narrow, const char* values, Py_ssize_t i, number_t* type) noexcept nogil:
+    if number_t is double and is_narrow:
+        return (<const float*>values)[i]
+    return (<const number_t*>values)[i]
+
+
+cdef inline inline_void scan_number(ReductionCode step, bint skips, bint is_narrow, bint one_by_one, bint exclusive,
+                                    bint has_segment, number_t x, number_t none, number_t* state, char* to,
+                                    Py_ssize_t i) noexcept nogil:
     cdef number_t before = state[0]
     cdef number_t after = following(step, one_by_one, before, x)
     cdef bint counts = True
@@ -86,30 +94,47 @@ cdef inline inline_void scan_number(ReductionCode step, bint skips, bint one_by_
         after = after if counts else before
     state[0] = after
     after = before if exclusive else after
-    to[0] = after if has_segment & counts else none
+    after = after if has_segment & counts else none
+    if number_t is double and is_narrow:
+        (<float*>to)[i] = <float>after
+    else:
+        (<number_t*>to)[i] = after
 
 
-cdef inline inline_void scan_rows(ReductionCode step, bint skips, number_t* type, const Scan* scan,
-                                  const Place* at) noexcept nogil:
-    """One column."""
+cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow, bint has_runs, id_t* ids,
+                                 number_t* type, const Scan* scan, const Place* at) noexcept nogil:
+    """One column, by ids in memory. has_runs: the state of the last id stays in a register."""
+    # Copies, since stores could change what pointers point to.
     cdef Py_ssize_t n = at.block.n, ahead = -AHEAD if scan.reverse else <Py_ssize_t>AHEAD, k, i
-    cdef const number_t* values = <const number_t*>at.block.values
-    cdef number_t none = (<const number_t*>scan.words)[1]
-    cdef int64_t row
+    cdef bint exclusive = scan.exclusive, reverse = scan.reverse, is_far = scan.job.is_far, has_segment = False
+    cdef const char* values = at.block.values
+    cdef char* table = at.table
+    cdef char* to = at.to
+    cdef number_t* place = <number_t*>(table + at.no_row)
+    cdef number_t none = (<const number_t*>scan.words)[1], x, state = place[0]
+    cdef uint64_t n_segments = scan.job.n
+    cdef int64_t id, last = -1, no_row = at.no_row
     for k in range(n):
-        i = n - 1 - k if scan.reverse else k
-        if scan.job.is_far and k + AHEAD < n:
-            prefetch_write(at.table + at.block.rows[i + ahead])
-        row = at.block.rows[i]
-        scan_number(step, skips, True, scan.exclusive, row != at.no_row, values[i], none, <number_t*>(at.table + row),
-                    <number_t*>at.to + i)
+        i = n - 1 - k if reverse else k
+        id, x = ids[i], number_at(is_narrow, values, i, type)
+        if not has_runs and is_far and k + AHEAD < n:
+            prefetch_write(table + <int64_t>ids[i + ahead] * <int64_t>sizeof(number_t))
+        if not has_runs or id != last:
+            if has_runs:
+                place[0] = state
+            has_segment = <uint64_t>id < n_segments
+            place = <number_t*>(table + (id * <int64_t>sizeof(number_t) if has_segment else no_row))
+            if has_runs:
+                state, last = place[0], id
+        scan_number(step, skips, is_narrow, True, exclusive, has_segment, x, none, &state if has_runs else place, to, i)
+    if has_runs:
+        place[0] = state
 
 
-cdef inline inline_void scan_runs(ReductionCode step, bint skips, number_t* type, const Scan* scan,
+cdef inline inline_void scan_runs(ReductionCode step, bint skips, bint is_narrow, number_t* type, const Scan* scan,
                                   const Place* at) noexcept nogil:
     """One column: the state of a run's segment stays in a register."""
     cdef Py_ssize_t m, run, start, n, k, i
-    cdef const number_t* values = <const number_t*>at.block.values
     cdef number_t none = (<const number_t*>scan.words)[1], state
     cdef bint has_segment
     for m in range(at.block.n_runs):
@@ -120,72 +145,83 @@ cdef inline inline_void scan_runs(ReductionCode step, bint skips, number_t* type
         state = (<number_t*>(at.table + at.block.rows[run]))[0]
         for k in range(n):
             i = start + (n - 1 - k if scan.reverse else k)
-            scan_number(step, skips, True, scan.exclusive, has_segment, values[i], none, &state, <number_t*>at.to + i)
+            scan_number(step, skips, is_narrow, True, scan.exclusive, has_segment,
+                        number_at(is_narrow, at.block.values, i, type), none, &state, at.to, i)
         (<number_t*>(at.table + at.block.rows[run]))[0] = state
 
 
-cdef inline inline_void scan_columns(ReductionCode step, bint skips, number_t* type, const Scan* scan,
+cdef inline inline_void scan_columns(ReductionCode step, bint skips, bint is_narrow, number_t* type, const Scan* scan,
                                      const Place* at) noexcept nogil:
     cdef Py_ssize_t k, i, j
-    cdef number_t none = (<const number_t*>scan.words)[1]
-    cdef const number_t* values
+    cdef number_t none = (<const number_t*>scan.words)[1], x
+    cdef const char* values
     cdef number_t* states
-    cdef number_t* results
+    cdef char* to
     for k in range(at.block.n):
         i = at.block.n - 1 - k if scan.reverse else k
         if scan.job.is_far and not scan.reverse:
             prefetch_ahead(&scan.job, at.block, i, at.table)
-        values = <const number_t*>(at.block.values + i * at.block.step)
-        states, results = <number_t*>(at.table + at.block.rows[i]), <number_t*>(at.to + i * at.step)
+        values, to = at.block.values + i * at.block.step, at.to + i * at.step
+        states = <number_t*>(at.table + at.block.rows[i])
         if at.block.rows[i] == at.no_row:
             for j in range(at.block.columns):
-                results[j] = none
+                scan_number(step, False, is_narrow, False, False, False, none, none, states + j, to, j)
             continue
         for j in range(at.block.columns):
-            scan_number(step, skips, False, scan.exclusive, True, values[j], none, states + j, results + j)
+            x = number_at(is_narrow, values, j, type)
+            scan_number(step, skips, is_narrow, False, scan.exclusive, True, x, none, states + j, to, j)
 
 
-cdef inline inline_void scan_step(ReductionCode step, bint skips, number_t* type, const Scan* scan,
+cdef inline inline_void scan_step(ReductionCode step, bint skips, bint is_narrow, number_t* type, const Scan* scan,
                                   const Place* at) noexcept nogil:
     if scan.job.columns != 1:
-        scan_columns(step, skips, type, scan, at)
+        scan_columns(step, skips, is_narrow, type, scan, at)
     elif at.block.n_runs:
-        scan_runs(step, skips, type, scan, at)
+        scan_runs(step, skips, is_narrow, type, scan, at)
+    elif at.block.id_bytes == 4 and at.has_runs:
+        scan_ids(step, skips, is_narrow, True, <const int32_t*>at.block.ids, type, scan, at)
+    elif at.block.id_bytes == 4:
+        scan_ids(step, skips, is_narrow, False, <const int32_t*>at.block.ids, type, scan, at)
+    elif at.has_runs:
+        scan_ids(step, skips, is_narrow, True, <const int64_t*>at.block.ids, type, scan, at)
     else:
-        scan_rows(step, skips, type, scan, at)
+        scan_ids(step, skips, is_narrow, False, <const int64_t*>at.block.ids, type, scan, at)
 
 
-cdef inline inline_void scan_numbers(bint skips, number_t* type, const Scan* scan, const Place* at) noexcept nogil:
+cdef inline inline_void scan_numbers(bint skips, bint is_narrow, number_t* type, const Scan* scan,
+                                     const Place* at) noexcept nogil:
     if scan.step == ADD:
-        scan_step(ADD, skips, type, scan, at)
+        scan_step(ADD, skips, is_narrow, type, scan, at)
     elif scan.step == MUL:
-        scan_step(MUL, skips, type, scan, at)
+        scan_step(MUL, skips, is_narrow, type, scan, at)
     elif number_t is complex128:
         pass  # which has no order
     elif scan.step == MAX:
-        scan_step(MAX, skips, type, scan, at)
+        scan_step(MAX, skips, is_narrow, type, scan, at)
     else:
-        scan_step(MIN, skips, type, scan, at)
+        scan_step(MIN, skips, is_narrow, type, scan, at)
 
 
-cdef inline inline_void scan_floats(number_t* type, const Scan* scan, const Place* at) noexcept nogil:
+cdef inline inline_void scan_floats(bint is_narrow, number_t* type, const Scan* scan, const Place* at) noexcept nogil:
     if scan.job.skips_nan:
-        scan_numbers(True, type, scan, at)
+        scan_numbers(True, is_narrow, type, scan, at)
     else:
-        scan_numbers(False, type, scan, at)
+        scan_numbers(False, is_narrow, type, scan, at)
 
 
 cdef inline flat_void scan_block(const Scan* scan, const Place* at) noexcept nogil:
-    if scan.job.to_real or scan.job.numbers == REAL:
-        scan_floats(<double*>NULL, scan, at)
+    if scan.is_narrow:
+        scan_floats(True, <double*>NULL, scan, at)
+    elif scan.job.to_real or scan.job.numbers == REAL:
+        scan_floats(False, <double*>NULL, scan, at)
     elif scan.job.numbers == SINGLE:
-        scan_floats(<float*>NULL, scan, at)
+        scan_floats(False, <float*>NULL, scan, at)
     elif scan.job.numbers == COMPLEX:
-        scan_floats(<complex128*>NULL, scan, at)
+        scan_floats(False, <complex128*>NULL, scan, at)
     elif scan.job.numbers == SIGNED:
-        scan_numbers(False, <int64_t*>NULL, scan, at)
+        scan_numbers(False, False, <int64_t*>NULL, scan, at)
     else:
-        scan_numbers(False, <uint64_t*>NULL, scan, at)
+        scan_numbers(False, False, <uint64_t*>NULL, scan, at)
 
 
 cdef inline void scan_piece(const Scan* scan, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t column,
@@ -195,7 +231,7 @@ cdef inline void scan_piece(const Scan* scan, Py_ssize_t unit, Py_ssize_t start,
     cdef Block block
     cdef Place at
     cdef char numbers[ITEMS * 16]
-    cdef Py_ssize_t most = positions_of(n_columns), n_blocks = (stop - start + most - 1) // most, b, i, position
+    cdef Py_ssize_t most = ITEMS // n_columns, n_blocks = (stop - start + most - 1) // most, b, i, position
     cdef Py_ssize_t width = scan.conversion.narrow_bytes, step = job.columns * width
     cdef bint converts = scan.conversion.narrow != scan.conversion.wide
     cdef char* to
@@ -208,10 +244,10 @@ cdef inline void scan_piece(const Scan* scan, Py_ssize_t unit, Py_ssize_t start,
             return
         if job.columns == 1 and job.pointers != NULL:
             read_runs(job, unit, position, at.no_row, &block)
+        elif job.columns == 1:
+            at.has_runs = not read_ids(job, unit, position, at.no_row, &block)
         else:
             read_rows(job, unit, position, job.row_bytes, at.no_row, &block)
-            if job.columns == 1:
-                find_runs(&block)
         read_values(job, unit, position, column, &block)
         to = scan.out + (unit * job.size + position) * step + column * width
         at.to, at.step = to, step
@@ -342,11 +378,14 @@ cdef inline bint describe(Scan* scan, cnp.ndarray values, cnp.ndarray ids, bint 
     to_numbers.narrow_bytes, to_results.narrow_bytes = width_of(type_code), width_of(out_code)
     to_numbers.wide_bytes = to_results.wide_bytes = width_of(number_code)
     to_numbers.swapped = to_results.swapped = 0
+    scan.is_narrow = type_code == FLOAT32 and number_code == FLOAT64 and out_code == FLOAT32
+    if scan.is_narrow:
+        to_numbers.wide = to_results.wide = FLOAT32
     return ((type_code == to_numbers.wide or is_wider(type_code, to_numbers.wide))
             and (out_code == to_results.wide or is_wider(out_code, to_results.wide))
             and cnp.PyArray_ITEMSIZE(values) == to_numbers.narrow_bytes
             and cnp.PyArray_ITEMSIZE(out) == to_results.narrow_bytes
-            and cnp.PyArray_SIZE(words) == 2 and cnp.PyArray_ITEMSIZE(words) == to_numbers.wide_bytes
+            and cnp.PyArray_SIZE(words) == 2 and cnp.PyArray_ITEMSIZE(words) == to_results.wide_bytes
             and cnp.PyArray_DIM(ids, 1) == (job.n + 1 if are_pointers else job.size)
             and cnp.PyArray_DIM(ids, 0) * job.units_per_batch == job.n_units
             and (job.id_bytes == 8 or (job.id_bytes == 4 and not are_pointers))

@@ -23,6 +23,7 @@ from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
 from common.threads cimport TASKS_PER_THREAD, begin_call, chunk_start, end_call, may_have_team, team_size
 from scatter.convert cimport Conversion, is_wider, store_items
+from scatter.fill cimport fill_elements
 from scatter.steps cimport add, complex128, extreme, multiply
 from segments.accumulators cimport AHEAD, is_nan, number_t, prefetch_ahead
 from segments.job cimport (
@@ -265,18 +266,17 @@ cdef inline void open_rows(const Scan* scan, Py_ssize_t unit, Py_ssize_t n_colum
     """The states of all segments; of the ids alone where these are fewer."""
     cdef const Job* job = &scan.job
     cdef Block block
-    cdef Py_ssize_t width = scan.conversion.wide_bytes, position = 0, n, i, j
-    cdef bint by_ids = job.n > job.size
-    while position < (job.size if by_ids else job.n):
-        n = block.n = min(<Py_ssize_t>ITEMS, (job.size if by_ids else job.n) - position)
-        if by_ids:
-            read_rows(job, unit, position, job.row_bytes, -1, &block)
-        for i in range(n):
-            if not by_ids:
-                block.rows[i] = (position + i) * job.row_bytes
-            for j in range(n_columns if block.rows[i] >= 0 else 0):
-                memcpy(table + block.rows[i] + j * width, scan.words, width)
-        position += n
+    cdef Py_ssize_t width = scan.conversion.wide_bytes, position = 0, i
+    if job.n <= job.size:
+        fill_elements(width, scan.words, table, job.n * job.row_bytes // width)
+        return
+    while position < job.size:
+        block.n = min(<Py_ssize_t>ITEMS, job.size - position)
+        read_rows(job, unit, position, job.row_bytes, -1, &block)
+        for i in range(block.n):
+            if block.rows[i] >= 0:
+                fill_elements(width, scan.words, table + block.rows[i], n_columns)
+        position += block.n
 
 
 cdef inline void run_piece(const Scan* scan, Py_ssize_t task, int thread) noexcept nogil:

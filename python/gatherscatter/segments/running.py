@@ -23,6 +23,8 @@ from gatherscatter.values import Array
 
 # NaT is the least int64. As uint64, less by this number, it is the greatest, and the others stay in order.
 _LIFT = np.uint64(2**63 + 1)
+# Units that the kernel takes as columns: so many, each of at most so many numbers.
+_FEWEST_UNITS, _MOST_NUMBERS = 64, 64
 
 
 def defaults(backend: Backend, data: Any) -> tuple[str, str, str]:
@@ -140,16 +142,18 @@ def _of_dates(data: Array, ids: Ids, asked: Scan) -> Array:
 def _run(values: Array, ids: Ids, asked: Scan, words: Array, dtype: Any, states: Array | None) -> Array:
     layout = ids.layout
     n_batches, size = math.prod(layout.data[: layout.batch_dims]), math.prod(layout.numbered)
+    units, columns = math.prod(layout.outer), math.prod(layout.inner)
     if ids.pointers is not None:
         of_kernel = np.require(ids.pointers.reshape(n_batches, layout.n + 1), np.int64, ["C", "A"])
-    else:
+    else:  # the greatest uint64 become negative, which means the same
         of_kernel = expanded(ids).reshape(n_batches, size)
         index = of_kernel.dtype if of_kernel.dtype in (np.int32, np.int64) else np.int64
-        if of_kernel.dtype == np.uint64:  # of which the greatest would become negative, which means the same
-            index = np.int64
         of_kernel = np.require(of_kernel, index, ["C", "A"])
+    values = values.reshape(units, size, columns)
+    turns = units >= _FEWEST_UNITS and size * columns <= _MOST_NUMBERS and layout.batch_dims == 0 and states is None
+    if turns:
+        values = _copied(values.swapaxes(0, 1)).reshape(1, size, units * columns)
     values = np.require(values, requirements=["C", "A"])
-    values = values.reshape(math.prod(layout.outer), size, math.prod(layout.inner))
     out = memory.empty(values.shape, dtype)
     status = _kernel.scan(
         values, of_kernel, ids.pointers is not None, layout.n, words, states, out, _code_of(values), _code_of(words),
@@ -160,7 +164,14 @@ def _run(values: Array, ids: Ids, asked: Scan, words: Array, dtype: Any, states:
         raise messages.no_memory(layout.operator)
     if status != Status.OK:
         raise errors.changed_meanwhile(layout.operator, "the shape, dtype or flags of an array")
-    return out.reshape(layout.data)
+    return (_copied(out.reshape(size, units, columns).swapaxes(0, 1)) if turns else out).reshape(layout.data)
+
+
+def _copied(array: Array) -> Array:
+    """A contiguous copy, in memory that is kept for the next call."""
+    copy: Array = memory.empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
 
 
 def _code_of(array: Array) -> int:

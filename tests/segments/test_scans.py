@@ -113,6 +113,14 @@ def test_sums_are_rounded_once():
     assert gs.segment_scan(np.array([0.1, 0.2, 0.3]), [0, 0, 0]).tolist() == [0.1, 0.1 + 0.2, 0.1 + 0.2 + 0.3]
 
 
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_sums_of_libraries_are_rounded_once(library):
+    ids = library.asarray(np.zeros(4, "i8"))
+    with library.way():
+        found = gs.segment_scan(library.asarray(np.array([2**24, 1, 1, 1], "f4")), ids, 1)
+    assert library.asnumpy(found).tolist() == [2**24, 2**24, 2**24 + 2, 2**24 + 4]
+
+
 def test_infinite_numbers():
     """Of another segment they change nothing, as the difference of cumulative sums would."""
     data, ids = np.array([np.inf, 1, -np.inf, 2, np.nan, 3]), np.array([0, 1, 0, 1, 2, 1])

@@ -9,7 +9,7 @@ has which positions:
     parts    one unit of ids in ascending order: a thread has the positions of whole segments
 """
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
@@ -27,7 +27,7 @@ from scatter.fill cimport fill_elements
 from scatter.steps cimport add, complex128, extreme, multiply
 from segments.accumulators cimport AHEAD, is_nan, number_t, prefetch_ahead
 from segments.job cimport (
-    COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, Block, Job, id_t, read_ids, read_rows, read_runs, read_values,
+    COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, Block, Job, expects_runs, ids_of, read_rows, read_values,
 )
 from segments.routes cimport are_ascending, part_of
 
@@ -61,7 +61,8 @@ cdef struct Place:
     const Block* block          # of elements: their numbers, and the rows of their segments in
     char* table
     int64_t no_row              # that of elements of no segment
-    bint has_runs               # the ids of one column let expect runs
+    const int64_t* ids          # of one column
+    bint has_runs               # which they let expect
     char* to                    # where the results go,
     Py_ssize_t step             # and so many bytes from a position to the next
 
@@ -102,13 +103,14 @@ cdef inline inline_void scan_number(ReductionCode step, bint skips, bint is_narr
         (<number_t*>to)[i] = after
 
 
-cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow, bint has_runs, id_t* ids,
-                                 number_t* type, const Scan* scan, const Place* at) noexcept nogil:
-    """One column, by ids in memory. has_runs: the state of the last id stays in a register."""
+cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow, bint has_runs, number_t* type,
+                                 const Scan* scan, const Place* at) noexcept nogil:
+    """One column. has_runs: the state of the last id stays in a register."""
     # Copies, since stores could change what pointers point to.
     cdef Py_ssize_t n = at.block.n, ahead = -AHEAD if scan.reverse else <Py_ssize_t>AHEAD, k, i
     cdef bint exclusive = scan.exclusive, reverse = scan.reverse, is_far = scan.job.is_far, has_segment = False
     cdef const char* values = at.block.values
+    cdef const int64_t* ids = at.ids
     cdef char* table = at.table
     cdef char* to = at.to
     cdef number_t* place = <number_t*>(table + at.no_row)
@@ -119,7 +121,7 @@ cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow,
         i = n - 1 - k if reverse else k
         id, x = ids[i], number_at(is_narrow, values, i, type)
         if not has_runs and is_far and k + AHEAD < n:
-            prefetch_write(table + <int64_t>ids[i + ahead] * <int64_t>sizeof(number_t))
+            prefetch_write(table + ids[i + ahead] * <int64_t>sizeof(number_t))
         if not has_runs or id != last:
             if has_runs:
                 place[0] = state
@@ -130,25 +132,6 @@ cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow,
         scan_number(step, skips, is_narrow, True, exclusive, has_segment, x, none, &state if has_runs else place, to, i)
     if has_runs:
         place[0] = state
-
-
-cdef inline inline_void scan_runs(ReductionCode step, bint skips, bint is_narrow, number_t* type, const Scan* scan,
-                                  const Place* at) noexcept nogil:
-    """One column: the state of a run's segment stays in a register."""
-    cdef Py_ssize_t m, run, start, n, k, i
-    cdef number_t none = (<const number_t*>scan.words)[1], state
-    cdef bint has_segment
-    for m in range(at.block.n_runs):
-        run = at.block.n_runs - 1 - m if scan.reverse else m
-        start = at.block.ends[run - 1] if run else 0
-        n = at.block.ends[run] - start
-        has_segment = at.block.rows[run] != at.no_row
-        state = (<number_t*>(at.table + at.block.rows[run]))[0]
-        for k in range(n):
-            i = start + (n - 1 - k if scan.reverse else k)
-            scan_number(step, skips, is_narrow, True, scan.exclusive, has_segment,
-                        number_at(is_narrow, at.block.values, i, type), none, &state, at.to, i)
-        (<number_t*>(at.table + at.block.rows[run]))[0] = state
 
 
 cdef inline inline_void scan_columns(ReductionCode step, bint skips, bint is_narrow, number_t* type, const Scan* scan,
@@ -177,16 +160,10 @@ cdef inline inline_void scan_step(ReductionCode step, bint skips, bint is_narrow
                                   const Place* at) noexcept nogil:
     if scan.job.columns != 1:
         scan_columns(step, skips, is_narrow, type, scan, at)
-    elif at.block.n_runs:
-        scan_runs(step, skips, is_narrow, type, scan, at)
-    elif at.block.id_bytes == 4 and at.has_runs:
-        scan_ids(step, skips, is_narrow, True, <const int32_t*>at.block.ids, type, scan, at)
-    elif at.block.id_bytes == 4:
-        scan_ids(step, skips, is_narrow, False, <const int32_t*>at.block.ids, type, scan, at)
     elif at.has_runs:
-        scan_ids(step, skips, is_narrow, True, <const int64_t*>at.block.ids, type, scan, at)
+        scan_ids(step, skips, is_narrow, True, type, scan, at)
     else:
-        scan_ids(step, skips, is_narrow, False, <const int64_t*>at.block.ids, type, scan, at)
+        scan_ids(step, skips, is_narrow, False, type, scan, at)
 
 
 cdef inline inline_void scan_numbers(bint skips, bint is_narrow, number_t* type, const Scan* scan,
@@ -243,12 +220,14 @@ cdef inline void scan_piece(const Scan* scan, Py_ssize_t unit, Py_ssize_t start,
         block.n = min(most, stop - position)
         if is_interrupted(job.interrupts, 2 * block.n * n_columns):
             return
-        if job.columns == 1 and job.pointers != NULL:
-            read_runs(job, unit, position, at.no_row, &block)
-        elif job.columns == 1:
-            at.has_runs = not read_ids(job, unit, position, at.no_row, &block)
-        else:
+        if job.columns != 1:
             read_rows(job, unit, position, job.row_bytes, at.no_row, &block)
+        else:
+            at.ids = <const int64_t*>ids_of(job, unit) + position
+            if job.pointers != NULL or job.id_bytes == 4:  # rows of 1 byte are ids
+                read_rows(job, unit, position, 1, -1, &block)
+                at.ids = block.rows
+            at.has_runs = expects_runs(at.ids, block.n)
         read_values(job, unit, position, column, &block)
         to = scan.out + (unit * job.size + position) * step + column * width
         at.to, at.step = to, step

@@ -298,7 +298,10 @@ cdef Py_ssize_t run(Scan* scan, cnp.ndarray states, int n_threads, double ns):
     scan.n_pieces = max((columns - 1) // n_columns + 1,
                         min(columns // FEWEST_COLUMNS, team * TASKS_PER_THREAD // job.n_units))
     n_tasks = job.n_units * scan.n_pieces
-    in_parts = team > 1 and n_tasks == 1 and columns == 1 and (job.pointers != NULL or are_ascending(job))
+    in_parts = team > 1 and n_tasks == 1 and columns == 1
+    if in_parts and job.pointers == NULL:
+        with nogil:
+            in_parts = are_ascending(job)
     team = team if in_parts else <int>min(<Py_ssize_t>team, n_tasks)
     job.row_bytes = (columns if states is not None else (columns - 1) // scan.n_pieces + 1) * width
     job.is_far = job.n * job.row_bytes > shared.machine.l2_bytes

@@ -18,9 +18,9 @@ SHAPES = {
     "rows": ((30, 3), (30,), 0, 0),
     "columns": ((3, 30), (30,), -1, 0),
     "middle": ((2, 20, 3), (20,), 1, 0),
-    "an image": ((5, 6, 2), (5, 6), 0, 0),
+    "an image": ((2, 4, 2), (2, 4), 0, 0),
     "batches": ((3, 12, 2), (3, 12), 1, 1),
-    "axes of batches": ((2, 3, 4, 5), (2, 4, 5), 2, 1),
+    "axes of batches": ((2, 3, 4, 2), (2, 4, 2), 2, 1),
     "many units": ((70, 3), (3,), 1, 0),
     "nothing": ((0, 2), (0,), 0, 0),
 }
@@ -161,7 +161,7 @@ def test_libraries(library, reduction):
     n = len(options) if library.package in ("jax", "dask") else 2
     for exclusive, reverse, skipna, shape in options[REDUCTIONS.index(reduction) % n :: n]:
         sizes, ids_shape, axis, batch_dims = SHAPES[shape]
-        data, ids = draw(rng, sizes, "f8" if shape == "an image" else "i8"), rng.integers(-1, 5, ids_shape)
+        data, ids = draw(rng, sizes, "f8" if shape == "an image" else "i8"), rng.integers(-1, 3, ids_shape)
         how = {"exclusive": exclusive, "reverse": reverse, "skipna": skipna, "axis": axis, "batch_dims": batch_dims}
         array = library.asarray(data)
         with library.way():
@@ -174,7 +174,8 @@ def test_libraries(library, reduction):
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_dtypes_of_libraries(library, reduction):
     data, ids = np.array([3, 1, 2, 0, 2, 3]), np.array([1, 0, 1, -1, 1, 0])
-    some = slice(REDUCTIONS.index(reduction), None, 6) if library.package in ("jax", "dask") else slice(None)
+    first = 3 * REDUCTIONS.index(reduction)
+    some = slice(first, first + 1) if library.package in ("jax", "dask") else slice(None)
     for dtype in DTYPES[some]:
         if not has_dtype(library, dtype) or (dtype in COMPLEX and reduction in ("max", "min")):
             continue

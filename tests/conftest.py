@@ -3,10 +3,13 @@
 import contextlib
 import ctypes
 import gc
+import importlib.metadata
 import importlib.util
+import mmap
 import os
 import re
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -20,12 +23,12 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("assertions")
 
-with contextlib.suppress(ImportError):
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
+with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+    # Read when JAX is imported, which takes long: only by files that need it.
+    os.environ.setdefault("JAX_ENABLE_X64", "1")
     # XLA makes small programs in a third of the time. With XLA_FLAGS= they are those of users.
-    if jax.__version_info__[:2] in {(0, 8), (0, 9), (0, 10)}:  # a release that lacks a flag aborts
+    if importlib.metadata.version("jax").split(".")[:2] in (["0", "8"], ["0", "9"], ["0", "10"]):
+        # a release that lacks a flag aborts
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 
 # The same cases in every run; no deadline, since a first call may be slow on a busy machine.
@@ -34,6 +37,7 @@ settings.register_profile("thorough", parent=settings.get_profile("default"), ma
 settings.load_profile("default")
 
 ABSENT = pytest.StashKey[Counter]()
+RESIDENT = pytest.StashKey[int]()
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 PEERS = Path(__file__).with_name("peers")
 OPTIONAL = ("array_api_strict", "cupy", "dask", "jax", "onnx", "pandas", "scipy", "torch", "xarray")
@@ -147,12 +151,25 @@ def dask_in_this_thread():
         yield
 
 
+def resident():
+    """The bytes of memory that this process has, on Linux; elsewhere more at each call."""
+    with contextlib.suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+    return time.monotonic_ns()
+
+
 @pytest.fixture(autouse=True, scope="module")
-def _nothing_compiled_is_kept():
+def _little_that_is_compiled_is_kept(request):
     """JAX keeps every program that it compiles, and glibc the memory of those that it let go: gibibytes."""
+    before = request.config.stash.setdefault(RESIDENT, resident())
     yield
-    if "jax" in sys.modules:
+    has_grown = "jax" in sys.modules and resident() - before > 1 << 28  # what follows takes as long as many tests
+    if has_grown:
         sys.modules["jax"].clear_caches()
-        gc.collect()
+        gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # what stays is spared to the collections that tests ask for
+    if has_grown:
         if hasattr(LIBC, "malloc_trim"):
             LIBC.malloc_trim(0)
+        request.config.stash[RESIDENT] = resident()

@@ -2,7 +2,7 @@
 
 from gatherscatter import operators, reductions
 from gatherscatter.reductions import takes as reduces
-from gatherscatter.segments.rules import RULES
+from gatherscatter.segments.aggregations import AGGREGATIONS
 
 __all__ = ["reduces"]
 
@@ -15,5 +15,5 @@ REDUCTIONS = tuple(reductions.REDUCTIONS)
 FLOAT_REDUCTIONS = tuple(name for name in REDUCTIONS if reduces(name, "float64"))
 DTYPES = reductions.DTYPES  # the names of those that some reduction takes
 _REAL = tuple(name for name in DTYPES if name not in reductions.COMPLEX)
-SEGMENT_REDUCTIONS = {name: _REAL if rule.is_real else DTYPES for name, rule in RULES.items()}
+SEGMENT_REDUCTIONS = {name: _REAL if rule.is_real else DTYPES for name, rule in AGGREGATIONS.items()}
 ND, AXIS, ELEMENTS = operators.ND, operators.AXIS, operators.ELEMENTS  # the kinds of indices

@@ -25,6 +25,6 @@ def pairwise(*axes, strength=2):
     return found
 
 
-def each_pair(**axes):
-    """Parametrize a test with such combinations of the values of its arguments."""
-    return pytest.mark.parametrize(tuple(axes), pairwise(*axes.values()))
+def each_pair(indirect=(), **axes):
+    """Parametrize a test with such combinations of the values of its arguments. indirect: the names of fixtures."""
+    return pytest.mark.parametrize(tuple(axes), pairwise(*map(tuple, axes.values())), indirect=list(indirect))

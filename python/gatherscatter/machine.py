@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 from gatherscatter._kernels import scatter as _kernel
+from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels import threads as _threads
 from gatherscatter._kernels.codes import ScatterRoute
 
@@ -120,12 +121,15 @@ def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict
     'direct'
     """
     with _lock:
-        _kernel.explain(True)
+        for kernel in (_kernel, _segments):
+            kernel.explain(True)
         try:
             function(*args, **options)
         finally:
-            found = _kernel.explain(False)
-        route, n_threads = _kernel.last_route()
+            scatters, found = _kernel.explain(False), _segments.explain(False)
+        kernel = _segments if found else _kernel
+        found = found or scatters
+        route, n_threads = kernel.last_route()
     if not found:
         raise ValueError(f"explain: {getattr(function, '__name__', function)!r} ran no scatter by the CPU kernels")
     estimates = {

@@ -53,6 +53,7 @@ cpdef enum TypeCode:
 cpdef enum Accumulator:
     COUNT = 0
     TRUES
+    FALSES
     FIRST
     LAST
     TOTAL

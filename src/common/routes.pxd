@@ -1,4 +1,10 @@
-# The routes of scatters: see the docstring of scatter/scatter.pyx.
+# The routes of scatters and segments: see scatter/scatter.pyx and segments/routes.pxd.
+cdef extern from *:
+    """
+    #define GS_NEVER 1e18  /* nanoseconds: the route cannot run, or is never the best one */
+    """
+    double NEVER "GS_NEVER"
+
 cdef enum Route:
     AUTO = 0  # the cost model's choice
     DIRECT
@@ -6,3 +12,21 @@ cdef enum Route:
     PARTITION
     PRIVATE
     N_ROUTES
+
+cdef enum:
+    MAX_TEAMS = 12              # 1, 2, 4, … threads
+
+
+cdef inline dict by_route(const double* ns, int max_threads):
+    """Estimates, N_ROUTES for each number of threads, as {Route: {threads: ns}}. max_threads = 0: there are none."""
+    cdef int n_threads = 1, route
+    found = {}
+    while max_threads:
+        for route in range(1, <int>N_ROUTES):
+            if ns[route] < NEVER:
+                found.setdefault(route, {})[n_threads] = ns[route]
+        ns += N_ROUTES
+        if n_threads >= max_threads:
+            break
+        n_threads = min(2 * n_threads, max_threads)
+    return found

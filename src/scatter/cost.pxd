@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 
 from common.machine cimport shared
 from common.resolve cimport SKIPPED, resolve_block
-from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
+from common.routes cimport BLOCKS, DIRECT, N_ROUTES, NEVER, PARTITION, PRIVATE
 from common.threads cimport region_ns
 from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks, has_scratch_tiles
@@ -29,10 +29,8 @@ cdef enum:
 
 cdef extern from *:
     """
-    #define GS_NEVER 1e18  /* nanoseconds */
     #define GS_REPEATS 0.8  /* share of tuples: fewer, and the ends of runs are mispredicted too often */
     """
-    double NEVER "GS_NEVER"
     double REPEATS "GS_REPEATS"
 
 cdef struct Sample:

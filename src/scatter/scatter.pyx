@@ -30,7 +30,7 @@ from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_o
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
-from common.routes cimport AUTO, BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
+from common.routes cimport AUTO, BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
 from common.rows cimport describe_row
 from common.small_calls cimport (
     PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape,
@@ -46,7 +46,7 @@ from common.walk cimport OTHER, is_linear
 from prepared.order cimport Order, describe_order
 from scatter.blocks cimport run_blocks
 from scatter.convert cimport is_wider
-from scatter.cost cimport NEVER, Choice, can_run, choose, estimate_all
+from scatter.cost cimport Choice, can_run, choose, estimate_all
 from scatter.describe cimport (
     choose_accumulators, contiguous_twin, describe_accumulators, describe_arrays, describe_strided, describe_units,
     number_rows,
@@ -65,7 +65,6 @@ import_shared()
 
 cdef enum:
     N_REDUCTIONS = 32  # codes that can be registered
-    MAX_TEAMS = 12     # 1, 2, 4, … threads
     MANY_SWAPPED = 256  # indices: a reduction of as many in another byte order is left to a plan, which may copy them
 
 cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
@@ -449,18 +448,8 @@ def explain(bint begins):
     Empty: no call was estimated since.
     """
     global explains, explained_threads
-    cdef int n_threads = 1, i = 0, route
-    found = {}
-    explains = begins
-    while not begins and explained_threads:
-        for route in range(1, <int>N_ROUTES):
-            if estimates[i + route] < NEVER:
-                found.setdefault(route, {})[n_threads] = estimates[i + route]
-        i += N_ROUTES
-        if n_threads >= explained_threads:
-            break
-        n_threads = min(2 * n_threads, explained_threads)
-    explained_threads = 0
+    found = by_route(estimates, 0 if begins else explained_threads)
+    explains, explained_threads = begins, 0
     return found
 
 

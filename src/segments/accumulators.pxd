@@ -4,6 +4,7 @@
 #
 #     COUNT     of elements
 #     TRUES     of elements that are not 0
+#     FALSES    of others
 #     FIRST     position; -1: none
 #     LAST      position; -1: none
 #     TOTAL     the sum; a complex one is two words
@@ -18,26 +19,40 @@
 #     POWERS    the maximum, which is known, and the sum of exp(element - maximum)
 #
 # Each is made of elements in their order; those of two ranges of positions can be merged.
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from common.codes cimport (
-    COUNT, COUNTED_TOTAL, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, MOMENTS, POWERS, PRODUCT, SQUARES, TOTAL,
-    TRUES, Accumulator,
+    COUNT, COUNTED_TOTAL, FALSES, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, MOMENTS, POWERS, PRODUCT, SQUARES,
+    TOTAL, TRUES, Accumulator,
 )
 from common.items cimport CACHE_LINE, STREAM_AHEAD, flat_void, inline_void, prefetch_l1, prefetch_write, scalar
 from scatter.steps cimport add, complex128, multiply
-from segments.job cimport COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_runs, id_t
+from segments.job cimport (
+    COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_runs, id_t, number_bytes,
+)
 
 cdef extern from "segments/exp.h":
-    void subtract_doubles "gs_subtract_double" (const double* x, const double* greatest, Py_ssize_t step,
-                                                bint skips_nan, Py_ssize_t n, double* apart) nogil
-    void subtract_floats "gs_subtract_float" (const float* x, const double* greatest, Py_ssize_t step, bint skips_nan,
-                                              Py_ssize_t n, float* apart) nogil
+    ctypedef struct Rows "gs_rows":
+        const char* x
+        Py_ssize_t x_step
+        char* table
+        const int64_t* rows
+        Py_ssize_t n
+        Py_ssize_t columns
+        Py_ssize_t stride
+        char* out
+        Py_ssize_t out_step
+        const uint32_t* sources
+        int64_t none
+        bint skips_nan
+        bint is_log
+
     void raise_doubles "gs_raise_double" (const double* x, Py_ssize_t n, double* powers) nogil
     void raise_floats "gs_raise_float" (const float* x, Py_ssize_t n, float* powers) nogil
-    void add_doubles "gs_add_row_double" (const double* x, Py_ssize_t n, double* sums) nogil
-    void add_floats "gs_add_row_float" (const float* x, Py_ssize_t n, double* sums) nogil
+    void power_doubles "gs_power_rows_double" (const Rows* rows) nogil
+    void power_floats "gs_power_rows_float" (const Rows* rows) nogil
 
 cdef enum:
     AHEAD = 16                  # positions
@@ -129,11 +144,11 @@ cdef inline inline_void apply_step(Accumulator what, bint rounds, bint selects, 
         number[0] = position if number[0] < 0 else number[0]
     elif what == LAST:
         number[0] = position
-    elif what == TRUES:
+    elif what == TRUES or what == FALSES:
         if number_t is complex128:
-            number[0] += x.real != 0 or x.imag != 0
+            number[0] += (x.real != 0 or x.imag != 0) == (what == TRUES)
         else:
-            number[0] += x != 0
+            number[0] += (x != 0) == (what == TRUES)
     elif what == MAXIMUM or what == MINIMUM:
         if number_t is not complex128:
             if selects:
@@ -176,6 +191,13 @@ cdef inline inline_void prefetch_ahead(const Job* job, const Block* block, Py_ss
             line += CACHE_LINE
 
 
+cdef inline inline_void add_unless_nan(bint has_count, bint rounds, double x, char* cell) noexcept nogil:
+    """A sum, without a branch. -0.0 is its identity."""
+    if has_count:
+        (<int64_t*>cell)[0] += x == x
+    accumulate(True, rounds, False, x if x == x else -0.0, cell + (WORD if has_count else 0), WORD)
+
+
 cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bint is_far, bint is_tile, id_t* ids,
                                   number_t* type, const Job* job, const Block* block, char* table) noexcept nogil:
     """One column, by ids in memory."""
@@ -184,6 +206,7 @@ cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bin
     cdef uint64_t n_segments = job.n
     cdef const number_t* values = <const number_t*>block.values
     cdef number_t x
+    cdef char* row
     cdef bint has_row
     for i in range(n):
         if i & 7 == 0:  # between random accesses the hardware prefetcher loses a stream
@@ -193,10 +216,14 @@ cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bin
             prefetch_write(table + <int64_t>ids[i + AHEAD] * row_bytes)
         id, x = ids[i], values[i]
         has_row = <uint64_t>id < n_segments
-        if skips:
+        if skips and not (what == TOTAL and number_t is double):
             has_row &= not is_nan(x)
         position = block.first + (block.sources[i] if is_tile else i)
-        apply_step(what, rounds, False, True, x, position, table + (id * row_bytes if has_row else none), WORD)
+        row = table + (id * row_bytes if has_row else none)
+        if skips and what == TOTAL and number_t is double:  # to choose a value takes less time than an address
+            add_unless_nan(False, rounds, (<const double*>values)[i], row)
+        else:
+            apply_step(what, rounds, False, True, x, position, row, WORD)
 
 
 cdef inline inline_void apply_any_ids(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
@@ -228,13 +255,6 @@ cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips,
                 if is_nan(row[j]):
                     continue
             apply_step(what, rounds, True, True, row[j], position, cell + j * WORD, stride)
-
-
-cdef inline inline_void add_unless_nan(bint has_count, bint rounds, double x, char* cell) noexcept nogil:
-    """A sum, without a branch. -0.0 is its identity."""
-    if has_count:
-        (<int64_t*>cell)[0] += x == x
-    accumulate(True, rounds, False, x if x == x else -0.0, cell + (WORD if has_count else 0), WORD)
 
 
 cdef inline inline_void apply_runs(Accumulator what, bint rounds, bint skips, bint has_nan, number_t* type,
@@ -309,67 +329,67 @@ cdef inline inline_void apply_typed(Accumulator what, bint rounds, const Job* jo
         apply_numbers(what, rounds, False, <uint64_t*>NULL, job, block, table)
 
 
-cdef inline inline_void subtract(const real_t* x, const char* row, Py_ssize_t step, bint skips_nan, Py_ssize_t n,
-                                 real_t* apart) noexcept nogil:
-    if real_t is float:
-        subtract_floats(x, <const double*>row, step, skips_nan, n, apart)
-    else:
-        subtract_doubles(x, <const double*>row, step, skips_nan, n, apart)
-
-
-cdef inline inline_void raise_to_powers(const real_t* x, Py_ssize_t n, real_t* powers) noexcept nogil:
-    if real_t is float:
-        raise_floats(x, n, powers)
-    else:
-        raise_doubles(x, n, powers)
-
-
-cdef inline inline_void add_powers(const real_t* powers, Py_ssize_t n, char* sums) noexcept nogil:
-    if real_t is float:
-        add_floats(powers, n, <double*>sums)
-    else:
-        add_doubles(powers, n, <double*>sums)
-
-
-cdef inline inline_void apply_powers(bint is_column, real_t* type, const Job* job, const Block* block,
-                                     char* table) noexcept nogil:
+cdef inline inline_void apply_to_column(real_t* type, const Job* job, const Block* block, char* table) noexcept nogil:
+    """Powers of one column, in three loops, of which the second is a vector's."""
     cdef real_t apart[ITEMS]
     cdef real_t powers[ITEMS]
-    cdef Py_ssize_t columns = 1 if is_column else block.columns, i = 0, run, begin = 0
-    cdef const char* values = block.values
-    cdef char* sums = table + (WORD if is_column else job.columns * WORD)
+    cdef Py_ssize_t i = 0, run
+    cdef const real_t* values = <const real_t*>block.values
+    cdef real_t* out = <real_t*>block.out
+    cdef real_t greatest
+    cdef double* row
     cdef double kept
     for run in range(block.n_runs):
-        subtract(<const real_t*>values + begin, table + block.rows[run], 0, job.skips_nan, block.ends[run] - begin,
-                 apart + begin)
-        begin = block.ends[run]
-    for i in range(begin, block.n):
+        greatest = <real_t>(<double*>(table + block.rows[run]))[0]
+        while i < block.ends[run]:
+            apart[i] = distance(values[i], greatest, job.skips_nan)
+            i += 1
+    for i in range(i, block.n):
         if job.is_far:
             prefetch_ahead(job, block, i, table)
-        subtract(<const real_t*>(values + i * block.step), table + block.rows[i], 1, job.skips_nan, columns,
-                 apart + i * columns)
-    raise_to_powers(apart, block.n * columns, powers)
+        apart[i] = distance(values[i], <real_t>(<double*>(table + block.rows[i]))[0], job.skips_nan)
+    if real_t is float:
+        raise_floats(apart, block.n, powers)
+    else:
+        raise_doubles(apart, block.n, powers)
     i = 0
     for run in range(block.n_runs):
-        kept = (<double*>(sums + block.rows[run]))[0]
+        row = <double*>(table + block.rows[run])
+        kept = row[1]
         while i < block.ends[run]:
             kept += powers[i]
             i += 1
-        (<double*>(sums + block.rows[run]))[0] = kept
-    for i in range(begin, block.n):
-        add_powers(powers + i * columns, columns, sums + block.rows[i])
+        row[1] = kept
+    for i in range(i, block.n):
+        (<double*>(table + block.rows[i]))[1] += powers[i]
+    if out != NULL:
+        for i in range(block.n):
+            out[i if block.sources == NULL else block.sources[i]] = apart[i] if job.is_log else powers[i]
 
 
-cdef inline flat_void apply_any_powers(const Job* job, const Block* block, char* table) noexcept nogil:
-    """In three loops, of which the second is a vector's."""
-    if job.numbers == SINGLE and job.columns == 1:
-        apply_powers(True, <float*>NULL, job, block, table)
-    elif job.numbers == SINGLE:
-        apply_powers(False, <float*>NULL, job, block, table)
-    elif job.columns == 1:
-        apply_powers(True, <double*>NULL, job, block, table)
+cdef inline real_t distance(real_t x, real_t greatest, bint skips_nan) noexcept nogil:
+    """From the greatest element; 0 for equal infinities."""
+    if skips_nan and x != x:
+        return -INFINITY
+    return 0 if x == greatest else x - greatest
+
+
+cdef inline flat_void apply_powers(const Job* job, const Block* block, char* table) noexcept nogil:
+    cdef Rows rows
+    if job.columns == 1:
+        if job.numbers == SINGLE:
+            apply_to_column(<float*>NULL, job, block, table)
+        else:
+            apply_to_column(<double*>NULL, job, block, table)
+        return
+    rows.x, rows.x_step, rows.table, rows.rows = block.values, block.step, table, block.rows
+    rows.n, rows.columns, rows.stride = block.n, block.columns, job.columns
+    rows.out, rows.out_step, rows.sources = block.out, job.columns * number_bytes(job), block.sources
+    rows.skips_nan, rows.is_log = job.skips_nan, job.is_log
+    if job.numbers == SINGLE:
+        power_floats(&rows)
     else:
-        apply_powers(False, <double*>NULL, job, block, table)
+        power_doubles(&rows)
 
 
 cdef inline flat_void apply_one(Accumulator what, const Job* job, const Block* block, char* table) noexcept nogil:
@@ -403,6 +423,8 @@ cdef inline flat_void apply_one(Accumulator what, const Job* job, const Block* b
         apply_typed(LAST, False, job, block, table)
     elif what == TRUES:
         apply_typed(TRUES, False, job, block, table)
+    elif what == FALSES:
+        apply_typed(FALSES, False, job, block, table)
     else:
         apply_typed(PRODUCT, False, job, block, table)
 
@@ -417,6 +439,6 @@ cdef inline void apply_block(const Job* job, Block* block, char* table) noexcept
         find_runs(block)
     for a in range(job.n_accumulators):
         if job.accumulators[a] == POWERS:
-            apply_any_powers(job, block, table + job.at[a])
+            apply_powers(job, block, table + job.at[a])
         else:
             apply_one(job.accumulators[a], job, block, table + job.at[a])

@@ -76,25 +76,95 @@ static GS_ALWAYS_INLINE float gs_exp_float(float x) {
     return p * gs_float_power_of_2(half_bits - magic_bits) * gs_float_power_of_2(t_bits - half_bits);
 }
 
-/* Of the elements of a row or a block: how far they are from the greatest one (0: of equal infinities; step: of
- * `greatest`, 0 or 1), the powers of that, and the sums of these. */
+/* x: elements, in rows of `columns` that are x_step bytes apart. Each belongs to the row of the table at its number of
+ * bytes, which has the greatest elements and, `stride` numbers on, the sums of powers. Where out is not NULL, what makes
+ * the softmax of an element is kept, in the row that `sources` says, if it is not NULL: its power, or its distance from
+ * the greatest one, which is 0 for equal infinities. Few columns are a constant, so that a row is a vector. */
+typedef struct {
+    const char* x;
+    ptrdiff_t x_step;
+    char* table;
+    const int64_t* rows;
+    ptrdiff_t n;
+    ptrdiff_t columns;
+    ptrdiff_t stride;
+    char* out;
+    ptrdiff_t out_step;
+    const uint32_t* sources;
+    int64_t none; /* the row of elements without a segment */
+    int skips_nan;
+    int is_log;
+} gs_rows;
+
+#define GS_AHEAD_ROWS 12
+
 #define GS_POWERS(name, real, exp_of)                                                                                  \
-    static GS_ALWAYS_INLINE void gs_subtract_##name(const real* GS_RESTRICT x, const double* GS_RESTRICT greatest,     \
-                                                    ptrdiff_t step, int skips_nan, ptrdiff_t n,                        \
-                                                    real* GS_RESTRICT apart) {                                         \
+    static GS_ALWAYS_INLINE void gs_power_row_##name(const real* GS_RESTRICT x, const double* GS_RESTRICT greatest,    \
+                                                     double* GS_RESTRICT sums, real* GS_RESTRICT out,                  \
+                                                     ptrdiff_t columns, int skips_nan, int is_log) {                   \
         ptrdiff_t j;                                                                                                   \
-        for (j = 0; j < n; j++) {                                                                                      \
-            real y = (real)greatest[j * step];                                                                         \
-            apart[j] = skips_nan && x[j] != x[j] ? -INFINITY : x[j] == y ? 0 : x[j] - y;                               \
+        for (j = 0; j < columns; j++) {                                                                                \
+            real y = (real)greatest[j], apart, power;                                                                  \
+            apart = skips_nan && x[j] != x[j] ? -INFINITY : x[j] == y ? 0 : x[j] - y;                                  \
+            power = exp_of(apart);                                                                                     \
+            sums[j] += power;                                                                                          \
+            out[j] = is_log ? apart : power;                                                                           \
         }                                                                                                              \
+    }                                                                                                                  \
+    static GS_ALWAYS_INLINE void gs_power_rows_of_##name(const gs_rows* r, ptrdiff_t columns) {                        \
+        real unused[1024];                                                                                             \
+        ptrdiff_t i;                                                                                                   \
+        for (i = 0; i < r->n; i++) {                                                                                   \
+            const real* x = (const real*)(r->x + i * r->x_step);                                                       \
+            double* greatest = (double*)(r->table + r->rows[i]);                                                       \
+            real* out = unused;                                                                                        \
+            if (r->out) out = (real*)(r->out + (r->sources ? (ptrdiff_t)r->sources[i] : i) * r->out_step);             \
+            if (i + GS_AHEAD_ROWS < r->n) {                                                                            \
+                GS_PREFETCH_WRITE(r->table + r->rows[i + GS_AHEAD_ROWS]);                                              \
+                GS_PREFETCH_WRITE(r->table + r->rows[i + GS_AHEAD_ROWS] + 8 * r->stride);                              \
+            }                                                                                                          \
+            if (r->skips_nan)                                                                                          \
+                gs_power_row_##name(x, greatest, greatest + r->stride, out, columns, 1, 0);                            \
+            else if (r->is_log)                                                                                        \
+                gs_power_row_##name(x, greatest, greatest + r->stride, out, columns, 0, 1);                            \
+            else                                                                                                       \
+                gs_power_row_##name(x, greatest, greatest + r->stride, out, columns, 0, 0);                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static GS_NOINLINE void gs_power_rows_##name(const gs_rows* r) {                                                   \
+        if (r->columns == 8)                                                                                           \
+            gs_power_rows_of_##name(r, 8);                                                                             \
+        else if (r->columns == 4)                                                                                      \
+            gs_power_rows_of_##name(r, 4);                                                                             \
+        else                                                                                                           \
+            gs_power_rows_of_##name(r, r->columns);                                                                    \
+    }                                                                                                                  \
+    /* What was kept becomes the softmax. */                                                                           \
+    static GS_ALWAYS_INLINE void gs_divide_rows_of_##name(const gs_rows* r, ptrdiff_t columns) {                       \
+        ptrdiff_t i, j;                                                                                                \
+        for (i = 0; i < r->n; i++) {                                                                                   \
+            real* GS_RESTRICT out = (real*)(r->out + i * r->out_step);                                                 \
+            const double* GS_RESTRICT sums = (const double*)(r->table + r->rows[i]) + r->stride;                       \
+            if (i + GS_AHEAD_ROWS < r->n) GS_PREFETCH_L1(r->table + r->rows[i + GS_AHEAD_ROWS] + 8 * r->stride);     \
+            if (r->rows[i] == r->none)                                                                                 \
+                for (j = 0; j < columns; j++) out[j] = r->is_log ? -INFINITY : 0;                                      \
+            else if (r->is_log)                                                                                        \
+                for (j = 0; j < columns; j++) out[j] -= (real)sums[j];                                                 \
+            else                                                                                                       \
+                for (j = 0; j < columns; j++) out[j] /= (real)sums[j];                                                 \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static GS_NOINLINE void gs_divide_rows_##name(const gs_rows* r) {                                                  \
+        if (r->columns == 8)                                                                                           \
+            gs_divide_rows_of_##name(r, 8);                                                                            \
+        else if (r->columns == 1)                                                                                      \
+            gs_divide_rows_of_##name(r, 1);                                                                            \
+        else                                                                                                           \
+            gs_divide_rows_of_##name(r, r->columns);                                                                   \
     }                                                                                                                  \
     static GS_NOINLINE void gs_raise_##name(const real* GS_RESTRICT x, ptrdiff_t n, real* GS_RESTRICT powers) {        \
         ptrdiff_t k;                                                                                                   \
         for (k = 0; k < n; k++) powers[k] = exp_of(x[k]);                                                              \
-    }                                                                                                                  \
-    static GS_ALWAYS_INLINE void gs_add_row_##name(const real* GS_RESTRICT x, ptrdiff_t n, double* GS_RESTRICT sums) { \
-        ptrdiff_t j;                                                                                                   \
-        for (j = 0; j < n; j++) sums[j] += x[j];                                                                       \
     }
 
 GS_POWERS(double, double, gs_exp)

@@ -38,6 +38,8 @@ cdef struct Job:
     bint to_real                # integers are then converted to float64
     Numbers numbers
     bint skips_nan
+    char* out                   # (units, positions, columns) numbers: what POWERS keeps for a softmax; NULL: nothing
+    bint is_log
     bint rounds                 # sums and products are rounded to float32 after each step
     const char* ids
     int id_bytes
@@ -50,6 +52,7 @@ cdef struct Job:
     Py_ssize_t n                # segments
     Py_ssize_t block            # positions whose accumulators are made alone, and merged in order
     int* is_rough               # set where moments lose digits
+    int* is_outside             # set where an id is too large
     char* table
     int n_accumulators
     Accumulator accumulators[MAX_ACCUMULATORS]
@@ -72,6 +75,7 @@ cdef struct Block:
     int64_t rows[ITEMS + 1]     # where the row of each position, or run, is in the table
     const char* values          # numbers
     Py_ssize_t step             # bytes from a position to the next
+    char* out                   # of the first value, or NULL
     char numbers[ITEMS * 16]    # values that were converted
 
 
@@ -110,6 +114,22 @@ cdef inline int64_t id_at(const Job* job, Py_ssize_t unit, Py_ssize_t position) 
     if job.id_bytes == 4:
         return (<const int32_t*>ids_of(job, unit))[position]
     return (<const int64_t*>ids_of(job, unit))[position]
+
+
+cdef inline bint any_outside(id_t* ids, Py_ssize_t n_ids, int64_t n_segments) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int found = 0
+    for i in range(n_ids):
+        found |= ids[i] >= n_segments
+    return found != 0
+
+
+cdef inline void check_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t n) noexcept nogil:
+    """Of the positions from start on, whose ids the caller reads next."""
+    cdef const char* ids = ids_of(job, unit) + start * job.id_bytes
+    if (any_outside(<const int32_t*>ids, n, job.n) if job.id_bytes == 4
+            else any_outside(<const int64_t*>ids, n, job.n)):
+        job.is_outside[0] = 1
 
 
 cdef inline inline_void find_rows(id_t* ids, bint is_short, uint64_t n_segments, int64_t row_bytes, int64_t none,
@@ -282,6 +302,9 @@ cdef inline void read_values(const Job* job, Py_ssize_t unit, Py_ssize_t start, 
     """The values of the positions from start on, from a column on."""
     cdef Py_ssize_t i, width = job.conversion.narrow_bytes
     cdef const char* values = job.values
+    block.out = NULL
+    if job.out != NULL:
+        block.out = job.out + ((unit * job.size + start) * job.columns + column) * number_bytes(job)
     if values != NULL:
         values += ((unit * job.size + start) * job.columns + column) * width
     block.step = job.columns * width

@@ -3,8 +3,8 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from common.codes cimport (
-    COUNT, COUNTED_TOTAL, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, MOMENTS, POWERS, PRODUCT, SQUARES, TOTAL,
-    TRUES, Accumulator,
+    COUNT, COUNTED_TOTAL, FALSES, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, MOMENTS, POWERS, PRODUCT, SQUARES,
+    TOTAL, TRUES, Accumulator,
 )
 from common.items cimport flat_void, inline_void
 from scatter.steps cimport complex128
@@ -55,7 +55,7 @@ cdef inline inline_void merge_typed(Accumulator what, bint rounds, number_t* typ
         elif number[0]:
             accumulate(what == COUNTED_TOTAL, rounds, (<int64_t*>cell)[0] == 0, x, cell + stride, stride)
             (<int64_t*>cell)[0] += number[0]
-    elif what == COUNT or what == TRUES:
+    elif what == COUNT or what == TRUES or what == FALSES:
         (<int64_t*>cell)[0] += number[0]
     elif what == FIRST or what == LAST:
         if number[0] >= 0:

@@ -19,8 +19,9 @@ from common.scratch cimport allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from segments.accumulators cimport AHEAD, apply_block, is_nan
 from segments.job cimport (
-    COMPLEX, ITEMS, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_any_rows, id_at, id_t, ids_of, needs_conversion,
-    no_values, number_bytes, positions_of, read_ids, read_row, read_rows, read_runs, read_values, table_of,
+    COMPLEX, ITEMS, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, check_ids, find_any_rows, id_at, id_t, ids_of,
+    needs_conversion, no_values, number_bytes, positions_of, read_ids, read_row, read_rows, read_runs, read_values,
+    table_of,
 )
 from segments.merge cimport merge_rows
 from scatter.steps cimport complex128
@@ -65,6 +66,8 @@ cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_s
             block.n = min(most, stop - position)
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
+            if job.pointers == NULL:
+                check_ids(job, unit, position, block.n)
             if by_ids and read_ids(job, unit, position, none - table, &block):
                 pass
             elif job.pointers != NULL and job.columns == 1:
@@ -308,6 +311,8 @@ cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles
     block.values = NULL
     while begin < n:
         block.n = min(<Py_ssize_t>ITEMS, n - begin)
+        if job.pointers == NULL:
+            check_ids(job, unit, start + begin, block.n)
         read_rows(job, unit, start + begin, 1, none, &block)
         for i in range(block.n):
             segments[begin + i] = <uint32_t>block.rows[i]
@@ -357,6 +362,7 @@ cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tile
         find_any_rows(<const uint32_t*>block.ids, job.n, job.row_bytes, 0, block.n, block.rows)
     block.sources = tiles.sources + record
     block.step = job.columns * number_bytes(job)
+    block.out = NULL if job.out == NULL else job.out + (unit * job.size + tiles.first) * block.step
     if job.values == NULL:
         no_values(block)
         return

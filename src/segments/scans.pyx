@@ -349,6 +349,7 @@ cdef inline bint describe(Scan* scan, cnp.ndarray values, cnp.ndarray ids, bint 
     job.id_bytes = <int>cnp.PyArray_ITEMSIZE(ids)
     job.pointers = <const int64_t*>cnp.PyArray_DATA(ids) if are_pointers else NULL
     scan.words, scan.out = cnp.PyArray_BYTES(words), cnp.PyArray_BYTES(out)
+    job.out = NULL  # the results are not numbers
     job.to_real = number_code == FLOAT64 and type_code <= UINT64
     to_numbers.narrow = type_code
     to_numbers.wide = number_code if not job.to_real else INT64 if type_code < UINT8 else UINT64

@@ -9,23 +9,22 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport (
-    BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAXIMUM, MINIMUM, NO_MEMORY, OK,
-    POWERS, UINT8, UINT64, Accumulator, TypeCode,
+    BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAXIMUM, MINIMUM,
+    NO_MEMORY, OK, POWERS, UINT8, UINT64, Accumulator, TypeCode,
 )
 from common.interrupts cimport Interrupts, arm, raise_if_interrupted, set_main_thread, with_interrupts
 from common.items cimport CACHE_LINE, at_line
 from common.machine cimport import_shared, shared
+from common.routes cimport BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
 from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
 from common.threads cimport (
-    MAX_TASKS, TASKS_PER_THREAD, begin_call, best_team, chunk_start, end_call, may_have_team, most_threads, note_team,
-    possible_threads, region_ns, team_size,
+    MAX_TASKS, begin_call, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads, team_size,
 )
+from segments.cost cimport Choice, block_for, can_run, choose, route_ns, work_ns
 from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
-from segments.merge cimport ROUGH, may_regroup
-from segments.routes cimport (
-    are_ascending, can_tile, none_bytes, pieces_of, run_blocks, run_pieces, run_sorted, run_tiles,
-)
+from segments.merge cimport ROUGH
+from segments.routes cimport are_ascending, none_bytes, run_blocks, run_pieces, run_sorted, run_tiles
 from segments.softmax cimport Softmax, run_parts, write_all
 
 cnp.import_array()
@@ -35,6 +34,13 @@ cdef enum:
     BRIEF = 1 << 12             # elements: the GIL is not released for fewer
 
 cdef int forced_threads = 0
+# As in scatter/scatter.pyx
+cdef unsigned int allowed_routes = ~<unsigned int>0
+cdef bint explains = False
+cdef double estimates[N_ROUTES * MAX_TEAMS]
+cdef int explained_threads = 0
+cdef int last_route_ = 0
+cdef int last_threads_ = 0
 ROUGH_MOMENTS = <int>ROUGH
 
 
@@ -81,6 +87,7 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
     job.pointers = <const int64_t*>cnp.PyArray_DATA(ids) if are_pointers else NULL
     job.is_far = job.n * job.row_bytes > shared.machine.l2_bytes
     job.n_accumulators = 0
+    job.out = NULL
     for what, n_words in accumulators:
         job.accumulators[job.n_accumulators] = <Accumulator>what
         job.at[job.n_accumulators] = words * job.columns * WORD
@@ -95,29 +102,6 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
             and cnp.PyArray_ISCARRAY_RO(values) and cnp.PyArray_ISCARRAY_RO(ids) and cnp.PyArray_ISCARRAY(table)
             and cnp.PyArray_ITEMSIZE(table) == WORD and (job.id_bytes == 8 or (job.id_bytes == 4 and not are_pointers))
             and cnp.PyArray_ITEMSIZE(values) == width_of(<TypeCode>type_code))
-
-
-cdef inline double element_ns(const Job* job) noexcept:
-    """To reduce an element."""
-    cdef double ns = 0.5
-    cdef int a
-    for a in range(job.n_accumulators):
-        ns += 4 if job.accumulators[a] == POWERS else 1
-    return ns * (shared.machine.step_l2 * 2 if not job.is_far else shared.machine.step_memory)
-
-
-cdef inline double work_ns(const Job* job) noexcept:
-    return element_ns(job) * job.n_units * job.size * job.columns
-
-
-cdef inline int team_of(int n_threads, double work_ns) noexcept:
-    """The threads that are worth their start, if the work can be divided among all."""
-    cdef int most = most_threads(n_threads, forced_threads, work_ns), team
-    team = most if forced_threads else best_team(most, work_ns)
-    if team > 1:
-        team = possible_threads(team)
-        note_team(team)
-    return team
 
 
 cdef bint is_sorted(const Job* job):
@@ -143,39 +127,54 @@ cdef cnp.ndarray allocate_none(const Job* job, int n_threads):
     return memory
 
 
+cdef Choice route_of(Job* job, int n_threads) noexcept:
+    """The choice, or what the settings force."""
+    global last_route_, last_threads_, explained_threads
+    cdef Choice choice
+    cdef int most = most_threads(n_threads, forced_threads, work_ns(job)), team = 1, route, i = 0
+    if explains:
+        explained_threads = most
+        while True:
+            for route in range(1, <int>N_ROUTES):
+                estimates[i * N_ROUTES + route] = route_ns(job, route, team)
+            if team >= most:
+                break
+            i, team = i + 1, min(2 * team, most)
+    choice = choose(job, most, allowed_routes, most if forced_threads else 1)
+    if choice.n_threads > 1 and not forced_threads:
+        choice.n_threads = possible_threads(choice.n_threads)
+        if not can_run(job, choice.route, choice.n_threads):
+            choice.route, choice.n_threads = DIRECT, 1
+        note_team(choice.n_threads)
+    if last_route_ != choice.route or last_threads_ != choice.n_threads:
+        last_route_, last_threads_ = choice.route, choice.n_threads
+    return choice
+
+
 cdef Py_ssize_t run_pass(Job* job, int n_threads):
     """Choose a route, and run it."""
     cdef cnp.ndarray memory
-    cdef double ns = work_ns(job)
-    cdef double place_ns = <double>job.n_units * job.size * (2 * shared.machine.place + 1)
-    cdef int team = team_of(n_threads, ns)
+    cdef Choice choice = route_of(job, n_threads)
+    cdef bint in_pieces, is_brief = job.n_units * job.size * job.columns < BRIEF
     cdef char* none
-    cdef bint has_blocks, in_pieces, by_segments, by_pieces
-    if may_regroup(job):
-        job.block = job.size if team == 1 else max(job.block, job.size // (team * TASKS_PER_THREAD))
-    has_blocks = job.block < job.size
-    in_pieces = not has_blocks and job.n_units * pieces_of(job, team) >= 2 * team
-    by_segments = job.is_sorted and (team == 1 or job.n >= team * TASKS_PER_THREAD)
-    if team > 1 and not has_blocks and not in_pieces and not job.is_sorted:
-        if can_tile(job) and (forced_threads or (ns + place_ns) / team + 2 * region_ns(team) < ns):
-            return OK if run_tiles(job, team) else NO_MEMORY
-        if not forced_threads and job.n_units * pieces_of(job, team) == 1:
-            team = 1
-    by_pieces = not has_blocks and (team == 1 or in_pieces or not job.is_sorted)
-    memory = allocate_none(job, 1 if by_pieces and job.n_units == 1 else team)
+    if choice.route == PARTITION:
+        return OK if run_tiles(job, choice.n_threads) else NO_MEMORY
+    job.block = block_for(job, choice.n_threads)
+    in_pieces = choice.route == DIRECT and job.block >= job.size
+    memory = allocate_none(job, 1 if in_pieces and job.n_units == 1 else choice.n_threads)
     if memory is None:
         return NO_MEMORY
     none = at_line(cnp.PyArray_BYTES(memory))
-    if has_blocks and not by_segments:
-        return OK if run_blocks(job, team, none) else NO_MEMORY
-    if by_pieces and job.n_units * job.size * job.columns < BRIEF:
-        run_pieces(job, 1, none)
+    if choice.route == PRIVATE or (choice.route == DIRECT and not in_pieces and not job.is_sorted):
+        return OK if run_blocks(job, choice.n_threads, none) else NO_MEMORY
+    if in_pieces and is_brief:
+        run_pieces(job, choice.n_threads, none)
         return OK
     with nogil:
-        if by_pieces:
-            run_pieces(job, team, none)
+        if in_pieces:
+            run_pieces(job, choice.n_threads, none)
         else:
-            run_sorted(job, team, none)
+            run_sorted(job, choice.n_threads, none)
     return OK
 
 
@@ -183,8 +182,9 @@ cdef Py_ssize_t run_softmax(Softmax* softmax, int n_threads):
     cdef Job* job = softmax.job
     cdef cnp.ndarray memory
     cdef Py_ssize_t status
-    cdef int team = team_of(n_threads, 2 * work_ns(job))
-    cdef bint by_segments = job.is_sorted and (team == 1 or job.n >= team * TASKS_PER_THREAD)
+    cdef Choice choice = route_of(job, n_threads)
+    cdef int team = choice.n_threads if choice.route == BLOCKS else 1
+    cdef bint by_segments = job.is_sorted and (team == 1 or choice.route == BLOCKS)
     cdef char* none
     memory = allocate_none(job, team if by_segments else 1)
     if memory is None:
@@ -199,7 +199,7 @@ cdef Py_ssize_t run_softmax(Softmax* softmax, int n_threads):
         status = run_pass(job, n_threads)
     if status == OK and not job.interrupts.stopped:
         with nogil:
-            write_all(softmax, team, none)
+            write_all(softmax, team_size(n_threads, forced_threads, work_ns(softmax.before)), none)
     return status
 
 
@@ -214,7 +214,7 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
            Py_ssize_t block, int n_threads):
     """Reduce values into a table of opened accumulators.
 
-    Returns a status, and whether moments lose so many digits that variances need the mean first.
+    Returns a status; whether moments lose so many digits that variances need the mean first; whether an id is too large.
 
     values: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or too great means no
     segment. are_pointers: ids are CSR pointers instead, (batches, segments + 1), of 8 bytes, never decreasing. table:
@@ -224,16 +224,16 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
     """
     cdef Job job
     cdef Interrupts interrupts
-    cdef int is_rough = 0
+    cdef int is_rough = 0, is_outside = 0
     cdef Py_ssize_t status
     if not describe(&job, values, ids, are_pointers, table, accumulators, type_code, to_real, not to_real, skips_nan,
                     rounds, block):
-        return <Py_ssize_t>INCONSISTENT, False
-    job.is_rough = &is_rough
+        return <Py_ssize_t>INCONSISTENT, False, False
+    job.is_rough, job.is_outside = &is_rough, &is_outside
     if not reads_values:
         job.values = NULL
     if job.size == 0 or job.n_units == 0 or job.columns == 0:
-        return <Py_ssize_t>OK, False
+        return <Py_ssize_t>OK, False, False
     job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
@@ -243,12 +243,14 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
         n_threads = begin_call(n_threads)
         status = run_pass(&job, n_threads)
         end_call()
-    return finish(&interrupts, status), is_rough != 0
+    return finish(&interrupts, status), is_rough != 0, is_outside != 0
 
 
 def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, cnp.ndarray table not None,
-            cnp.ndarray out not None, int type_code, int out_code, bint is_log, Py_ssize_t block, int n_threads):
-    """Write the softmax of real values to out, contiguous and of their shape. Returns a status.
+            cnp.ndarray out not None, int type_code, bint is_log, Py_ssize_t block, int n_threads):
+    """Write the softmax of float32 or float64 values to out, contiguous, of their shape and dtype.
+
+    Returns a status, and whether an id is too large.
 
     table: (units, segments, 2, columns), of -inf and 0. The others: as in reduce.
     """
@@ -256,34 +258,28 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     cdef Interrupts interrupts
     cdef Softmax softmax
     cdef Py_ssize_t status
-    if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, True,
-                     out_code != FLOAT64, False, False, block)
+    cdef int is_outside = 0
+    if (not describe(&job, values, ids, are_pointers, table, ((<int>POWERS, 2),), type_code, False, True, False, False,
+                     block)
             or not cnp.PyArray_ISCARRAY(out) or cnp.PyArray_SIZE(out) != cnp.PyArray_SIZE(values)
-            or cnp.PyArray_ITEMSIZE(out) != width_of(<TypeCode>out_code) or not FLOAT16 <= out_code <= FLOAT64
-            or job.numbers == COMPLEX):
-        return <Py_ssize_t>INCONSISTENT
+            or type_code not in (FLOAT32, FLOAT64) or cnp.PyArray_ITEMSIZE(out) != cnp.PyArray_ITEMSIZE(values)):
+        return <Py_ssize_t>INCONSISTENT, False
     if job.size == 0 or job.n_units == 0 or job.columns == 0:
-        return <Py_ssize_t>OK
-    softmax.job = &job
-    softmax.out = cnp.PyArray_BYTES(out)
-    softmax.is_log = is_log
-    softmax.conversion.narrow, softmax.conversion.wide = out_code, FLOAT32 if job.numbers == SINGLE else FLOAT64
-    softmax.conversion.narrow_bytes = width_of(<TypeCode>out_code)
-    softmax.conversion.wide_bytes = width_of(softmax.conversion.wide)
-    softmax.conversion.swapped = 0
+        return <Py_ssize_t>OK, False
     job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
+    job.is_rough, job.is_outside = NULL, &is_outside
     before = job
     before.accumulators[0] = MAXIMUM
-    softmax.before = &before
-    job.is_rough = before.is_rough = NULL
+    job.out, job.is_log = cnp.PyArray_BYTES(out), is_log
+    softmax.job, softmax.before = &job, &before
     arm(&interrupts)
     if not may_have_team(n_threads, forced_threads, work_ns(&job)):
-        return finish(&interrupts, run_softmax(&softmax, n_threads))
+        return finish(&interrupts, run_softmax(&softmax, n_threads)), is_outside != 0
     n_threads = begin_call(n_threads)
     status = run_softmax(&softmax, n_threads)
     end_call()
-    return finish(&interrupts, status)
+    return finish(&interrupts, status), is_outside != 0
 
 
 cdef inline void find_extremes(const char* ids, int id_bytes, Py_ssize_t start, Py_ssize_t stop,
@@ -329,6 +325,25 @@ def force(int n_threads):
     """For tests: use exactly n_threads from now on. 0: not forced."""
     global forced_threads
     forced_threads = n_threads
+
+
+def allow_routes(unsigned int routes):
+    """Let calls take these routes, a mask by Route, and direct."""
+    global allowed_routes
+    allowed_routes = routes
+
+
+def explain(bint begins):
+    """As the scatters' function."""
+    global explains, explained_threads
+    found = by_route(estimates, 0 if begins else explained_threads)
+    explains, explained_threads = begins, 0
+    return found
+
+
+def last_route():
+    """The Route that the last call took, and its number of threads."""
+    return last_route_, last_threads_
 
 
 def main_thread_is(size_t ident):

@@ -1,106 +1,62 @@
 # cython: cdivision=True
-# Softmax: the maximum of all segments, then their accumulators POWERS, then a last reading of each element. Ids in
-# ascending order take all three steps in parts of whole segments that stay in the cache.
+# Softmax: the maximum of all segments, then their accumulators POWERS, which keep each element's power in the result, then
+# its division. Ids in ascending order take all three steps in parts of whole segments that stay in the cache.
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int64_t
 
 from common.interrupts cimport is_interrupted
-from common.items cimport flat_void, inline_void
 from common.threads cimport TASKS_PER_THREAD, chunk_start
-from scatter.convert cimport Conversion, store_items
-from segments.accumulators cimport prefetch_ahead, raise_to_powers, real_t
-from segments.job cimport ITEMS, SINGLE, WORD, Block, Job, id_at, positions_of, read_rows, read_values, table_of
+from segments.accumulators cimport Rows
+from segments.job cimport SINGLE, Block, Job, id_at, number_bytes, positions_of, read_rows, table_of
 from segments.routes cimport none_bytes, part_of, reduce_piece, reduce_sorted
+
+cdef extern from "segments/exp.h":
+    void divide_doubles "gs_divide_rows_double" (const Rows* rows) nogil
+    void divide_floats "gs_divide_rows_float" (const Rows* rows) nogil
 
 cdef enum:
     PART = 1 << 14              # numbers of a part
 
 cdef struct Softmax:
-    Job* job                    # of the accumulators POWERS
+    Job* job                    # of the accumulators POWERS, which has the result
     Job* before                 # of maxima, in the same words
-    Conversion conversion       # from the numbers of `job` to the result
-    char* out                   # (units, positions, columns)
-    bint is_log
 
 
 cdef inline void settle(const Softmax* softmax, char* row) noexcept nogil:
-    """Make what is subtracted from a segment's elements, and what their powers are divided by, of its accumulators."""
+    """Make of a segment's sums what its powers are divided by, or their distances reduced by."""
     cdef Py_ssize_t j
     cdef double* greatest = <double*>row
     cdef double* sums = greatest + softmax.job.columns
     for j in range(softmax.job.columns):
         if greatest[j] == -INFINITY:
-            greatest[j] = 0
-            sums[j] = 1
+            sums[j] = INFINITY
         elif greatest[j] == INFINITY:
             sums[j] = NAN
-        if softmax.is_log:
+        if softmax.job.is_log:
             sums[j] = log(sums[j])
-
-
-cdef inline inline_void divide_block(bint is_column, bint is_log, const Job* job, const Block* block,
-                                     const char* table, int64_t none, real_t* results) noexcept nogil:
-    cdef Py_ssize_t i, j, columns = 1 if is_column else block.columns, k = 0
-    cdef real_t apart[ITEMS]
-    cdef real_t divisors[ITEMS]
-    cdef const double* row
-    cdef const real_t* x
-    for i in range(block.n):
-        if job.is_far:
-            prefetch_ahead(job, block, i, table)
-        row = <const double*>(table + block.rows[i])
-        x = <const real_t*>(block.values + i * block.step)
-        if block.rows[i] == none:
-            for j in range(columns):
-                apart[k + j] = -INFINITY
-                divisors[k + j] = not is_log
-        else:
-            for j in range(columns):
-                apart[k + j] = x[j] - <real_t>row[j]
-                divisors[k + j] = <real_t>row[(1 if is_column else job.columns) + j]
-        k += columns
-    if not is_log:
-        raise_to_powers(<const real_t*>apart, k, results)
-    for i in range(k):
-        results[i] = apart[i] - divisors[i] if is_log else results[i] / divisors[i]
-
-
-cdef inline flat_void divide(const Softmax* softmax, const Block* block, const char* table, int64_t none,
-                             char* results) noexcept nogil:
-    cdef const Job* job = softmax.job
-    if job.numbers == SINGLE and job.columns == 1:
-        divide_block(True, softmax.is_log, job, block, table, none, <float*>results)
-    elif job.numbers == SINGLE:
-        divide_block(False, softmax.is_log, job, block, table, none, <float*>results)
-    elif job.columns == 1:
-        divide_block(True, softmax.is_log, job, block, table, none, <double*>results)
-    else:
-        divide_block(False, softmax.is_log, job, block, table, none, <double*>results)
 
 
 cdef inline void write_piece(const Softmax* softmax, Py_ssize_t unit, Py_ssize_t position, Py_ssize_t stop,
                              char* none) noexcept nogil:
     cdef const Job* job = softmax.job
     cdef Block block
-    cdef double results[ITEMS]
+    cdef Rows rows
     cdef char* table = table_of(job, unit)
-    cdef char* to
-    cdef int64_t at = none - table
-    cdef Py_ssize_t column, width = softmax.conversion.narrow_bytes
+    cdef Py_ssize_t width = job.columns * number_bytes(job)
+    rows.table, rows.rows, rows.columns, rows.stride, rows.none = (table, block.rows, job.columns, job.columns,
+                                                                   none - table)
+    rows.out_step, rows.is_log = width, job.is_log
     while position < stop:
-        block.n = min(positions_of(job.columns), stop - position)
-        if is_interrupted(job.interrupts, 4 * block.n * job.columns):
+        block.n = rows.n = min(positions_of(job.columns), stop - position)
+        if is_interrupted(job.interrupts, block.n * job.columns):
             return
-        read_rows(job, unit, position, job.row_bytes, at, &block)
-        column = 0
-        while column < job.columns:
-            block.columns = min(job.columns - column, <Py_ssize_t>ITEMS)
-            read_values(job, unit, position, column, &block)
-            divide(softmax, &block, table + column * WORD, at, <char*>results)
-            to = softmax.out + ((unit * job.size + position) * job.columns + column) * width
-            store_items(&softmax.conversion, <const char*>results, NULL, 0, block.n * block.columns, to, width)
-            column += block.columns
+        read_rows(job, unit, position, job.row_bytes, rows.none, &block)
+        rows.out = job.out + (unit * job.size + position) * width
+        if job.numbers == SINGLE:
+            divide_floats(&rows)
+        else:
+            divide_doubles(&rows)
         position += block.n
 
 

@@ -38,7 +38,7 @@ def numbered(library, function):
     return range(1 if library.name.startswith("JAX, ") else len(geometries(function)))  # compiles a program for each
 
 
-# Which compile programs, make graphs, go through a dispatcher or sort in Python: by default they get a selection.
+# Which compile programs, make graphs, go through a dispatcher or sort in Python: by default they get the fewest calls.
 EXPENSIVE = ("JAX, XLA", "JAX, CUDA", "PyTorch, dispatcher", "Dask", "array-api-strict")
 COMPILED = ("JAX, XLA", "JAX, CUDA")
 # (mode,), and (mode, include_self)
@@ -49,11 +49,11 @@ SCATTER_CHOICES = tuple(itertools.product(SCATTER_MODES, (True, False)))
 def cells(functions, reductions, choices):
     """Parameters: library, function, reduction, dtype, and the choices that it is called with, which are all.
 
-    An expensive library gets them in tests marked slow, and by default so few that any two still meet: of scatters a
-    third of the cells with 4 choices, of gathers, which have one reduction, all with 2. Where XLA would get all
-    of scatters, it gets half: it compiles a program for each.
+    NumPy gets all. By default other libraries get a third of the cells of scatters, in which any two of function,
+    reduction and dtype still meet, and an expensive one so few choices of each cell that each of them still meets any
+    of these. Tests marked slow have the rest, of which XLA gets half: it compiles a program for each.
     """
-    third, share = (3, 4) if len(reductions) > 1 else (1, 2)
+    is_gather = len(reductions) == 1
     combinations = list(itertools.product(*map(enumerate, (functions, reductions, DTYPES))))
     for library, ((i, function), (j, reduction), (n, dtype)) in itertools.product(LIBRARIES, combinations):
         if not reduces(reduction, dtype) or not libraries.has_dtype(library, dtype):
@@ -61,20 +61,23 @@ def cells(functions, reductions, choices):
         reason = libraries.cannot(library, function, reduction, dtype)
         marks = [*on(library), *([pytest.mark.xfail(raises=NotImplementedError, reason=reason)] if reason else [])]
         cell, name = (library, function, reduction, dtype), f"{library}-{function}-{reduction}-{dtype}"
-        if library.name not in EXPENSIVE:
+        is_expensive = library.name in EXPENSIVE
+        if library.name == "NumPy" or (is_gather and not is_expensive):
             yield pytest.param(*cell, choices, marks=marks, id=name)
             continue
-        if (i + j + n) % third == 0:
-            first = j + n if len(reductions) > 1 else i + n
-            few = tuple(choices[(first + 2 * k) % len(choices)] for k in range(share))
-            yield pytest.param(*cell, few, marks=marks, id=name)
-        is_compiled = library.name in COMPILED and len(reductions) > 1
-        all_choices = choices[(i + j + n) % 2 :: 2] if is_compiled else choices
-        yield pytest.param(*cell, all_choices, marks=[*marks, pytest.mark.slow], id=f"{name}-every mode")
+        if is_gather:
+            few = choices[(i + n) % 3 :: 3]
+        else:  # a second one where few reductions take the dtype
+            few = tuple(choices[(3 * j + 2 * n + k) % len(choices)] for k in (0, 3)[: 1 + (dtype[0] in "bc")])
+        if is_gather or (i + j + n) % 3 == 0:
+            yield pytest.param(*cell, few if is_expensive else choices, marks=marks, id=name)
+        rest = choices[(i + j + n) % 2 :: 2] if library.name in COMPILED and not is_gather else choices
+        yield pytest.param(*cell, rest, marks=[*marks, pytest.mark.slow], id=f"{name}-every mode")
 
 
 GATHER_CELLS = list(cells(GATHERS, ["none"], GATHER_CHOICES))
 SCATTER_CELLS = list(cells(SCATTERS, REDUCTIONS, SCATTER_CHOICES))
+NUMPYS = [one for one in GATHER_CELLS + SCATTER_CELLS if one.values[0].name == "NumPy"]
 
 
 def some_indices(shape, sizes, mode, seed):
@@ -144,34 +147,24 @@ def test_scatters(library, function, reduction, dtype, choices):
         assert_agrees(library, function, map(np.copy, arrays), options, expected)
 
 
-@pytest.mark.parametrize("name", ["JAX, XLA", "PyTorch, dispatcher", "Dask", "array-api-strict"])
-@pytest.mark.parametrize(
-    ("parameters", "axes", "choices"),
-    [
-        (GATHER_CELLS, (GATHERS, ("none",), DTYPES), GATHER_CHOICES),
-        (SCATTER_CELLS, (SCATTERS, tuple(REDUCTIONS), DTYPES), SCATTER_CHOICES),
-    ],
-    ids=["gathers", "scatters"],
-)
-def test_every_pair_is_in_the_default_run(name, parameters, axes, choices):
-    """Of function, reduction, dtype and choice any two meet; and what is slow has all."""
-    found = [one for one in parameters if one.values[0].name == name]
-    default, slow = (
-        [one.values[1:] for one in found if (pytest.mark.slow in one.marks) is late] for late in (False, True)
-    )
-    library = found[0].values[0]
-    dtypes = [dtype for dtype in axes[2] if libraries.has_dtype(library, dtype)]
-    accepted = [cell for cell in itertools.product(*axes[:2], dtypes) if reduces(*cell[1:])]
-    if name not in COMPILED or len(axes[1]) == 1:
-        assert slow == [(*cell, choices) for cell in accepted]
-    for a, b in itertools.combinations(range(3), 2):  # with each choice
-        met = {(cell[a], cell[b], choice) for cell in slow for choice in cell[3]}
-        assert met == {(cell[a], cell[b], choice) for cell in accepted for choice in choices}
-    for a, b in itertools.combinations(range(3), 2):
-        assert {(cell[a], cell[b]) for cell in default} == {(cell[a], cell[b]) for cell in accepted}
-    for a in range(3):
-        met = {(cell[a], choice) for cell in default for choice in cell[3]}
-        assert met == set(itertools.product((*axes[:2], dtypes)[a], choices))
+@pytest.mark.parametrize("name", ["PyTorch", "JAX, XLA", "PyTorch, dispatcher", "Dask", "array-api-strict"])
+def test_every_pair_is_in_the_default_run(name):
+    """Of function, reduction, dtype and each option any two meet; and what is slow has all."""
+    for parameters, functions, choices in (
+        (GATHER_CELLS, GATHERS, GATHER_CHOICES),
+        (SCATTER_CELLS, SCATTERS, SCATTER_CHOICES),
+    ):
+        found = [one for one in parameters if one.values[0].name == name]
+        calls = {False: [], True: []}
+        for one in found:
+            calls[pytest.mark.slow in one.marks] += [(*one.values[1:4], *choice) for choice in one.values[4]]
+        cells = {one.values[1:4] for one in NUMPYS if one.values[1] in functions}
+        every = {(*cell, *choice) for cell in cells for choice in choices}
+        every = {call for call in every if libraries.has_dtype(found[0].values[0], call[2])}
+        slow = set(calls[True]) or every  # gathers that are not expensive have none
+        assert slow == every or name in COMPILED
+        for some, (a, b) in itertools.product((calls[False], slow), itertools.combinations(range(len(min(every))), 2)):
+            assert {(one[a], one[b]) for one in some} == {(one[a], one[b]) for one in every}
 
 
 HOW_MANY = {"jax": 12, "torch": 150, "dask": 40, "array_api_strict": 100, "cupy": 60}

@@ -3,6 +3,7 @@
 import gatherscatter as gs
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from constants import FLOAT_REDUCTIONS
 from gatherscatter.backends import kernels
@@ -36,7 +37,7 @@ def test_both_passes_of_a_gradient_run_on_the_kernels(moved):
     gradient = jax.grad(loss)(data)
     assert moved == ["gather", "scatter", "gather", "scatter"]
     del moved[:]
-    assert jnp.allclose(jax.jit(jax.grad(loss))(data), gradient)
+    assert np.allclose(jax.jit(jax.grad(loss))(data), gradient)
     assert moved == []  # a compiled program has no kernel in it
 
 
@@ -52,9 +53,9 @@ def test_derivatives_of_gathers(kind):
 
 @pytest.mark.parametrize(
     ("kind", "reduction", "include_self"),
-    # Any two of kind, reduction and include_self; by default a few of those that compile soon.
+    # Any two of kind, reduction and include_self; by default one that compiles soon.
     [
-        pytest.param(kind, reduction, n == 0, marks=[] if (i + j + n) % 6 == 0 and j == 1 else pytest.mark.slow)
+        pytest.param(kind, reduction, n == 0, marks=[] if (i, j, n) == (5, 1, 0) else pytest.mark.slow)
         for i, kind in enumerate(KINDS)
         for j, reduction in enumerate(FLOAT_REDUCTIONS)
         for n in range(2)
@@ -75,23 +76,23 @@ def test_derivatives_of_scatters(kind, reduction, include_self):
     _, forward = jax.jvp(call, (data, updates), tangents)
     step = 1e-6
     moved = [call(data + s * tangents[0], updates + s * tangents[1]) for s in (step, -step)]
-    assert jnp.allclose(forward, (moved[0] - moved[1]) / (2 * step), atol=1e-8)
+    assert np.allclose(forward, (moved[0] - moved[1]) / (2 * step), atol=1e-8)
     of_data = jax.jvp(lambda data: call(data, updates), (data,), tangents[:1])[1]
     of_updates = jax.jvp(lambda updates: call(data, updates), (updates,), tangents[1:])[1]
-    assert jnp.allclose(of_data + of_updates, forward)
+    assert np.allclose(of_data + of_updates, forward)
     _, pull = jax.vjp(call, data, updates)
     weights = numbers(data.shape, 4)
     of_both = pull(weights)
-    assert jnp.allclose(jnp.vdot(weights, forward), sum(map(jnp.vdot, of_both, tangents)))
-    assert all(map(jnp.allclose, jax.linearize(call, data, updates)[1](*tangents), forward))
+    assert np.allclose(np.vdot(weights, forward), sum(map(np.vdot, of_both, tangents)))
+    assert all(map(np.allclose, jax.linearize(call, data, updates)[1](*tangents), forward))
     # Compiled, and of the second order: forward over reverse beside reverse over forward.
     both = (0, 1)
-    assert all(map(jnp.allclose, jax.jit(jax.grad(cubes, both))(data, updates), jax.grad(cubes, both)(data, updates)))
+    assert all(map(np.allclose, jax.jit(jax.grad(cubes, both))(data, updates), jax.grad(cubes, both)(data, updates)))
     hessians = [
-        jax.tree.leaves(outer(inner(cubes, both), both)(data, updates))
-        for outer, inner in ((jax.jacfwd, jax.grad), (jax.jacrev, jax.jacfwd))
+        jax.tree.leaves(way(data, updates))
+        for way in (jax.jacfwd(jax.grad(cubes, both), both), jax.jit(jax.jacrev(jax.jacfwd(cubes, both), both)))
     ]
-    assert all(map(jnp.allclose, *hessians))
+    assert all(map(np.allclose, *hessians))
 
 
 @pytest.mark.parametrize(
@@ -145,8 +146,8 @@ def test_products_with_zeros_to_the_third_order(values, include_self):
 
     x = jnp.asarray(values)
     for derivative in (jax.grad, jax.hessian, lambda f: jax.jacfwd(jax.jacrev(jax.grad(f)))):
-        assert jnp.array_equal(derivative(product)(x), derivative(plain)(x))
-    assert jnp.array_equal(jax.jit(jax.hessian(product))(x), jax.hessian(plain)(x))
+        assert np.array_equal(derivative(product)(x), derivative(plain)(x))
+    assert np.array_equal(jax.jit(jax.hessian(product))(x), jax.hessian(plain)(x))
 
 
 def test_an_update_that_is_dropped_gets_no_gradient():
@@ -236,12 +237,12 @@ def test_values_and_gradients_are_those_of_jax(name, dtype):
     if dtype == jnp.float64:
         ways.append(lambda call: jax.jacfwd(differentiated(call)))
     for way in ways:
-        found, expected = way(ours)(x, updates), way(theirs)(x, updates)
-        assert jax.tree.all(jax.tree.map(lambda a, b: a.dtype == b.dtype and jnp.allclose(a, b), found, expected))
+        found, expected = way(ours)(x, updates), jax.jit(way(theirs))(x, updates)
+        assert jax.tree.all(jax.tree.map(lambda a, b: a.dtype == b.dtype and np.allclose(a, b), found, expected))
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_values_of_maxima_are_those_of_jax(name):
     x, indices, updates = numbers((4, 2)), jnp.asarray(ROWS), numbers((5, 2), 1)
     expected = getattr(x.at[indices], name)(updates)
-    assert jnp.array_equal(gs.scatter(x, indices, updates, reduction=name), expected)
+    assert np.array_equal(gs.scatter(x, indices, updates, reduction=name), expected)

@@ -1,6 +1,7 @@
 """JAX on the CPU: calls outside of traces share JAX's memory with the kernels, and their results are JAX's own."""
 
 import gc
+import os
 import subprocess
 import sys
 
@@ -39,8 +40,8 @@ def pointers(arrays):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_copied(size, given):
-    data, indices = jnp.arange(size, dtype=jnp.float32), jnp.arange(size)[::-1] + 0
-    updates = -data
+    data, indices = jnp.asarray(np.arange(size, dtype="f4")), jnp.asarray(np.arange(size)[::-1].copy())
+    updates = jnp.asarray(-np.asarray(data))
     results = [
         gs.gather(data, indices, mode="promise_in_bounds"),
         gs.scatter(data, indices, updates, reduction="add", mode="promise_in_bounds"),
@@ -55,19 +56,21 @@ def test_nothing_is_copied(size, given):
         shared = result.unsafe_buffer_pointer() == arrays[-1].ctypes.data
         assert shared == (result.nbytes >= 1 << 16)
         assert arrays[-1].ctypes.data % 64 == 0 or not shared
-    assert jnp.array_equal(results[0], data[::-1])
-    assert jnp.array_equal(results[1], data - data[::-1])
+    numbers = np.arange(size, dtype="f4")
+    assert np.array_equal(results[0], numbers[::-1])
+    assert np.array_equal(results[1], numbers - numbers[::-1])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_takes_the_kernels(dtype, given):
-    data, indices = jnp.ones((40_000, 2), dtype), jnp.arange(10_000, dtype=jnp.uint8 if dtype == "bool" else None) % 200
-    found = gs.gather(data, indices), gs.scatter(data, indices, data[:10_000])
+    data = jnp.asarray(np.ones((40_000, 2), jnp.dtype(dtype)))
+    indices = jnp.asarray(np.arange(10_000) % 200, "u1" if dtype == "bool" else None)
+    found = gs.gather(data, indices), gs.scatter(data, indices, jnp.asarray(np.asarray(data)[:10_000]))
     assert [arrays[0].ctypes.data for arrays in given] == [data.unsafe_buffer_pointer()] * 2
     for result in found:
         assert result.dtype == data.dtype
         assert not result.weak_type
-        assert (result == data[: len(result)]).all()
+        assert (np.asarray(result) == 1).all()
 
 
 @pytest.mark.slow
@@ -129,14 +132,13 @@ def test_small_calls_need_no_plan(monkeypatch):
 
 def test_no_updates():
     for size in (2, 200_000):
-        data, none = jnp.arange(float(size)), jnp.zeros(0, int)
+        data, none = jnp.asarray(np.arange(float(size))), jnp.asarray(np.zeros(0, int))
         result = gs.scatter(data, none, jnp.zeros(0), reduction="add")
-        assert jnp.array_equal(result, data)
+        assert np.array_equal(result, data)
         assert result.unsafe_buffer_pointer() != data.unsafe_buffer_pointer()
         assert gs.gather(data, none).shape == (0,)
-        assert jnp.array_equal(
-            jax.grad(lambda x, none=none: gs.scatter(x, none, jnp.zeros(0)).sum())(data), data * 0 + 1
-        )
+        gradient = jax.grad(lambda x, none=none: gs.scatter(x, none, jnp.zeros(0)).sum())(data)
+        assert np.array_equal(gradient, np.ones(size))
 
 
 @pytest.mark.parametrize("size", [3, 100_000])
@@ -170,10 +172,10 @@ def test_under_settings_of_jax(size):
 
 
 def test_other_arrays_take_xla(given):
-    keys = jax.random.split(jax.random.key(0), 3)
+    keys = jax.random.wrap_key_data(jnp.asarray(np.arange(6, dtype="u4").reshape(3, 2)))
     indices = jnp.asarray([2, 0])
-    assert (gs.gather(keys, indices) == keys[indices]).all()
-    assert (jax.jit(lambda keys: gs.gather(keys, indices))(keys) == keys[indices]).all()
+    for call in (gs.gather, jax.jit(lambda keys, _: gs.gather(keys, indices))):
+        assert jax.random.key_data(call(keys, indices)).tolist() == [[4, 5], [0, 1]]
     assert gs.gather(jnp.asarray([1, 2, 3], jnp.float8_e4m3fn), indices).tolist() == [3, 1]
     assert given[1:] == []  # the check of indices that the trace knows
     assert eager.share(keys) is None
@@ -235,5 +237,6 @@ for way in (lambda f: f, jax.jit):
 
 @pytest.mark.slow
 def test_on_several_devices():
-    done = subprocess.run([sys.executable, "-c", DEVICES], capture_output=True, text=True)
+    environment = os.environ | {"JAX_ENABLE_X64": "0"}
+    done = subprocess.run([sys.executable, "-c", DEVICES], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 """PyTorch: torch.compile, torch.export, and traces."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -27,48 +28,52 @@ def _nothing_compiled():
     torch.compiler.reset()
 
 
+# One program has the calls of all options: a program takes longer to compile than a call.
+
+
 @each_device
-@pytest.mark.parametrize("backend", ["aot_eager"])
-@pytest.mark.parametrize("mode", GATHER_MODES)
 @pytest.mark.parametrize("function", GEOMETRIES)
-def test_gathers_compile(function, mode, backend, device):
-    shape, indices, options = geometry(function, mode, device)
-    data = distinct(*shape, device=device).requires_grad_()
+def test_gathers_compile(function, device):
+    geometries = {mode: geometry(function, mode, device) for mode in GATHER_MODES}
+    data = distinct(*geometries["raise"][0], device=device).requires_grad_()
+    places = [indices for _, indices, _ in geometries.values()]
 
-    def call(data, indices):
-        return getattr(gs, function)(data, indices, mode=mode, **options) * 2
+    def call(data, *places):
+        for indices, (mode, (*_, options)) in zip(places, geometries.items(), strict=True):
+            yield getattr(gs, function)(data, indices, mode=mode, **options) * 2
 
-    compiled = torch.compile(call, fullgraph=True, backend=backend)
+    compiled = torch.compile(lambda *arrays: tuple(call(*arrays)), fullgraph=True, backend="aot_eager")
     for _ in range(2):
-        assert compiled(data, indices).equal(call(data, indices))
-    compiled(data, indices).sum().backward()
-    expected = torch.autograd.grad(call(data, indices).sum(), data)[0]
-    assert data.grad.equal(expected)
+        for found, expected in zip(compiled(data, *places), call(data, *places), strict=True):
+            assert found.equal(expected)
+            for one, other in zip(
+                *(torch.autograd.grad(r.sum(), data, retain_graph=True) for r in (found, expected)), strict=True
+            ):
+                assert one.equal(other)
 
 
 @each_device
-@pytest.mark.parametrize(
-    ("mode", "reduction"),
-    # By default two or more of each mode, and of each reduction.
-    [
-        pytest.param(mode, reduction, marks=[] if (i - j) % 3 == 0 else pytest.mark.slow)
-        for i, mode in enumerate(SCATTER_MODES)
-        for j, reduction in enumerate(FLOAT_REDUCTIONS)
-    ],
-)
-def test_scatters_compile(mode, reduction, device):
-    shape, indices, options = geometry("scatter_nd", mode, device)
-    data = distinct(*shape, device=device).requires_grad_()
-    updates = updates_for("scatter_nd", data.detach(), indices, options, mode).requires_grad_()
+@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+def test_scatters_compile(part, device):
+    """By default two or more of each mode, and of each reduction."""
+    data = distinct(*GEOMETRIES["gather_nd"][0], device=device).requires_grad_()
+    options, places = [], []
+    for (i, mode), (j, reduction) in itertools.product(enumerate(SCATTER_MODES), enumerate(FLOAT_REDUCTIONS)):
+        if (i - j) % 3 == part:
+            options.append({"mode": mode, "reduction": reduction, "include_self": False})
+            places.append(geometry("scatter_nd", mode, device)[1])
+    updates = updates_for("scatter_nd", data.detach(), places[0], {}, "drop").requires_grad_()
 
-    def call(data, indices, updates):
-        return gs.scatter_nd(data, indices, updates, mode=mode, reduction=reduction, include_self=False) * 2
+    def call(data, updates, *places):
+        for indices, words in zip(places, options, strict=True):
+            yield gs.scatter_nd(data, indices, updates, **words) * 2
 
-    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(data, indices, updates), call(data, indices, updates))
-    found = torch.autograd.grad(compiled(data, indices, updates).sum(), (data, updates))
-    expected = torch.autograd.grad(call(data, indices, updates).sum(), (data, updates))
-    torch.testing.assert_close(found, expected)
+    compiled = torch.compile(lambda *arrays: tuple(call(*arrays)), fullgraph=True, backend="aot_eager")
+    arrays = data, updates, *places
+    for found, expected in zip(compiled(*arrays), call(*arrays), strict=True):
+        torch.testing.assert_close(found, expected)
+        one, other = (torch.autograd.grad(r.sum(), (data, updates), retain_graph=True) for r in (found, expected))
+        torch.testing.assert_close(one, other)
 
 
 def test_a_compiled_graph_raises():
@@ -169,17 +174,15 @@ def test_first_calls():
 
 def test_values_outside_and_scalar_updates_compile():
     data, indices = torch.zeros(4), torch.tensor([0, 9])
-    for number in (2, 2.5, 0, True):
 
-        def filled(data, indices, number=number):
-            return gs.gather(data, indices, mode="fill", fill_value=number)
+    def call(data, indices):
+        for number in (2, 2.5, 0, True):
+            yield gs.gather(data, indices, mode="fill", fill_value=number)
+            yield gs.scatter(data, indices, number, reduction="add", mode="drop")
 
-        def updated(data, indices, number=number):
-            return gs.scatter(data, indices, number, reduction="add", mode="drop")
-
-        for call in (filled, updated):
-            compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-            assert compiled(data, indices).equal(call(data, indices))
+    compiled = torch.compile(lambda *arrays: tuple(call(*arrays)), fullgraph=True, backend="aot_eager")
+    for found, expected in zip(compiled(data, indices), call(data, indices), strict=True):
+        assert found.equal(expected)
     whole = torch.compile(lambda d, i: gs.scatter(d, i, 1.5, mode="drop"), backend="aot_eager")
     with pytest.raises(TypeError, match=r"updates=1.5 cannot be held by data's dtype"):
         whole(data.int(), indices)

@@ -87,7 +87,7 @@ def test_nothing_leaks():
     leaf = torch.zeros(100, 8, requires_grad=True)
 
     def calls():
-        for _ in range(200):
+        for _ in range(60):
             gather(data, places)
             scatter(data, places, updates)
             scatter(data, places, updates, data)
@@ -101,7 +101,7 @@ def test_nothing_leaks():
         calls()
         before = tracemalloc.get_traced_memory()[0]
         calls()
-        assert tracemalloc.get_traced_memory()[0] - before < 20_000  # one result for each call were 320 000
+        assert tracemalloc.get_traced_memory()[0] - before < 20_000  # one result for each call were 96 000
     finally:
         tracemalloc.stop()
 
@@ -319,8 +319,8 @@ def test_derivatives_of_small_calls(shape):
         (lambda x: gs.gather(x, places), (data,)),
         (lambda x, u: gs.scatter(x, places, u, reduction="add"), (data, updates)),
     ):
-        assert torch.autograd.gradcheck(call, inputs, check_batched_grad=True)
-        assert torch.autograd.gradgradcheck(call, inputs, check_batched_grad=True)
+        assert torch.autograd.gradcheck(call, inputs, check_batched_grad=True, fast_mode=True)
+        assert torch.autograd.gradgradcheck(call, inputs, check_batched_grad=True, fast_mode=True)
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (0, 2), (3, 0)])

@@ -18,6 +18,7 @@ from gatherscatter.onnx import versions
 from gatherscatter.openvino import scatters
 from gatherscatter.openvino import segments as bags
 from gatherscatter.segments import rules
+from gatherscatter.segments.aggregations import AGGREGATIONS
 from gatherscatter.tensorflow import functions as tensorflow_functions
 
 USES = Path(__file__).parents[1] / "typing"
@@ -110,7 +111,7 @@ def test_names_of_options_are_those_that_the_functions_take():
     assert names(_typing.ScatterMode) == SCATTER_MODES
     assert names(_typing.Reduction) == REDUCTIONS
     assert names(_typing.SegmentMode) == rules.MODES
-    assert names(_typing.SegmentReduction) == tuple(rules.RULES)
+    assert names(_typing.SegmentReduction) == tuple(AGGREGATIONS)
     assert names(_typing.ONNXReduction) == tuple(versions.REDUCTIONS)
     assert names(_typing.OpenVINONDReduction) == tuple(scatters.ND_REDUCTIONS)
     assert names(_typing.OpenVINOElementsReduction) == tuple(scatters.ELEMENTS_REDUCTIONS)

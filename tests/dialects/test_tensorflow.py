@@ -202,8 +202,8 @@ def test_index_dtypes(what, accepted):
     ("library", "dtype"),
     [
         pytest.param(library, dtype, marks=on(library))
-        for library in libraries.LIBRARIES
-        for dtype in DTYPES[1:]
+        for i, library in enumerate(libraries.LIBRARIES)
+        for dtype in (DTYPES[1:] if library.name == "NumPy" else DTYPES[1 + i % 3 :: 3])
         if libraries.has_dtype(library, dtype)
     ],
 )

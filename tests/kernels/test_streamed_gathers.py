@@ -21,6 +21,11 @@ def between_guards(shape, dtype, place):
     return result, [memory[:start], memory[start + n_bytes :]]
 
 
+def repeated(array, n):
+    """n rows, sooner made than as many random ones. Repetitions begin at each place in a cache line."""
+    return np.resize(array, (n, *array.shape[1:]))
+
+
 @pytest.mark.parametrize("mode", ["raise", "fill"])
 @pytest.mark.parametrize(
     ("row_bytes", "place"),
@@ -37,9 +42,10 @@ def test_rows(row_bytes, mode, place):
     n, n_rows = LARGE // row_bytes, 1000
     data = rng.integers(0, 256, (n_rows, row_bytes), np.uint8)
     index_dtype = np.int32 if row_bytes < 4 else np.int64
-    indices = rng.integers(-n_rows, n_rows + (300 if mode == "fill" else 0), n, index_dtype)
+    some = rng.integers(-n_rows, n_rows + (300 if mode == "fill" else 0), min(n, 50_021), index_dtype)
     padded = np.concatenate([data, np.full((300, row_bytes), 7, np.uint8)])
-    expected = padded.take(np.where(indices < 0, indices + n_rows, indices), axis=0)
+    indices = repeated(some, n)
+    expected = repeated(padded.take(np.where(some < 0, some + n_rows, some), axis=0), n)
     for n_threads in (1, 3):
         with kernels.forced(n_threads):
             out, guards = between_guards(expected.shape, "u1", place)
@@ -55,8 +61,9 @@ def test_elements(dtype):
     rng, size = np.random.default_rng(0), np.dtype(dtype).itemsize
     data = rng.integers(0, 100, 5000).astype(dtype)
     for columns, place in ((100, 0), (1025, 16), (LARGE // size // 3, 1)):
-        indices = rng.integers(-5000, 5000, (LARGE // size // columns + 1, columns), np.int32)
-        expected = data.take(indices)
+        n = (LARGE // size // columns + 1) * columns
+        some = rng.integers(-5000, 5000, min(n, 50_021), np.int32)
+        indices, expected = (repeated(one, n).reshape(-1, columns) for one in (some, data.take(some)))
         for n_threads in (1, 3):
             with kernels.forced(n_threads):
                 out, guards = between_guards(expected.shape, dtype, place)

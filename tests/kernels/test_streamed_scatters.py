@@ -52,7 +52,7 @@ def selected(items, n_items, share):
         yield pytest.param(*item, *rule, PLACES[(i // 3 + j) % 3], marks=[pytest.mark.slow] * bool(is_slow))
 
 
-@pytest.mark.parametrize(("dtype", "n_items", "reduction", "include_self", "place"), [*selected(ROWS, 9, 3)])
+@pytest.mark.parametrize(("dtype", "n_items", "reduction", "include_self", "place"), [*selected(ROWS, 9, 4)])
 def test_rows(dtype, n_items, reduction, include_self, place):
     rng = np.random.default_rng(n_items)
     n_rows = RESULT_BYTES // (n_items * np.dtype(dtype).itemsize)

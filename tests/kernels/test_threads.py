@@ -182,18 +182,23 @@ if sys.platform == "linux" and kernel.openmp_version:
 
     @pytest.mark.parametrize(("dynamic", "expected"), [("true", 1), ("false", os.cpu_count())])
     def test_busy_processes_leave_no_cpus(dynamic, expected):
-        code = "from gatherscatter._kernels.threads import cpus_for; import os; print(cpus_for(os.cpu_count()))"
-        loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() + 1)]
-        try:
-            time.sleep(0.2)  # until they run
-            environment = {**os.environ, "OMP_DYNAMIC": dynamic}
-            command = [sys.executable, "-c", code]
-            run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        finally:
-            for loop in loops:
-                loop.kill()
-                loop.wait()
-        assert int(run.stdout) == expected
+        code = "from gatherscatter._kernels.threads import cpus_for; import os; input('now')"
+        command = [sys.executable, "-uc", code + "; print(cpus_for(os.cpu_count()))"]
+        environment = {**os.environ, "OMP_DYNAMIC": dynamic}
+        run = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        with run:
+            assert (
+                run.stdout.read(3) == "now"
+            )  # it has imported the package: the loops take no longer than they have to
+            loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() + 1)]
+            try:
+                time.sleep(0.2)  # until they run
+                printed, _ = run.communicate("\n", timeout=60)
+            finally:
+                for loop in loops:
+                    loop.kill()
+                    loop.wait()
+        assert int(printed) == expected
 
 
 AFFINITY = ("OMP_DYNAMIC", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
@@ -277,7 +282,7 @@ ready = threading.Barrier(2)
 
 def calls():
     ready.wait()
-    for _ in range(50):
+    for _ in range(15):
         gs.gather(data, indices)
         gs.scatter(zeros, indices, updates, reduction="add")
     ready.wait()

@@ -200,7 +200,7 @@ NARROW = [
 def test_narrow_ids(library):
     with library.way():
         data = library.asarray(DATA)
-        for dtype, n in NARROW[:: 3 if library.name == "JAX, XLA" else 1]:
+        for dtype, n in NARROW[1::7] if library.name == "JAX, XLA" else NARROW:
             ids = np.array([0, 3, 1, 0] if dtype[0] == "u" else [0, -1, 1, 0], dtype)
             wide = ids.astype("i8")
             for mode in ("raise", "drop"):
@@ -352,11 +352,9 @@ def test_an_empty_batch(library):
         ids, indptr = np.zeros(shape, int), np.zeros((*shape[:-1], 3), int)
         with library.way():
             data = library.asarray(np.zeros(shape))
-            for reduction in ("add", "var", "argmax", "first", "logsumexp"):
-                for given in (
-                    {"segment_ids": library.asarray(ids), "num_segments": 2},
-                    {"indptr": library.asarray(indptr)},
-                ):
+            every = {"segment_ids": library.asarray(ids), "num_segments": 2}, {"indptr": library.asarray(indptr)}
+            for i, reduction in enumerate(("add", "var", "argmax", "first", "logsumexp")):
+                for given in every if library.package in ("numpy", "torch") else every[i % 2 :: 2]:
                     found = gs.segment_reduce(data, **given, **options, reduction=reduction)
                     assert tuple(found.shape) == (*shape[:-1], 2)
             assert tuple(gs.segment_softmax(data, indptr=library.asarray(indptr), **options).shape) == shape

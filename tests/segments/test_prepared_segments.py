@@ -73,7 +73,8 @@ def test_sums_of_ordered_rows_give_the_same_bits(n_threads):
 def test_every_library(library, name):
     data, ids, options = draw(name)
     of_ids = [ids.tolist(), *([] if library.package == "dask" else [library.asarray(ids)])]
-    some = "add", *REDUCTIONS[1 + (name == "batches") :: 2]
+    of_ids = of_ids[name == "batches" :][:1] if library.name == "JAX, XLA" else of_ids
+    some = "add", *REDUCTIONS[1 + (name == "batches") :: 2 if library.name != "JAX, XLA" else 6]
     array, settings = library.asarray(data), {"reduction": some, "fill_value": True}
     with library.way():
         expected = gs.segment_reduce(array, of_ids[-1], 6, **options, **settings)
@@ -236,9 +237,10 @@ def test_jax_traces():
         return jax.numpy.nansum(apart * gs.segment_softmax(data, ids, 4))
 
     data = jax.numpy.asarray(values)
+    expected, gradient = jax.jit(jax.value_and_grad(plain))(data)
     for wrap in (lambda f: f, jax.jit):
-        np.testing.assert_allclose(wrap(loss)(data), plain(data), 1e-5)
-        np.testing.assert_allclose(jax.grad(wrap(loss))(data), jax.grad(plain)(data), 1e-5, 1e-6)
+        np.testing.assert_allclose(wrap(loss)(data), expected, 1e-5)
+        np.testing.assert_allclose(jax.grad(wrap(loss))(data), gradient, 1e-5, 1e-6)
     assert prepared.reduce(data).shape == (4, 2)  # not a constant of the trace
 
 

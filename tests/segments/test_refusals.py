@@ -206,3 +206,21 @@ def test_ids_of_any_integer_dtype():
     assert gs.segment_reduce(np.zeros(0), np.zeros(0, int)).shape == (0,)
     assert gs.segment_reduce([1.0, 2.0], [-1, -1]).shape == (0,)
     assert gs.segment_reduce([1, 2, 3], [0, 0, 1]).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("reduction", ["add", "max", "count", "var", "logsumexp", ("add", "argmax"), "softmax"])
+@pytest.mark.parametrize("dtype", ["i8", "i4", "u2", "u8"])
+def test_large_ids_among_many(reduction, dtype):
+    """They are found while the elements are reduced; `out` keeps what it has."""
+    ids = np.arange(20_000) % 50
+    ids[[17_000, 19_000]] = 50, 60
+    data, ids = np.ones(20_000), ids.astype(dtype)
+    out = tuple(np.full(50, 7, kind) for kind in ("f8", "i8")) if isinstance(reduction, tuple) else None
+    with pytest.raises(IndexError, match=r"segment_ids\[17000\] = 50"):
+        if reduction == "softmax":
+            gs.segment_softmax(data, ids, 50)
+        else:
+            gs.segment_reduce(data, ids, 50, reduction=reduction, out=out)
+    assert out is None or all((one == 7).all() for one in out)
+    dropped = gs.segment_reduce(data, ids, 50, reduction="count", mode="drop")
+    np.testing.assert_array_equal(dropped, np.bincount(ids.astype("i8"), minlength=50)[:50])

@@ -81,6 +81,7 @@ def test_numpy(reduction, shape, dtype, exclusive, reverse, skipna, by_pointers,
     options = {"exclusive": exclusive, "reverse": reverse, "skipna": skipna, "batch_dims": batch_dims}
     with kernels.forced(n_threads):
         found = gs.segment_scan(data, num_segments=n, reduction=reduction, axis=axis, **given, **options)
+    assert found.flags.writeable
     same(found, scan_loop.segment_scan(data, ids, n, reduction, axis=axis % data.ndim, **options))
 
 
@@ -389,6 +390,10 @@ def test_out():
     with pytest.raises(IndexError, match=r"segment_scan: segment_ids\[4\] = 2 is not below num_segments=2; pass num"):
         gs.segment_scan(data, LABELS, 2, out=data)
     np.testing.assert_array_equal(data, before)
+    many = np.append(np.zeros(9999, int), 2)
+    with pytest.raises(IndexError, match=r"segment_ids\[9999\] = 2 is not below num_segments=2"):
+        gs.segment_scan(np.ones(10_000), many, 2)
+    assert np.isnan(gs.segment_scan(np.ones(10_000), many, 2, mode="drop")[9998:]).tolist() == [False, True]
 
 
 @each_refused({

@@ -170,6 +170,10 @@ class Backend:
         """What the kernels made of borrowed arrays, as an array of the library of data, one of them. dtype: by name."""
         return self.from_numpy(result, self.astype(data[:0], self.dtype_of(dtype, data)))
 
+    def segments(self, data: Any, ids: Any, skipna: bool) -> Any | None:
+        """The segments of an array, if this library has an own way to reduce them (segments/reduce.py)."""
+        return None
+
     def needs_gradient(self, array: Any) -> bool:
         """Whether `recorded` is for results that are made of this array."""
         return False

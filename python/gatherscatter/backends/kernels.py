@@ -71,6 +71,7 @@ def _allow_routes(names: str) -> None:
             raise ValueError(f"GATHERSCATTER_ROUTES={names!r}: {name!r} is not a route; name some of {some}")
         mask |= 1 << ScatterRoute[name.upper()]
     _scatter.allow_routes(mask)
+    _segments.allow_routes(mask)
 
 
 if os.environ.get("GATHERSCATTER_ROUTES"):

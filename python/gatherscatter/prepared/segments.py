@@ -20,7 +20,7 @@ from gatherscatter.prepared.indices import Prepared, indices_on, numbers_of, ord
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.functions import reduce_segments, softmax_of_segments
-from gatherscatter.segments.ids import Ids, expanded, read, settled
+from gatherscatter.segments.ids import Ids, checked, expanded, read, settled
 from gatherscatter.segments.rules import Layout
 from gatherscatter.segments.scans import scan_segments
 
@@ -48,6 +48,7 @@ def prepared_segments(
     data = np.broadcast_to(np.uint8(0), shape)
     pair = (segment_ids, given) if is_indptr else (given, None)
     _, ids = read(rules.REDUCE, data, pair[0], num_segments, pair[1], axis, batch_dims, mode)
+    ids = checked(ids)
     array, n = expanded(ids), ids.layout.n
     if ids.mode == "drop":
         array = settled(array, n)

@@ -19,8 +19,10 @@ from gatherscatter.errors.names import explained
 from gatherscatter.reductions import COMPLEX
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
+from gatherscatter.segments.aggregations import AGGREGATIONS
 from gatherscatter.segments.gradients import segments_of
 from gatherscatter.segments.reduce import Segments
+from gatherscatter.segments.states import BY_ONE_SCATTER, few_reduced
 
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 
@@ -79,7 +81,8 @@ def segment_reduce(
         Segments with fewer elements than this have `fill_value`, or NaN.
     fill_value : scalar, optional
         The result of segments that are empty or have fewer than `min_count` elements, except for ``"count"``,
-        ``"argmax"`` and ``"argmin"``. For several reductions it may be a tuple, with None for the default.
+        ``"argmax"`` and ``"argmin"``. For several reductions it may be a tuple, with None for the default; a number
+        there is for these, too.
     correction : float, default 0
         For ``"var"`` and ``"std"``: squares are divided by the number of elements less `correction`; 1 for samples.
     dtype : dtype, optional
@@ -142,12 +145,23 @@ def reduce_segments(
     out: Any,
 ) -> Any:  # fmt: skip
     """`segment_reduce` of an array and ids that have been read."""
+    if (
+        type(reduction) is str and reduction in BY_ONE_SCATTER and skipna is False
+        and type(min_count) is int and min_count < 1 and type(correction) is int and not correction
+        and fill_value is None and dtype is None and out is None
+    ):  # fmt: skip
+        found = few_reduced(data, ids, reduction)
+        if found is not None:
+            return found
     op = ids.layout.operator
     names = rules.names(op, reduction)
     skipna = plans.boolean(op, "skipna", skipna)
     few = plans.integer(op, "min_count", min_count)
     is_tuple = isinstance(reduction, tuple)
-    fills = fill_value if is_tuple and isinstance(fill_value, tuple) else (fill_value,) * len(names)
+    if is_tuple and isinstance(fill_value, tuple):
+        fills = fill_value
+    else:  # counts and positions have what says that there is none
+        fills = tuple(None if AGGREGATIONS[name].result == "index" else fill_value for name in names)
     if len(fills) != len(names):
         raise messages.fills(op, fill_value, len(names))
     segments = segments_of(data, ids, skipna)

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from gatherscatter.segments.ids import Ids
+from gatherscatter.segments.aggregations import AGGREGATIONS
+from gatherscatter.segments.ids import Ids, checked
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.segments.states import BorrowedSegments, borrowed_segments
-
-_CONSTANT = ("any", "all", "count", "argmax", "argmin")
 
 
 def segments_of(data: Any, ids: Ids, skipna: bool) -> Segments:
     """The segments of an array: by the kernels where they can read it."""
-    found = borrowed_segments(data, ids, skipna)
+    found: Segments | None = ids.backend.segments(data, ids, skipna) or borrowed_segments(data, ids, skipna)
     if found is None and ids.backend.needs_gradient(data):
         by_kernels = borrowed_segments(ids.backend.without_gradient(data), ids, skipna)
         if isinstance(by_kernels, BorrowedSegments):
-            return RecordedSegments(data, ids, by_kernels.by_kernels, skipna)
-    return found or Segments(data, ids, skipna)
+            return RecordedSegments(data, checked(ids), by_kernels.by_kernels, skipna)
+    return found or Segments(data, checked(ids), skipna)
 
 
 class RecordedSegments(BorrowedSegments):
     """The segments of an array whose gradient is wanted."""
 
     def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
-        if name in _CONSTANT:
+        what = AGGREGATIONS[name]
+        if what.result in ("index", "bool"):  # which have none
             return super().reduce(name, dtype, fill, min_count)
-        if name not in ("add", "mean", "logsumexp") or min_count > 1 or dtype != self.name:
+        if what.gradient is None or min_count > 1 or dtype != self.name:
             return Segments.reduce(self, name, dtype, fill, min_count)
-        return self.recorded(super().reduce(name, dtype, fill, min_count), getattr(self, f"{name}_gradient"))
+        return self.recorded(super().reduce(name, dtype, fill, min_count), partial(what.gradient, self))
+
+    def _count(self) -> Any:
+        return self.returned(self.by_kernels.counts, "int64")
 
     def softmax(self, dtype: str, is_log: bool) -> Any:
         if dtype != self.name:
@@ -44,19 +47,6 @@ class RecordedSegments(BorrowedSegments):
         return self.backend.recorded(result, self.data, given, formula)
 
     # Gradients of data: from data, the result and the gradient of it. They are made of differentiable calls.
-
-    def add_gradient(self, data: Any, result: Any, grad: Any) -> Any:
-        return self.where_valid(self.spread(grad, 0), 0)
-
-    def mean_gradient(self, data: Any, result: Any, grad: Any) -> Any:
-        counts = self.returned(self.by_kernels.counts, "int64")
-        return self.add_gradient(data, result, grad / self.cast(self.xp.where(counts > 0, counts, 1), self.name))
-
-    def logsumexp_gradient(self, data: Any, result: Any, grad: Any) -> Any:
-        none = self.full((), 0, result)
-        shift = self.xp.where(result == -math.inf, none, result)
-        powers = self.where_valid(self.xp.exp(self.where_valid(data - self.spread(shift, 0), 0)), 0)
-        return self.spread(grad, 0) * powers
 
     def sums(self, values: Any) -> Any:
         """The sum of each segment, for each element."""

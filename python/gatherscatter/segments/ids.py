@@ -18,13 +18,15 @@ from gatherscatter.segments.rules import Layout
 
 # An inferred number of segments beyond both is taken for labels that are no ids.
 _MANY, _MANY_PER_ID = 1 << 28, 64
+_FEW = 1 << 12  # ids, whose check takes less time than to delay it
 
 
 class Ids(NamedTuple):
     """The segment of each position: an array of the library.
 
     mode: "promise_in_bounds" if no id is outside of the segments; "drop" if others mean none; "raise" if negative ones
-    do, and too large ones are found later. has_rest: those of no segment are n, which has a row of its own. counts: how
+    do, and too large ones are found later; "unknown" if it takes `checked`, or a pass of the kernels, to know, which
+    raises for too large ones if `raises`. has_rest: those of no segment are n, which has a row of its own. counts: how
     many elements each segment has, if that is known. orders: of prepared ids, as in a plan. pointers: of CSR segments
     that are known, checked; then `array` is None, and `expanded` makes it.
     """
@@ -37,6 +39,7 @@ class Ids(NamedTuple):
     counts: Any = None
     orders: Any = None
     pointers: Any = None
+    raises: bool = False
 
 
 def read(
@@ -63,6 +66,10 @@ def read(
     if is_indptr:
         return data, _from_indptr(op, backend, data, ids, num_segments, axis, batch_dims, mode)
     layout = rules.layout(op, shape, sizes, axis, batch_dims, False)
+    is_late = listed is None and num_segments is not None and math.prod(sizes) >= _FEW
+    if is_late and backend.dtype_name(ids) != "uint64" and backend.borrowed(layout, ids, ids) is not None:
+        n = rules.number(op, num_segments)
+        return data, Ids(backend, layout._replace(n=n), ids, "unknown", raises=mode == "raise")
     try:
         known = (
             None if listed is None and backend.is_unknown(ids) else backend.extremes(ids if listed is None else listed)
@@ -88,6 +95,21 @@ def read(
     if least >= 0 and greatest < n:
         return data, Ids(backend, layout, ids, "promise_in_bounds")
     return data, Ids(backend, layout, ids, "drop")
+
+
+def checked(ids: Ids) -> Ids:
+    """The ids, of which it is known whether each is that of a segment."""
+    if ids.mode != "unknown":
+        return ids
+    least, greatest = ids.backend.extremes(ids.array)
+    if ids.raises and greatest >= ids.layout.n:
+        raise too_large(ids)
+    return ids._replace(mode="promise_in_bounds" if least >= 0 and greatest < ids.layout.n else "drop")
+
+
+def too_large(ids: Ids) -> IndexError:
+    """The error for the first id that is not below the number of segments."""
+    return _too_large(ids.layout.operator, ids.backend, ids.array, ids.layout.n)
 
 
 def _later(op: Operator, backend: Backend, ids: Any, layout: Layout, mode: str) -> Ids:

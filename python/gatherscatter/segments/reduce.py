@@ -14,8 +14,9 @@ from gatherscatter import plan as plans
 from gatherscatter.errors import segments as messages
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS
 from gatherscatter.plan import unravel
-from gatherscatter.reductions import COMPLEX, REDUCTIONS, kind_of, wider_dtypes
+from gatherscatter.reductions import REDUCTIONS, kind_of, wider_dtypes
 from gatherscatter.segments import rules
+from gatherscatter.segments.aggregations import AGGREGATIONS, STATES, Aggregation, State, Words, begin
 from gatherscatter.segments.ids import Ids, expanded
 
 
@@ -172,24 +173,53 @@ class Segments:
 
     def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
         """One reduction. dtype: the name of the result's."""
-        if name == "count":
-            return self.xp.broadcast_to(self.counts, self.layout.shape) + 0
-        if rules.RULES[name].result == "index":
-            return self.arg(name[3:], min_count)
-        start = self.start(name, dtype, fill, min_count)
-        result = getattr(self, f"_{name}")(name, dtype, start)
-        few = max(min_count, 1)
-        if few == 1 and (self.valid is None or name in ("var", "std", "logsumexp")):
-            return result  # empty segments have what they started or ended with
+        what, min_count = AGGREGATIONS[name], 0 if name == "count" else min_count
+        start, few = self.start(name, dtype, fill, min_count), max(min_count, 1)
+        if self.is_scatter(what, dtype):
+            result = self.scattered(STATES[what.state], dtype, start)
+            if few == 1 and not self.skips:  # an empty segment has what it started with
+                return result
+        else:
+            words = self.words(what.state, dtype)
+            result = what.finalize(self, words, dtype)
+            if few == 1 and not self.needs_fill(name, start, words):
+                return result
         return self.xp.where(self.counts < few, self.full((), start, result), result)
+
+    def is_scatter(self, what: Aggregation, dtype: str) -> bool:
+        """Whether the result is one scatter."""
+        return bool(STATES[what.state].reduction) and what.result in ("sum", "data")
+
+    def scattered(self, state: State, dtype: str, start: Any) -> Any:
+        """The last word of a state, by a scatter. start: that of a segment without elements."""
+        if state.reduction in ("max", "min"):
+            return self.scatter(self.comparable(state.reduction), start, state.reduction)
+        work, wide = self.work(dtype)
+        first = start if not hasattr(start, "shape") else self.cast(start, work)
+        return self.cast(self.scatter(self.terms(state.reduction, work), first, state.reduction, wide), dtype)
+
+    def words(self, state: str, dtype: str) -> Words:
+        """The words of a state, of a result's shape, or broadcasting to it. dtype: of the result."""
+        record = STATES[state]
+        if record.formula is not None:
+            return record.formula(self, dtype)
+        work = self.wide(dtype) if record.reduction == "add" and record.words == ("total",) else dtype
+        terms = record.terms(self, work)  # type: ignore[misc]
+        first = begin(record.words[-1], self.backend.dtype_name(terms))
+        return (self.scatter(terms, first, record.reduction, include_self=True),)
+
+    def needs_fill(self, name: str, start: Any, words: Words) -> bool:
+        """Whether what is made of the words of a segment without elements is not what it shall have."""
+        empty = AGGREGATIONS[name].empty
+        return name == "add" or empty is None or hasattr(start, "shape") or start != empty  # a sum of none is -0.0
 
     def start(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
         """What a segment with too few elements has."""
-        empty = rules.RULES[name].empty
+        what = AGGREGATIONS[name]
         if fill is not None:
             return self.element(dtype, fill)
-        if empty is not None and min_count < 1:
-            return empty
+        if what.empty is not None and (min_count < 1 or what.result == "index"):
+            return what.empty
         return self.nan(name, dtype, min_count)
 
     def element(self, dtype: str, fill: Any) -> Any:
@@ -213,103 +243,35 @@ class Segments:
             raise messages.empty_segment(self.op, name, position, dtype)
         return 0
 
-    def _add(self, name: str, dtype: str, start: Any) -> Any:
-        work, wide = self.work(dtype)
-        values = self.terms(name, work)
-        first = start if not hasattr(start, "shape") else self.cast(start, work)
-        return self.cast(self.scatter(values, first, name, wide), dtype)
-
-    _mul = _add
-
     def work(self, dtype: str) -> tuple[str, str]:
         """The dtype of a sum's terms, and the wider one that the kernels make the sum in; "" for the same."""
         wide = self.wide(dtype)
         by_kernels = self.name == dtype != wide and self.backend.uses_orders(self.data, True)
         return (dtype, wide) if by_kernels else (wide, "")
 
-    def _mean(self, name: str, dtype: str, start: Any) -> Any:
-        if self.valid is None and self.name == dtype:
-            work, wide = self.work(dtype)
-            first = start if not hasattr(start, "shape") else self.cast(start, work)
-            if work == dtype and (wide or self.sums_are_kernels()):
-                return self.scatter(self.data, first, "mean", wide)
-        return self.ended(self.mean_of(dtype)[1], dtype, start)
-
     def terms(self, name: str, dtype: str) -> Any:
         """The elements in a dtype; where they do not count, the identity of a sum or product."""
         identity = REDUCTIONS[name].identity(dtype)
         return self.where_valid(self.cast(self.data, dtype), 1 if identity is None else identity)
 
-    def mean_of(self, dtype: str) -> tuple[Any, Any]:
-        """The terms in a wide dtype, 0 where they do not count, and their means."""
+    def mean_of(self, dtype: str) -> Words:
+        """The number of elements, the sum of their distances from a number, and that number; None for 0."""
         xp, wide = self.xp, self.wide(dtype)
         terms = self.terms("add", wide)
-        counts = self.cast(xp.where(self.counts > 0, self.counts, 1), wide)
-        means = self.scatter(terms, 0, "add") / counts
+        total = self.scatter(terms, 0, "add")
         if not self.is_rough(wide):
-            return terms, means
-        first = self.backend.without_gradient(means)
-        is_finite = xp.isfinite(first)
-        first = xp.where(is_finite, first, self.full((), 0, first))
-        apart = self.where_valid(terms - self.spread(first, 0), 0)
-        return terms, xp.where(is_finite, first + self.scatter(apart, 0, "add") / counts, means)
+            return self.counts, total, None
+        near = self.backend.without_gradient(self.divided(total, xp.where(self.counts > 0, self.counts, 1)))
+        near = xp.where(xp.isfinite(near), near, self.full((), 0, near))
+        return self.counts, self.scatter(self.where_valid(terms - self.spread(near, 0), 0), 0, "add"), near
+
+    def divided(self, totals: Any, counts: Any) -> Any:
+        return totals / self.cast(counts, self.backend.dtype_name(totals))
 
     def is_rough(self, wide: str) -> bool:
-        """Whether a mean by sums of this dtype is corrected by the mean of the differences from it.
-
-        Not if the sums are wider than the elements, nor in Dask, which would read data once more.
-        """
+        """Whether sums of this dtype are not wider than the elements, so that a mean needs its distances' mean."""
         is_wider = kind_of(self.name) in "fc" and rules.bits(self.name) < rules.bits(wide)
-        return not (is_wider and wide in ("float64", "complex128")) and self.backend.name != "Dask"
-
-    def sums_are_kernels(self) -> bool:
-        """Whether the CPU's kernels make the sums, chunk by chunk in Dask."""
-        return self.backend.name == "Dask" or self.backend.uses_orders(self.data, True)
-
-    def ended(self, result: Any, dtype: str, start: Any) -> Any:
-        """A result in its dtype, and what an empty segment has."""
-        result = self.cast(result, dtype)
-        return self.xp.where(self.counts > 0, result, self.full((), start, result))
-
-    def _var(self, name: str, dtype: str, start: Any) -> Any:
-        return self.ended(self.variance(dtype), dtype, start)
-
-    def variance(self, dtype: str) -> Any:
-        xp = self.xp
-        terms, means = self.mean_of(dtype)
-        apart = self.where_valid(terms - self.spread(means, 0), 0)
-        sums = self.scatter(self.squared(apart), 0, "add", include_self=True)
-        if self.is_rough(self.backend.dtype_name(apart)):
-            rest = self.squared(self.scatter(apart, 0, "add", include_self=True))
-            sums = sums - rest / self.cast(xp.where(self.counts > 0, self.counts, 1), self.backend.dtype_name(sums))
-            sums = xp.where(sums < 0, self.full((), 0, sums), sums)
-        degrees = self.cast(self.counts, self.backend.dtype_name(sums)) - self.correction
-        safe = xp.where(degrees > 0, degrees, self.full((), 1, degrees))
-        return xp.where(degrees > 0, sums / safe, self.full((), float("nan"), sums))
-
-    def squared(self, numbers: Any) -> Any:
-        """The squares of their distances from 0."""
-        xp = self.xp
-        return xp.real(numbers) ** 2 + xp.imag(numbers) ** 2 if self.name in COMPLEX else numbers * numbers
-
-    def _std(self, name: str, dtype: str, start: Any) -> Any:
-        xp = self.xp
-        variance = self.variance(dtype)
-        positive = variance > 0  # elsewhere the gradient is 0
-        root = xp.where(positive, xp.sqrt(xp.where(positive, variance, xp.ones_like(variance))), variance)
-        return self.ended(root, dtype, start)
-
-    def _any(self, name: str, dtype: str, start: Any) -> Any:
-        truth = self.data if self.name == "bool" else self.data != 0
-        truth = self.where_valid(truth, name == "all")
-        return self.scatter(truth, start, "max" if name == "any" else "min")
-
-    _all = _any
-
-    def _max(self, name: str, dtype: str, start: Any) -> Any:
-        return self.scatter(self.comparable(name), start, name)
-
-    _min = _max
+        return not (is_wider and wide in ("float64", "complex128"))
 
     def comparable(self, name: str) -> Any:
         """The elements, or the worst one where they do not count."""
@@ -320,19 +282,6 @@ class Segments:
             self.data, self.xp.asarray(limits.min + 1 if name == "max" else limits.max, self.data.dtype)
         )
 
-    def arg(self, name: str, min_count: int) -> Any:
-        """The first position of the greatest or least element."""
-        xp, end = self.xp, math.prod(self.layout.numbered)
-        values = self.comparable(name)
-        hits = values == self.spread(self.scatter(values, 0, name), 0)
-        if self.valid is not None:
-            hits = hits & self.valid
-        elif self.is_date or kind_of(self.name) == "f":
-            hits = hits | (values != values)  # NaN wins
-        found = self.scatter(xp.where(hits, self.positions(), end), end, "min")
-        none = found == end
-        return xp.where(none | (self.counts < min_count) if min_count > 1 else none, -1, found)
-
     def places(self, name: str) -> Any:
         """The position of the first or last element of each segment, or one outside. Of a result's shape if `skips`."""
         which, none = ("min", math.prod(self.layout.numbered)) if name == "first" else ("max", -1)
@@ -342,32 +291,20 @@ class Segments:
         numbers = self.xp.broadcast_to(numbers, self.ids.shape)
         return self.of_ids(numbers).scatter(numbers, none, which)
 
-    def _first(self, name: str, dtype: str, start: Any) -> Any:
-        layout, places = self.layout, self.places(name)
+    def at_places(self, places: Any) -> Words:
+        """Positions as `places` has them, -1 for none, and the elements there."""
+        layout, end = self.layout, math.prod(self.layout.numbered)
         op = GATHER_ELEMENTS if self.skips else GATHER
         op = (op.strict or op).replace(name=self.op.name)
-        is_number = not hasattr(start, "shape")
+        none = self.xp.asarray("NaT", self.data.dtype) if self.is_date else False
         found = core.gather_on(
-            self.backend, op, self.merged(), places, layout.axis, 0 if self.skips else layout.batch_dims, "fill",
-            start if is_number else 0, None,
+            self.backend, op, self.merged(), places, layout.axis, 0 if self.skips else layout.batch_dims, "fill", none,
+            None,
         )  # fmt: skip
-        return found if is_number else self.xp.where(self.counts == 0, start, found)
-
-    _last = _first
-
-    def _logsumexp(self, name: str, dtype: str, start: Any) -> Any:
-        xp = self.xp
-        terms, largest = self.terms_and_largest(dtype)
-        finite = xp.isfinite(largest)
-        shift = xp.where(finite, largest, self.full((), 0, largest))
-        powers = self.where_valid(xp.exp(self.where_valid(terms - self.spread(shift, 0), 0)), 0)
-        sums = self.scatter(powers, 0, "add", self.accumulates(powers), include_self=True)
-        positive = sums > 0
-        logs = xp.log(xp.where(positive, sums, xp.ones_like(sums)))
-        least = self.full((), -math.inf, sums)
-        return self.ended(
-            xp.where(positive | xp.isnan(sums), xp.where(positive, logs, sums) + shift, least), dtype, start
-        )
+        if not self.skips:
+            lead = (*layout.data[: layout.batch_dims], *[1] * (layout.axis - layout.batch_dims))
+            places = self.xp.reshape(places, (*lead, layout.n, *[1] * len(layout.inner)))
+        return self.xp.where(places == end, -1, places), found
 
     def accumulates(self, array: Any) -> str:
         name = self.backend.dtype_name(array)

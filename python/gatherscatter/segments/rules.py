@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gatherscatter import errors
@@ -12,6 +11,7 @@ from gatherscatter.errors import segments as messages
 from gatherscatter.operators import SCATTER, Operator
 from gatherscatter.plan import Shape
 from gatherscatter.reductions import COMPLEX, DTYPES, dtype_name, kind_of
+from gatherscatter.segments.aggregations import AGGREGATIONS
 
 MODES = ("raise", "drop", "promise_in_bounds")
 
@@ -28,51 +28,6 @@ REDUCE = operator("segment_reduce", "segment_ids")
 SOFTMAX = operator("segment_softmax", "segment_ids")
 LOG_SOFTMAX = operator("segment_log_softmax", "segment_ids")
 SCAN = operator("segment_scan", "segment_ids")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What a reduction makes of dtypes, and of a segment without elements.
-
-    Attributes
-    ----------
-    result : str
-        The result's dtype: "sum" (integers and bools: at least the default integer), "float" (integers and bools: the
-        default float), "data", "index" or "bool".
-    has_dtype : bool
-        Whether the option `dtype` is for it.
-    empty : number or None
-        The result of an empty segment; None: NaN.
-    is_real : bool
-        Whether it refuses complex numbers.
-    synonyms : tuple of str
-        Names in other libraries, for messages.
-    """
-
-    result: str
-    has_dtype: bool = False
-    empty: Any = None
-    is_real: bool = False
-    synonyms: tuple[str, ...] = ()
-
-
-RULES = {
-    "add": Rule("sum", True, 0, synonyms=("sum", "plus")),
-    "mul": Rule("sum", True, 1, synonyms=("prod", "product", "multiply")),
-    "max": Rule("data", is_real=True, synonyms=("amax", "maximum")),
-    "min": Rule("data", is_real=True, synonyms=("amin", "minimum")),
-    "mean": Rule("float", True, synonyms=("average", "avg")),
-    "var": Rule("float", True, synonyms=("variance",)),
-    "std": Rule("float", True, synonyms=("stddev", "standard_deviation")),
-    "any": Rule("bool", empty=False),
-    "all": Rule("bool", empty=True),
-    "count": Rule("index", empty=0, synonyms=("size", "len", "n")),
-    "first": Rule("data"),
-    "last": Rule("data"),
-    "argmax": Rule("index", empty=-1, is_real=True, synonyms=("idxmax",)),
-    "argmin": Rule("index", empty=-1, is_real=True, synonyms=("idxmin",)),
-    "logsumexp": Rule("float", True, float("-inf"), is_real=True),
-}
 
 
 class Layout(NamedTuple):
@@ -163,18 +118,20 @@ def names(op: Operator, reduction: Any) -> tuple[str, ...]:
         raise messages.list_of_reductions(op, reduction)
     given = reduction if isinstance(reduction, tuple) else (reduction,)
     for name in given:
-        plans.string(op, "reduction", name, tuple(RULES))
-        if name not in RULES:
-            meant = next((ours for ours, rule in RULES.items() if str(name).lower() in (ours, *rule.synonyms)), None)
-            raise errors.unknown_word(op, "reduction", name, tuple(RULES), meant)
+        plans.string(op, "reduction", name, tuple(AGGREGATIONS))
+        if name not in AGGREGATIONS:
+            meant = next(
+                (ours for ours, rule in AGGREGATIONS.items() if str(name).lower() in (ours, *rule.synonyms)), None
+            )
+            raise errors.unknown_word(op, "reduction", name, tuple(AGGREGATIONS), meant)
     if not given:
-        raise errors.unknown_word(op, "reduction", given, tuple(RULES))
+        raise errors.unknown_word(op, "reduction", given, tuple(AGGREGATIONS))
     return given
 
 
 def check_dtype(op: Operator, name: str, dtype: str, data_dtype: Any) -> None:
     """Whether a reduction supports data's dtype. dtype: by name."""
-    rule = RULES[name]
+    rule = AGGREGATIONS[name]
     if dtype not in DTYPES and not (dtype[:8] == "datetime" or dtype[:9] == "timedelta"):
         raise messages.no_segments_of(op, name, data_dtype, "numbers, bools and dates")
     if rule.is_real and dtype in COMPLEX:
@@ -189,7 +146,7 @@ def result_dtype(op: Operator, name: str, dtype: str, asked: Any, defaults: tupl
     dtype: data's. asked: the option `dtype`. defaults: the library's signed and unsigned integer and its float.
     alone: whether the reduction is the only one, for which an option without effect is an error.
     """
-    rule = RULES[name]
+    rule = AGGREGATIONS[name]
     signed, unsigned, floating = defaults
     kind = kind_of(dtype)
     if rule.result in ("index", "bool"):
@@ -201,7 +158,7 @@ def result_dtype(op: Operator, name: str, dtype: str, asked: Any, defaults: tupl
         found = floating if rule.result == "float" and kind in "biu" else dtype
     if asked is None or not rule.has_dtype:
         if asked is not None and alone:
-            raise messages.no_dtype(op, name, asked, tuple(n for n, r in RULES.items() if r.has_dtype))
+            raise messages.no_dtype(op, name, asked, tuple(n for n, r in AGGREGATIONS.items() if r.has_dtype))
     else:
         word = dtype_name(asked)
         order = "bifc" if rule.result == "sum" else "f" if rule.is_real else "fc"

@@ -123,7 +123,7 @@ def _counts(data: Array, ids: Ids, asked: Scan, states: Array | None) -> tuple[A
         states = np.zeros((math.prod(ids.layout.outer), layout.n, math.prod(ids.layout.inner)), np.int64)
     asked = asked._replace(skips=False)
     result = _run(valid.view("i1"), ids, asked, words, np.dtype(asked.dtype), states)
-    return np.ascontiguousarray(np.broadcast_to(result, layout.data)), states
+    return result if result.shape == layout.data else _copied(np.broadcast_to(result, layout.data)), states
 
 
 def _of_dates(data: Array, ids: Ids, asked: Scan) -> Array:

@@ -11,6 +11,7 @@ from gatherscatter.errors import segments as messages
 from gatherscatter.errors.names import explained
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules, running
+from gatherscatter.segments.aggregations import AGGREGATIONS
 from gatherscatter.segments.doubling import Scan
 
 __all__ = ["segment_scan"]
@@ -125,10 +126,11 @@ def scan_segments(
     data: Any, ids: _ids.Ids, reduction: Any, exclusive: Any, reverse: Any, skipna: Any, dtype: Any, out: Any
 ) -> Any:
     """`segment_scan` of an array and ids that have been read."""
+    ids = _ids.checked(ids)
     op, backend = ids.layout.operator, ids.backend
     word = plans.string(op, "reduction", reduction, tuple(_NAMES))
     if word not in _NAMES:
-        names = {name: (*others, *rules.RULES[name].synonyms) for name, others in _NAMES.items()}
+        names = {name: (*others, *AGGREGATIONS[name].synonyms) for name, others in _NAMES.items()}
         meant = next((name for name, others in names.items() if word.lower() in (name, *others)), None)
         raise errors.unknown_word(op, "reduction", word, tuple(_NAMES), meant)
     exclusive = plans.boolean(op, "exclusive", exclusive)

@@ -1,14 +1,14 @@
 """Segments of NumPy arrays: the kernels reduce elements to accumulators, and these become the results.
 
-One pass over the data makes all accumulators of a call whose numbers are of one kind
-(src/segments/accumulators.pxd). Log-sum-exp needs another one, with the maxima, and so do variances, with the means,
-where the first element of a segment is far from the others.
+One pass over the data makes all states of a call whose numbers are of one kind (src/segments/accumulators.pxd).
+Log-sum-exp needs another one, with the maxima, and so do variances, with the means, where the first element of a
+segment is far from the others.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,56 +19,30 @@ from gatherscatter._kernels import segments as _kernel
 from gatherscatter._kernels.codes import Accumulator, Status, TypeCode
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.errors import segments as messages
-from gatherscatter.operators import Operator
 from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
 from gatherscatter.segments import rules
-from gatherscatter.segments.ids import Ids, settled
+from gatherscatter.segments.aggregations import AGGREGATIONS, STATES, Aggregation, Words, begin
+from gatherscatter.segments.ids import Ids, checked, settled, too_large
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.values import Array
 
-# The accumulator of each reduction.
-_ACCUMULATORS = {
-    "add": Accumulator.TOTAL,
-    "mean": Accumulator.COUNTED_TOTAL,
-    "var": Accumulator.MOMENTS,
-    "std": Accumulator.MOMENTS,
-    "mul": Accumulator.PRODUCT,
-    "any": Accumulator.TRUES,
-    "all": Accumulator.TRUES,
-    "count": Accumulator.COUNT,
-    "first": Accumulator.FIRST,
-    "last": Accumulator.LAST,
-    "max": Accumulator.MAXIMUM,
-    "min": Accumulator.MINIMUM,
-    "argmax": Accumulator.GREATEST,
-    "argmin": Accumulator.LEAST,
-}
-# Those with a count as their first word.
-_WITH_COUNT = Accumulator.COUNT, Accumulator.COUNTED_TOTAL, Accumulator.PRODUCT, Accumulator.MOMENTS
-_POWERS = np.array([-math.inf, 0.0])  # the maximum comes first
+BY_ONE_SCATTER = ("add", "mean", "max", "min")
+_FEW = 1 << 12  # elements, and results
 # Units that the kernels take as columns: so many, each of at most so many numbers.
 _FEWEST_UNITS, _MOST_NUMBERS = 64, 64
 
 
-def _code(name: str) -> int:
-    return int(_ACCUMULATORS[name])
+# Words that are two of the kernels'.
+_SLOTS = {("complex128", "total"): 2, ("complex128", "product"): 2}
 
 
-def _words(name: str, wide: str) -> Array:
-    """The words that a reduction's accumulator begins with, as float64, of numbers of a wide dtype."""
-    count = np.zeros(1, "i8")
-    if name in ("count", "any", "all"):
-        return count.view("f8")
-    if name in ("first", "last"):
-        return (count - 1).view("f8")
-    if name in ("var", "std"):
-        return np.zeros(4)
-    reduction = {"mean": "add", "argmax": "max", "argmin": "min"}.get(name, name)
-    identity = REDUCTIONS[reduction].identity(wide)
-    number = np.array([1 if identity is None else identity], wide).view("f8")  # None: a product of complex numbers
-    if name in ("mean", "mul"):
-        return np.concatenate([count.view("f8"), number])
-    return np.concatenate([number, (count - 1).view("f8")]) if name in ("argmax", "argmin") else number
+def _begin(state: str, wide: str) -> Array:
+    """The words that a segment begins with, as float64, of numbers of a wide dtype."""
+    words = []
+    for kind in STATES[state].words:
+        dtype = "i8" if kind in ("count", "place", "hits") else "f8" if kind == "number" else wide
+        words.append(np.array([begin(kind, wide)], dtype).view("f8"))
+    return np.concatenate(words)
 
 
 class Pass(NamedTuple):
@@ -87,6 +61,27 @@ class Pass(NamedTuple):
     of: str
     as_floats: bool = False
     rounds: bool = False
+
+
+def few_reduced(data: Any, ids: Ids, name: str) -> Any | None:
+    """A reduction of few floats without options, by one scatter in place; None: it takes more than that."""
+    layout, backend = ids.layout, ids.backend
+    if ids.pointers is not None or math.prod(layout.data) > _FEW or math.prod(layout.shape) > _FEW:
+        return None
+    arrays = (data, ids.array) if backend is NUMPY else backend.borrowed(layout, data, ids.array)
+    if arrays is None or arrays[0].dtype not in (np.float64, np.float32):
+        return None
+    if rules.block_length(layout) < math.prod(layout.numbered):
+        return None
+    values, indices = arrays
+    precise = values if name in ("max", "min") else values.astype(np.float64, copy=False)
+    table = np.full(layout.shape, 0.0 if name == "add" else math.nan, precise.dtype)
+    options = layout.axis, layout.batch_dims, name, "drop" if ids.has_rest else ids.mode, False
+    found = NUMPY.try_scatter(layout.operator, table, indices, precise, options, table)
+    if found is None:
+        return None
+    found = found.astype(values.dtype, copy=False)
+    return found if backend is NUMPY else backend.returned(found, data, values.dtype.name)
 
 
 def borrowed_segments(data: Any, ids: Ids, skipna: bool) -> Segments | None:
@@ -147,58 +142,91 @@ class KernelSegments(Segments):
         numbers = math.prod(self.layout.numbered) * math.prod(self.layout.inner)
         few = numbers <= _MOST_NUMBERS and math.prod(self.layout.outer) >= _FEWEST_UNITS
         self._turns = few and self.layout.batch_dims == 0  # units are taken as columns
-        self._words: dict[tuple[Pass, str], Array] = {}
-        self._apart: Array | None = None
+        self._words: dict[tuple[Pass, str], Words] = {}
+        self._delivered: set[tuple[Pass, str]] = set()
 
     def expect(self, names: Sequence[str], dtypes: Sequence[str]) -> None:
         for name, dtype in zip(names, dtypes, strict=True):
-            if name in _ACCUMULATORS:
-                self._expected.setdefault(self.pass_of(name, dtype), []).append(name)
+            state = AGGREGATIONS[name].state
+            if STATES[state].code is not None and state != "powers":  # which take two passes
+                self._expected.setdefault(self.pass_of(state, dtype), []).append(state)
         passes = self.skips or self.has_pointers or self._turns
         self._are_scatters = not passes and all(map(self._may_scatter, names, dtypes))
 
     def _may_scatter(self, name: str, dtype: str) -> bool:
-        """Whether scatters, which reduce in order, give the same bits, for which they take less time than a pass."""
-        if name in ("add", "mul", "mean"):
-            return not self._in_blocks or kind_of(dtype) in "biu"
+        """Whether a scatter, which reduces in order, gives the same bits, for which it takes less time than a pass."""
+        if name in ("add", "mul"):
+            is_wide = kind_of(dtype) in "fc" and self.wide(dtype) != dtype  # rows of wide sums take a scatter longer
+            in_order = not self._in_blocks and not (is_wide and math.prod(self.layout.inner) > 1)
+            return in_order or kind_of(dtype) in "biu"
         return name in ("max", "min", "count")
 
-    def pass_of(self, name: str, dtype: str = "") -> Pass:
-        if name in ("count", "first", "last") and not self.skips:
+    def pass_of(self, state: str, dtype: str) -> Pass:
+        if STATES[state].of_ids and not self.skips:
             return Pass("ids")
-        if name in ("var", "std") and self.name in COMPLEX:
+        if state == "moments" and self.name in COMPLEX:
             return Pass("parts")
-        is_sum = name in ("add", "mul", "mean")
+        is_sum = state in ("total", "mean", "product")
         as_floats = kind_of(self.name) in "biu" and (
-            name in ("var", "std", "logsumexp") or (is_sum and kind_of(dtype) == "f")
+            state in ("moments", "powers") or (is_sum and kind_of(dtype) == "f")
         )
-        as_floats = as_floats or (name == "logsumexp" and dtype == "float64")
+        as_floats = as_floats or (state == "powers" and dtype == "float64")
         return Pass("data", as_floats, is_sum and self.name in ("float16", "bfloat16") and dtype != "float64")
 
-    def words(self, name: str, dtype: str = "") -> Array:
-        """The words of a reduction's accumulator: (words, units, segments, columns), as float64."""
-        return self._words_of(self.pass_of(name, dtype), name)
+    def words(self, state: str, dtype: str) -> Words:
+        if STATES[state].code is None:
+            return Segments(self.data, self.given, self.skips).words(state, dtype)
+        return self._words_of(self.pass_of(state, dtype), state)
 
-    def _words_of(self, key: Pass, name: str) -> Array:
-        names = [name, *self._expected.get(key, ())]
-        place = self._place(name, names)
-        if (key, place) not in self._words:
-            places = {self._place(one, names): None for one in names}
-            begins = [_words(one, self._wide(key)) for one in places]
-            table = self._table(key, np.concatenate(begins))
-            self._run(key, tuple(zip(map(_code, places), map(len, begins), strict=True)), table)
-            parts = np.split(self._split(key, table), np.cumsum([len(words) for words in begins])[:-1])
-            self._words.update(zip(((key, one) for one in places), parts, strict=True))
-        return self._words[key, place]
+    def _words_of(self, key: Pass, state: str) -> Words:
+        if (key, state) not in self._words:
+            if state == "powers":
+                tables = {state: self._powers(key)}
+            else:
+                tables = self._reduced(key, dict.fromkeys([state, *self._expected.get(key, ())]))
+            for one, table in tables.items():
+                self._words[key, one] = self._whole(key, one, table)
+        return self._words[key, state]
 
-    @staticmethod
-    def _place(name: str, names: Sequence[str]) -> str:
-        """The reduction of these whose accumulator has that of this one."""
-        if name in ("max", "min"):
-            return f"arg{name}" if f"arg{name}" in names else name
-        if name == "add" and "mean" in names:
-            return "mean"
-        return {"std": "var", "all": "any"}.get(name, name)
+    def _reduced(self, key: Pass, states: Collection[str]) -> dict[str, Array]:
+        """The words of states that one pass makes: each an array (words, units, segments, columns) of float64."""
+        own = [one for one in states if STATES[one].within[0] not in states]
+        begins = [_begin(one, self._wide(key)) for one in own]
+        table = self._table(key, np.concatenate(begins))
+        codes = tuple((int(STATES[one].code or 0), len(words)) for one, words in zip(own, begins, strict=True))
+        self._run(key, codes, table)
+        found = dict(
+            zip(own, np.split(self._split(key, table), np.cumsum(list(map(len, begins)))[:-1], axis=0), strict=True)
+        )
+        for one in states:
+            if one not in found:
+                wider, at = STATES[one].within
+                found[one] = found[wider][at:]
+        return found
+
+    def _whole(self, key: Pass, state: str, table: Array) -> Words:
+        """The words of a state, of a result's shape, or broadcasting to it. table: see `_reduced`."""
+        layout, words, i = self.layout, [], 0
+        if state == "moments":
+            table = self._settled(key, table)
+        lead = (*layout.data[: layout.batch_dims], *[1] * (layout.axis - layout.batch_dims))
+        shape = (*lead, layout.n, *[1] * len(layout.inner)) if key.of == "ids" else layout.shape
+        for kind in STATES[state].words:
+            n, number = _SLOTS.get((self._wide(key), kind), 1), table[i]
+            if n == 2:
+                number = np.empty(number.shape, "c16")
+                number.real, number.imag = table[i], table[i + 1]
+            elif kind != "number":
+                number = number.view("i8" if kind in ("count", "place", "hits") else self._wide(key))
+            if key.of == "parts":  # the squares of both are one
+                pairs = number.reshape(*layout.shape, 2)
+                number = pairs[..., 0] if kind == "count" else pairs[..., 0] + pairs[..., 1] * (1 if i == 3 else 1j)
+            words.append(number.reshape(shape))
+            i += n
+        if state in ("first", "last"):
+            places = words[0] if self.skips else words[0].reshape(*layout.data[: layout.batch_dims], layout.n)
+            return self.at_places(places)
+        return (*words, None) if state == "mean" else tuple(words)
 
     def _wide(self, key: Pass) -> str:
         """The dtype of a pass's numbers."""
@@ -231,12 +259,20 @@ class KernelSegments(Segments):
     def _run(self, key: Pass, codes: tuple[tuple[int, int], ...], table: Array) -> None:
         """Run a pass. codes: of each accumulator, and how many words it has."""
         values = self.values(key.of)
-        status, is_rough = _kernel.reduce(
+        status, is_rough, is_outside = _kernel.reduce(
             values, self.kernel_ids, self.has_pointers, table, codes, int(TypeCode[values.dtype.name.upper()]),
             key.as_floats, self.skips, key.rounds, key.of != "ids", self._block, threads.limit,
         )  # fmt: skip
-        _check(self.op, status)
+        self._check(status, is_outside)
         self._is_rough |= is_rough
+
+    def _check(self, status: int, is_outside: bool) -> None:
+        if is_outside and self.given.raises:
+            raise too_large(self.given)
+        if status == Status.NO_MEMORY:
+            raise messages.no_memory(self.op)
+        if status != Status.OK:
+            raise errors.changed_meanwhile(self.op, "the shape, dtype or flags of an array")
 
     @cached_property
     def kernel_ids(self) -> Array:
@@ -264,36 +300,14 @@ class KernelSegments(Segments):
             values = np.ascontiguousarray(values.swapaxes(0, 1)).reshape(1, positions, units * columns)
         return values
 
-    # Words as arrays of a result's shape
-
-    def number(self, name: str, dtype: str) -> Array:
-        """The sum, product or extreme of each segment."""
-        wide = self._wide(self.pass_of(name, dtype))
-        words = self.words(name, dtype)
-        words = words[len(words) - (2 if wide == "complex128" else 1) :] if name in ("add", "mul", "mean") else words
-        if wide == "complex128":
-            number = np.empty(words.shape[1:], wide)
-            number.real, number.imag = words[0], words[1]
-        else:
-            number = words[0].view(wide)
-        return number.reshape(self.layout.shape)
-
-    def count(self, name: str) -> Any:
-        """The accumulator of a reduction, or the last word of it, that is a count or a position."""
-        words, layout = self.words(name)[-1].view("i8"), self.layout
-        if self.pass_of(name).of == "ids":
-            lead = (*layout.data[: layout.batch_dims], *[1] * (layout.axis - layout.batch_dims))
-            return words.reshape(*lead, layout.n, *[1] * len(layout.inner))
-        return words.reshape(layout.shape)
-
     def _count(self) -> Any:
         if self.known_counts is not None and not self.skips:
             return super()._count()
-        for key, names in self._expected.items():
-            counted = [name for name in names if _ACCUMULATORS[name] in _WITH_COUNT]
-            if key.of == "data" and counted and not self._are_scatters:
-                return self._words_of(key, counted[0])[0].view("i8").reshape(self.layout.shape)
-        return self.count("count")
+        for key, states in self._expected.items():
+            counted = [state for state in states if "count" in STATES[state].words]
+            if key.of != "ids" and counted and not self._are_scatters:
+                return self._words_of(key, counted[0])[0]
+        return self.words("count", "")[0]
 
     # The reductions
 
@@ -301,130 +315,76 @@ class KernelSegments(Segments):
         if kind_of(dtype) == "c" and self.name not in COMPLEX:
             data = self.data.astype(self.wide(dtype))
             return KernelSegments(data, self.given, self.skips).reduce(name, dtype, fill, min_count)
-        return super().reduce(name, dtype, fill, min_count)
+        result = super().reduce(name, dtype, fill, min_count)
+        is_shared = name in self._delivered  # of words, or their table
+        self._delivered.add(name)
+        return result.copy() if is_shared else np.ascontiguousarray(result)
 
-    def is_scatter(self, name: str, dtype: str) -> bool:
-        """Whether a scatter does it, which is faster than an accumulator of a pass, unless others need the pass."""
-        return self._are_scatters and (name != "mean" or self.name == dtype)
+    def is_scatter(self, what: Aggregation, dtype: str) -> bool:
+        return self._are_scatters and super().is_scatter(what, dtype)
 
     def scatter(self, values: Any, start: Any, reduction: str, wide: str = "", include_self: bool = False) -> Any:
+        if self.mode == "unknown":
+            self.mode = checked(self.given).mode
         if self.mode == "drop":  # scatters take longer to drop updates
             self._ids, self.mode, self.has_rest = settled(self.ids, self.layout.n), "promise_in_bounds", True
         identity = REDUCTIONS[reduction].identity(values.dtype.name)
-        if identity is None or reduction == "mean":
+        if identity is None or include_self:
             return super().scatter(values, start, reduction, wide, include_self)
-        return self.filled(super().scatter(values, identity, reduction, wide, True), start, identity)
+        result = super().scatter(values, identity, reduction, wide, True)
+        is_identity = not hasattr(start, "shape") and start == identity
+        if is_identity and (identity or kind_of(result.dtype.name) in "biu"):  # a sum of none is -0.0
+            return result
+        maybe = result == identity
+        return result if not maybe.any() else np.where(self.counts == 0, self.full((), start, result), result)
 
-    def filled(self, result: Array, start: Any, empty: Any) -> Array:
-        """A result, with what an empty segment has. empty: what it has now; or where that may be, as bools."""
-        if not hasattr(empty, "shape"):
-            is_start = not hasattr(start, "shape") and start == empty
-            if is_start and (empty or kind_of(result.dtype.name) in "biu"):  # an empty sum is -0.0
-                return result
-            empty = result == empty
-        return result if not empty.any() else np.where(self.counts == 0, self.full((), start, result), result)
+    def needs_fill(self, name: str, start: Any, words: Words) -> bool:
+        state = AGGREGATIONS[name].state
+        kinds = STATES[state].words
+        if not super().needs_fill(name, start, words):
+            return False
+        if kinds[0] in ("count", "place"):
+            return bool(np.any(words[0] == begin(kinds[0], "")))
+        if kinds[0] == "hits":
+            return True
+        word = words[-1]
+        first = np.array(begin(kinds[-1], word.dtype.name), word.dtype)
+        return bool(np.any(word == first))
 
-    def _add(self, name: str, dtype: str, start: Any) -> Any:
-        if self.is_scatter(name, dtype):
-            return super()._add(name, dtype, start)
-        result = self.number(name, dtype)
-        empty = rules.RULES[name].empty
-        if name == "add" and result.dtype.kind in "fc":
-            empty = self._are_identities(result)
-        return self.filled(self.cast(result, dtype), start, empty)
+    def divided(self, totals: Any, counts: Any) -> Array:
+        parts = totals.reshape(*totals.shape, 1).view(totals.real.dtype)  # complex numbers are divided part by part
+        means: Array = (parts / counts.astype(parts.dtype)[..., None]).view(totals.dtype)[..., 0]
+        return means
 
-    _mul = _add
+    def _settled(self, key: Pass, table: Array) -> Array:
+        """Moments of which no digit is lost, by another pass where the first element is far from the others."""
+        n = np.maximum(table[0].view("i8"), 1)
+        less = table[2] / n * table[2]
+        less -= (table[3] - less) * _kernel.ROUGH_MOMENTS
+        if self._is_rough or np.any(less > 0):
+            squares = self._table(key, np.zeros(3))
+            words = self._split(key, squares)  # a view
+            words[0] = table[1] + table[2] / n
+            self._run(key, ((int(Accumulator.SQUARES), 3),), squares)
+            table = np.concatenate([table[:1], words])
+        return table
 
-    @staticmethod
-    def _are_identities(sums: Array) -> Array:
-        """Whether sums are -0.0, as those of no elements are."""
-        parts = sums.view("f8").reshape(*sums.shape, sums.itemsize // 8)
-        return np.all((parts == 0) & np.signbit(parts), axis=-1)
-
-    def _mean(self, name: str, dtype: str, start: Any) -> Any:
-        if self.is_scatter(name, dtype):
-            return super()._mean(name, dtype, start)
-        sums = self.cast(self.number("mean", dtype), self.wide(dtype))
-        parts = sums.reshape(*sums.shape, 1).view(sums.real.dtype)  # complex numbers are divided part by part
-        means = parts / np.maximum(self.counts, 1).astype(parts.dtype)[..., None]
-        return self.ended(means.view(sums.dtype)[..., 0], dtype, start)
-
-    def variance(self, dtype: str) -> Array:
-        if self._apart is None:
-            self._apart = self._squares()
-        degrees = self.counts.astype("f8") - self.correction
-        return np.where(degrees > 0, self._apart / degrees, math.nan)
-
-    def _squares(self) -> Array:
-        """The sum of each segment's squared distances from its mean."""
-        squares: Array
-        counts, first, apart, squares = self.words("var")
-        counts = np.maximum(counts.view("i8"), 1)
-        less = apart / counts
-        less *= apart
-        squares -= less
-        less /= _kernel.ROUGH_MOMENTS
-        if self._is_rough or np.any(less > squares):
-            key = self.pass_of("var")
-            table = self._table(key, np.zeros(3))
-            words = self._split(key, table)  # a view
-            words[0] = first + apart / counts
-            self._run(key, ((int(Accumulator.SQUARES), 3),), table)
-            _, apart, squares = words
-            squares -= apart * (apart / counts)  # the mean was rounded
-        np.maximum(squares, 0, out=squares)
-        if self.name in COMPLEX:
-            squares = squares.reshape(*self.layout.shape, 2)
-            squares = squares[..., 0] + squares[..., 1]
-        return squares.reshape(self.layout.shape)
-
-    def _any(self, name: str, dtype: str, start: Any) -> Any:
-        trues = self.count(name)
-        return self.filled(trues > 0 if name == "any" else trues == self.counts, start, rules.RULES[name].empty)
-
-    _all = _any
-
-    def _max(self, name: str, dtype: str, start: Any) -> Any:
-        if self.is_scatter(name, dtype):
-            return super()._max(name, dtype, start)
-        result = self.number(name, dtype)
-        is_empty = result == REDUCTIONS[name].identity(result.dtype.name)
-        return self.filled(result.astype(self.data.dtype), start, is_empty)
-
-    _min = _max
-
-    def arg(self, name: str, min_count: int) -> Any:
-        found = self.count(f"arg{name}")
-        return np.where(self.counts < min_count, -1, found) if min_count > 1 else found.copy()
-
-    def places(self, name: str) -> Any:
-        places = self.count(name)
-        return places if self.skips else places.reshape(*self.layout.data[: self.layout.batch_dims], self.layout.n)
-
-    def _logsumexp(self, name: str, dtype: str, start: Any) -> Any:
-        key = self.pass_of(name, dtype)
-        table = self._table(key, _POWERS)
+    def _powers(self, key: Pass) -> Array:
+        table = self._table(key, _begin("powers", "float64"))
         for code in (Accumulator.MAXIMUM, Accumulator.POWERS):
             self._run(key, ((int(code), 2),), table)
-        greatest, sums = self._split(key, table)
-        result = np.where(sums == 0, -math.inf, greatest + np.log(sums))
-        return self.ended(result.reshape(self.layout.shape), dtype, start)
+        return self._split(key, table)
 
     def softmax(self, dtype: str, is_log: bool) -> Array:
-        values = self.values("data")
-        table = self._table(Pass("data"), _POWERS)
-        out = memory.empty(values.shape, self.backend.dtype_of(dtype, self.data))
-        codes = int(TypeCode[self.name.upper()]), int(TypeCode[dtype.upper()])
-        ids = self.kernel_ids, self.has_pointers
-        _check(self.op, _kernel.softmax(values, *ids, table, out, *codes, is_log, self._block, threads.limit))
+        single = {self.name, dtype} <= {"float32", "float16", "bfloat16"}
+        values = self.values("data").astype("f4" if single else "f8", copy=False)
+        table = self._table(Pass("data"), _begin("powers", "float64"))
+        out = memory.empty(values.shape, values.dtype)
+        code, ids = int(TypeCode.FLOAT32 if single else TypeCode.FLOAT64), (self.kernel_ids, self.has_pointers)
+        self._check(*_kernel.softmax(values, *ids, table, out, code, is_log, self._block, threads.limit))
+        out = self.cast(out, dtype)
         if self._turns:
             units, columns = math.prod(self.layout.outer), math.prod(self.layout.inner)
             out = out.reshape(out.shape[1], units, columns).swapaxes(0, 1)
         return out.reshape(self.layout.data)
 
-
-def _check(op: Operator, status: int) -> None:
-    if status == Status.NO_MEMORY:
-        raise messages.no_memory(op)
-    if status != Status.OK:
-        raise errors.changed_meanwhile(op, "the shape, dtype or flags of an array")

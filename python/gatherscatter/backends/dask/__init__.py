@@ -99,6 +99,11 @@ class DaskBackend(Backend):
             raise errors.unknown_size(plan.operator, "data", list(map(isnan, plan.data)).index(True))
         return super().fit_updates(plan, updates, data)
 
+    def segments(self, data: Any, ids: Any, skipna: bool) -> Any | None:
+        from gatherscatter.backends.dask.segments import ChunkedSegments
+
+        return ChunkedSegments(data, ids, skipna)
+
     def astype(self, array: Any, dtype: Any) -> Any:
         return array.astype(dtype)
 

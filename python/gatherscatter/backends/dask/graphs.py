@@ -59,10 +59,10 @@ def chunked(array: Any) -> Any:
     """A NumPy array as a Dask array."""
     if isinstance(array, da.Array):
         return array
-    return da.from_array(array, chunks=_auto(array.shape, ("auto",) * array.ndim, array.dtype))  # pyright: ignore[reportArgumentType]
+    return da.from_array(array, chunks=auto(array.shape, ("auto",) * array.ndim, array.dtype))  # pyright: ignore[reportArgumentType]
 
 
-def _auto(shape: tuple[int, ...], chunks: tuple[Any, ...], dtype: np.dtype[Any]) -> Chunks:
+def auto(shape: tuple[int, ...], chunks: tuple[Any, ...], dtype: np.dtype[Any]) -> Chunks:
     """Chunks of the size in Dask's configuration."""
     if 0 in shape:
         return tuple((n,) if c == "auto" else c for n, c in zip(shape, chunks, strict=True))
@@ -83,7 +83,7 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
     else:
         rows = tuple(_at_least(data.chunks[axis]) for axis in axes.free)
         shape = indices.shape[: axes.n_position_axes]
-        own = _auto(shape + tuple(map(sum, rows)), ("auto",) * len(shape) + rows, data.dtype)[: len(shape)]
+        own = auto(shape + tuple(map(sum, rows)), ("auto",) * len(shape) + rows, data.dtype)[: len(shape)]
     positions = tuple(
         _common_chunks(plan, axis, sizes, theirs and theirs[axis], data.chunks[axis] if axis in axes.shared else None)
         for axis, sizes in enumerate(own)
@@ -92,7 +92,7 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
     leading = tuple(data.chunks[axis] for axis in axes.leading)
     layout = Layout(Cuts(plan, axes, leading, positions, sequenced), data.chunks)
     if isinstance(indices, da.Array):
-        indices = _rechunked(indices, (*positions, *((plan.depth,),) * (indices.ndim - axes.n_position_axes)))
+        indices = rechunked(indices, (*positions, *((plan.depth,),) * (indices.ndim - axes.n_position_axes)))
     if theirs is not None:
         wanted = list(layout.result)
         for axis, sizes in enumerate(updates.chunks):
@@ -101,7 +101,7 @@ def lay_out(plan: Plan, axes: Axes, data: Any, indices: Any, updates: Any = None
             if axis not in at and len(sizes) != len(wanted[axis]):
                 raise _unknown(plan, data)
             wanted[axis] = sizes
-        updates = _rechunked(updates, tuple(wanted))
+        updates = rechunked(updates, tuple(wanted))
     elif updates is not None:
         if not all(map(is_known, positions)):
             raise errors.unknown_size(plan.operator, "indices", [is_known(sizes) for sizes in positions].index(False))
@@ -129,7 +129,7 @@ def replaced(array: Any, key: tuple[Any, ...], part: Any) -> Any:
     kept = [axis for axis, item in enumerate(key) if not isinstance(item, int)]
     sizes = [tuple(cut[1] for cut in cuts[axis] if cut) for axis in kept]
     pairs = zip(sizes, part.chunks, strict=True)
-    part = _rechunked(part, tuple(own if is_known(own) else theirs for own, theirs in pairs))
+    part = rechunked(part, tuple(own if is_known(own) else theirs for own, theirs in pairs))
     numbers = [list(itertools.accumulate((cut is not None for cut in along), initial=0)) for along in cuts]
     name = f"{SET}-{tokenize(array, key, part)}"
     graph: Graph = {}
@@ -160,7 +160,7 @@ def _cut(item: Any, sizes: tuple[int, ...]) -> Iterator[tuple[Any, int] | None]:
         start += n
 
 
-def _rechunked(array: Any, chunks: Chunks) -> Any:
+def rechunked(array: Any, chunks: Chunks) -> Any:
     if array.ndim == 0 or any(n != 0 for n in array.shape):
         return array.rechunk(chunks)
     # Dask leaves an array alone whose sizes are all 0. All its chunks are the same.

@@ -56,10 +56,10 @@ def like(array: Array, chunk: Any) -> Any:
     if isinstance(chunk, _NUMPY):
         return array
     # As int64, since some libraries lack unsigned dtypes.
-    return _backend(chunk).asarray(array.astype(np.int64), chunk)
+    return backend_of(chunk).asarray(array.astype(np.int64), chunk)
 
 
-def _backend(chunk: Any) -> Backend:
+def backend_of(chunk: Any) -> Backend:
     return dispatch.backend_of(GATHER_ND, "data", chunk)
 
 
@@ -68,11 +68,13 @@ def permuted(array: Any, order: Sequence[int]) -> Any:
         return array
     if isinstance(array, np.ndarray):
         return array.transpose(order)
-    return _backend(array).namespace(array).permute_dims(array, tuple(order))
+    return backend_of(array).namespace(array).permute_dims(array, tuple(order))
 
 
 def reshaped(array: Any, shape: tuple[int, ...]) -> Any:
-    return array.reshape(shape) if isinstance(array, _NUMPY) else _backend(array).namespace(array).reshape(array, shape)
+    return (
+        array.reshape(shape) if isinstance(array, _NUMPY) else backend_of(array).namespace(array).reshape(array, shape)
+    )
 
 
 def concatenated(arrays: Sequence[Any]) -> Any:
@@ -80,7 +82,7 @@ def concatenated(arrays: Sequence[Any]) -> Any:
         return arrays[0]
     if isinstance(arrays[0], _NUMPY):
         return np.concatenate(arrays, dtype=arrays[0].dtype)  # dtype: keep the byte order
-    return _backend(arrays[0]).namespace(arrays[0]).concat(list(arrays), axis=0)
+    return backend_of(arrays[0]).namespace(arrays[0]).concat(list(arrays), axis=0)
 
 
 def product(a: Any, b: Any) -> Any:
@@ -319,7 +321,7 @@ class Merge:
 
 
 def _no_rows(meta: Any, row: tuple[int, ...]) -> Any:
-    return _backend(meta).zeros((0, *row), meta)
+    return backend_of(meta).zeros((0, *row), meta)
 
 
 @dataclass(frozen=True)
@@ -453,7 +455,7 @@ class Apply:
         table = permuted(chunk, self.order)
         tuples = like(tuples, chunk)
         if isinstance(updates, np.ndarray) and not isinstance(chunk, _NUMPY):
-            updates = _backend(chunk).asarray(updates, chunk)
+            updates = backend_of(chunk).asarray(updates, chunk)
         result = scatters.scatter_nd(
             table, tuples, updates, reduction=reduction, include_self=include_self, mode="promise_in_bounds"
         )

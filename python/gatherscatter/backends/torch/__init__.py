@@ -228,10 +228,15 @@ class TorchBackend(Backend):
         )
 
     def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
-        if not self.takes_arrays(data, indices):
+        if memory.is_watched() or not memory.is_plain(data, indices) or memory.needs_gradient(data):
             return None
-        operators.check_storage(plan, data=data, indices=indices)
-        return memory.as_numpy(data, indices)
+        arrays = memory.as_numpy(data, indices)
+        if arrays is not None:
+            operators.check_storage(plan, data=data, indices=indices)
+        return arrays
+
+    def returned(self, result: values.Array, data: Any, dtype: str) -> Tensor:
+        return memory.from_numpy(result, getattr(torch, dtype))
 
     def needs_gradient(self, array: Any) -> bool:
         return memory.needs_gradient(array)
@@ -261,9 +266,11 @@ class TorchBackend(Backend):
         return result
 
     def extremes(self, array: Any) -> tuple[int, int]:
-        """By one reduction; by NumPy for the wider unsigned dtypes, for which PyTorch lacks it."""
-        if not isinstance(array, Tensor) or array.dtype in _SIGNED:
-            return super().extremes(self.as_numpy(array) if isinstance(array, Tensor) else array)
+        """By NumPy, or on a GPU by one reduction."""
+        if not isinstance(array, Tensor):
+            return super().extremes(array)
+        if array.dtype in _SIGNED or (array.is_cpu and not memory.is_watched()):
+            return super().extremes(self.as_numpy(array))
         if 0 in array.shape:
             return 0, -1
         with self.constants():

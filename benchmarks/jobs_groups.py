@@ -113,6 +113,34 @@ def group_five(rng, less):
     }
 
 
+def running(name, title, n_groups):
+    """A job: the running sum of a million numbers in each group."""
+
+    @job(name, title, f"1 M float64 by {n_groups // 1000} k labels", 1e-12, moved=24)
+    def arrange(rng, less):
+        n, groups = 1_000_000 // less**2, n_groups // less**2
+        values, labels = rng.standard_normal(n), rng.integers(0, groups, n)
+
+        def with_sort():
+            order = np.argsort(labels, kind="stable")
+            sums = np.cumsum(values[order])
+            counts = np.bincount(labels, minlength=groups)
+            before = np.append(0, sums)[np.cumsum(counts) - counts]
+            result = np.empty_like(values)
+            result[order] = sums - np.repeat(before, counts)
+            return result
+
+        return {
+            OURS: lambda: gs.segment_scan(values, labels, groups),
+            "pandas": by_pandas("cumsum", values, labels),
+            "NumPy, argsort and cumsum": with_sort,
+        }
+
+
+running("group-cumsum", "Running sum of each group", 1000)
+running("group-cumsum-many", "Running sum of each of many groups", 100_000)
+
+
 @job(
     "group-climatology",
     "Monthly means of a series at each station",

@@ -211,7 +211,8 @@ def parts() -> Iterator[Part]:
     outside = [call for call in calls(few=False) if call.options["mode"] == "clip" and call.arrays[0].dtype == "f4"]
     yield Part("out of bounds", [Check(call.function, "NumPy", call, partial(_not_refused, call)) for call in outside])
     yield Part("dialects", [_answer(*answer) for answer in _ANSWERS])
-    yield Part("segments", [_reduced(name, by) for name, by in product(_OF_A_SEGMENT, ("ids", "indptr"))])
+    reduced = [_reduced(name, by) for name, by in product(_OF_A_SEGMENT, ("ids", "indptr"))]
+    yield Part("segments", [*reduced, *map(_scanned, _SCANS)])
     large = [(_many_rows, "scatter of prepared rows"), (_many_dropped, "scatter, mode='drop'")]
     yield Part("large", [Check(name, "NumPy", "python -m gatherscatter", wrong) for wrong, name in large])
 
@@ -291,6 +292,28 @@ def _reduced(reduction: str, by: str) -> Check:
     given = ", ".join(f"{name}=np.array({array.tolist()})" for name, array in groups.items())
     how = f"gs.segment_reduce(np.array({values.tolist()}), {given}, reduction={reduction!r})"
     return Check("segment_reduce", "NumPy", how, wrong)
+
+
+# NumPy's running results of the elements of a segment.
+_SCANS: dict[str, Callable[[Any], Any]] = {
+    "add": np.cumsum, "mul": np.cumprod, "max": np.maximum.accumulate, "min": np.minimum.accumulate,
+    "count": lambda part: np.arange(1, len(part) + 1),
+}  # fmt: skip
+
+
+def _scanned(reduction: Any) -> Check:
+    rng = np.random.default_rng(SEED)
+    ids, values = rng.permutation(np.arange(64) % 5), _numbers(rng, (64,), "f8")
+
+    def wrong() -> str | None:
+        result = segments.segment_scan(values, ids, reduction=reduction)
+        expected = np.empty_like(result)
+        for segment in range(5):
+            expected[ids == segment] = _SCANS[reduction](values[ids == segment])
+        return None if np.array_equal(result, expected) else f"{result.tolist()} is not {expected.tolist()}"
+
+    how = f"gs.segment_scan(np.array({values.tolist()}), np.array({ids.tolist()}), reduction={reduction!r})"
+    return Check("segment_scan", "NumPy", how, wrong)
 
 
 def _many_rows() -> str | None:

@@ -6,6 +6,7 @@ import warnings
 
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import orders as _orders
+from gatherscatter._kernels import scans as _scans
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels import threads as _kernel
@@ -100,7 +101,7 @@ def get_num_threads() -> int:
 
 
 def _main_thread_is(ident: int | None) -> None:
-    for kernel in (_gather, _scatter, _orders, _segments):
+    for kernel in (_gather, _scatter, _orders, _segments, _scans):
         kernel.main_thread_is(ident or 0)
 
 

@@ -55,6 +55,7 @@ CALLS = {
     "gather_scatter, weights": lambda a: gs.gather_scatter(a(X), a(IDS), a(X), a(IDS), weights=a(X[:, 2])),
     "softmax": lambda a: gs.segment_softmax(a(X), a(IDS), N),
     "log_softmax": lambda a: gs.segment_log_softmax(a(X), a(IDS), N),
+    "scan": lambda a: gs.segment_scan(a(X), a(IDS), N, reduction="max", exclusive=True, reverse=True),
     "pointers": lambda a: gs.segment_reduce(a(X), indptr=a(np.array([0, 2, 2, 5]))),
     "prepared": lambda a: gs.prepare("segment", X.shape, a(IDS), N).reduce(a(X), reduction="var"),
     "OpenVINO": lambda a: go.embedding_bag_offsets(a(X), a(np.array([1, 0, 3])), a(np.array([0, 2, 2])), 4),

@@ -23,6 +23,8 @@ CALLS = {
     "index_add": "scatter(data, indices, updates, axis=axis, reduction='add')",
     "take": "gather(data, indices, axis=axis)",
     "put": "at(x)[index].set(values)",
+    "cumsum": "segment_scan(data, segment_ids)",
+    "cumcount": 'segment_scan(data, segment_ids, reduction="count", exclusive=True)',
 }
 
 

@@ -80,6 +80,7 @@ def test_stubs_fit_the_modules(tmp_path):
                 "prepared.prepare",
                 "scatters",
                 "segments.functions",
+                "segments.scans",
                 "tensorflow.functions",
                 "tensorflow.segments",
                 "tensorflow.unsorted",

@@ -357,13 +357,6 @@ def each(function, empty):
     return of_groups
 
 
-def running(groups, values):
-    sums = np.full(values.shape, np.nan)
-    for group in range(5):
-        sums[groups == group] = np.cumsum(values[groups == group])
-    return sums
-
-
 def in_pairs(groups, values, others):
     return np.array([[values[(groups == one) & (others == other)].sum() for other in range(3)] for one in range(5)])
 
@@ -374,7 +367,6 @@ NOT_HERE = {
     "range": (each(np.ptp, np.nan), VALUES),
     "norm": (each(np.linalg.norm, 0), VALUES),
     "quantile": (each(lambda part: np.quantile(part, 0.9), np.nan), VALUES),
-    "cumulative sum": (running, VALUES),
     "number of distinct values": (each(lambda part: np.unique(part).size, 0), VALUES),
     "mode": (each(lambda part: np.bincount(part).argmax(), -1), INTEGERS),
     "mean of dates": (each(lambda part: part[~np.isnat(part)].astype(int).mean(), np.nan), DATES),

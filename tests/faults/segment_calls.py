@@ -23,6 +23,7 @@ FUNCTIONS = {
     "segment_reduce": ROUTES,
     "segment_softmax": ("sorted", "tiles"),
     "segment_log_softmax": ("pointers",),
+    "segment_scan": ("pieces", "pointers"),
     "prepared reduce": ("tiles",),
     "newly prepared reduce": ("tiles",),
     "newly prepared gather": ("tiles",),

@@ -114,6 +114,7 @@ def options(f8: F8, i8: I8, t: torch.Tensor, mode: str) -> None:
     gs.segment_reduce(f8, i8, reduction=["max"])  # type: ignore[call-overload]
     gs.segment_reduce(f8, i8, mode="wrap")  # type: ignore[call-overload]
     gs.segment_softmax(f8, f8)  # type: ignore[arg-type]
+    gs.segment_scan(f8, i8, reduction="mean")  # type: ignore[call-overload]
     gs.prepare("segment", (3,), i8).reduce(i8, "max")  # type: ignore[call-arg]
     gs.prepare("gather", (3,), i8).scatter(f8, f8, reduction="sum")  # type: ignore[call-overload]
     gs.prepare("gather", (3,), i8).gather(f8, mode="fill")  # type: ignore[call-overload]

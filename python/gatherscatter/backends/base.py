@@ -182,6 +182,20 @@ class Backend:
         """A result with a gradient for data: formula(data, result, gradient of the result)."""
         raise NotImplementedError
 
+    def without_derivative(self, array: Any, error: Exception) -> Any:
+        """The array; a derivative of what is made of it is an error."""
+        if self.needs_gradient(array):
+            raise error
+        return array
+
+    def scanned(self, data: Any, ids: Any, dtype: str, reverse: bool, function: Callable[..., Any]) -> Any | None:
+        """The results of a function of each block of a lazy array, in order of the numbered axes; None for others.
+
+        ids: of segments. dtype: of the results, by name. reverse: from the last block on. function: of a block, its
+        ids and the states after the block before, which are None for the first; to the result and the states.
+        """
+        return None
+
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """A scatter with the plan's `accumulate_dtype`. Here: in copies of data and updates of that dtype."""
         self.check_reduction(plan, data)

@@ -16,6 +16,7 @@ from gatherscatter import errors, memory, threads
 from gatherscatter import plan as plans
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import orders as _orders
+from gatherscatter._kernels import scans as _scans
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterRoute, Status, TypeCode
@@ -326,6 +327,7 @@ def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -
     _scatter.force(ScatterRoute[scatter.upper()], n_threads)
     _orders.force(n_threads)
     _segments.force(n_threads)
+    _scans.force(n_threads)
     try:
         yield
     finally:
@@ -333,3 +335,4 @@ def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -
         _scatter.force(ScatterRoute.AUTO, 0)
         _orders.force(0)
         _segments.force(0)
+        _scans.force(0)

@@ -40,6 +40,15 @@ _CALLS: Final = {
     "softmax_csr": "segment_softmax(data, indptr=indptr)",
     "scatter_log_softmax": "segment_log_softmax(data, segment_ids)",
     "gather_coo": "gather(data, segment_ids)",
+    "cumsum": "segment_scan(data, segment_ids)",
+    "cumulative_sum": "segment_scan(data, segment_ids)",
+    "segment_cumsum": "segment_scan(data, segment_ids)",
+    "accumulate": "segment_scan(data, segment_ids)",
+    "scan": "segment_scan(data, segment_ids)",
+    "cumprod": 'segment_scan(data, segment_ids, reduction="mul")',
+    "cummax": 'segment_scan(data, segment_ids, reduction="max")',
+    "cummin": 'segment_scan(data, segment_ids, reduction="min")',
+    "cumcount": 'segment_scan(data, segment_ids, reduction="count", exclusive=True)',
 }
 
 # Arguments of segments.
@@ -54,6 +63,7 @@ _WORDS: Final = {
     "correction": ("ddof", "unbiased"),
     "fill_value": ("fill", "initial", "default", "empty_value"),
     "out": ("output",),
+    "reverse": ("reversed", "flip", "backward"),
 }
 _NO_MEANING: Final = ("sorted", "indices_are_sorted", "unique_indices", "bucket_size", "engine", "name", "sort")
 

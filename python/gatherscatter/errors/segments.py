@@ -140,6 +140,19 @@ def empty_segment(op: Operator, reduction: str, position: Sequence[int] | None, 
     )
 
 
+def no_exclusive(op: Operator, reduction: str, dtype: str) -> ValueError:
+    return ValueError(
+        f"{op.name}: exclusive=True is not for reduction={reduction!r} of {dtype}, which has no least or greatest "
+        "value for the first element of a segment; pass exclusive=False"
+    )
+
+
+def no_gradient(op: Operator, reduction: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{op.name}: reduction={reduction!r} has no gradient; pass data without one, or logarithms with reduction='add'"
+    )
+
+
 def outs(op: Operator, found: object, n: int) -> TypeError:
     return TypeError(f"{op.name}: out={shown(found)} is not a tuple; pass {n} arrays, one for each reduction")
 

@@ -22,6 +22,7 @@ from gatherscatter.segments import rules
 from gatherscatter.segments.functions import reduce_segments, softmax_of_segments
 from gatherscatter.segments.ids import Ids, checked, expanded, read, settled
 from gatherscatter.segments.rules import Layout
+from gatherscatter.segments.scans import scan_segments
 
 __all__ = ["PreparedSegments"]
 
@@ -66,7 +67,7 @@ class PreparedSegments:
     See Also
     --------
     prepare : The function that makes it.
-    segment_reduce, segment_softmax, segment_log_softmax : Its methods as functions that use their ids once.
+    segment_reduce, segment_scan, segment_softmax, segment_log_softmax : Its methods as functions that use ids once.
 
     Examples
     --------
@@ -219,6 +220,54 @@ class PreparedSegments:
         """
         data, ids = self._read(rules.REDUCE, data)
         return reduce_segments(data, ids, reduction, skipna, min_count, fill_value, correction, dtype, out)
+
+    def scan(
+        self,
+        data: Any,
+        *,
+        reduction: str = "add",
+        exclusive: bool = False,
+        reverse: bool = False,
+        skipna: bool = False,
+        dtype: Any = None,
+        out: Any = None,
+    ) -> Any:
+        """Running sum, product, maximum, minimum or count of each segment, as `segment_scan`.
+
+        Parameters
+        ----------
+        data : array or list
+            As for `reduce`.
+        reduction : {"add", "mul", "max", "min", "count"}, default "add"
+            As for the function; so are the next parameters.
+        exclusive : bool, default False
+            Whether the element itself is left out.
+        reverse : bool, default False
+            Whether to begin at the last element of each segment.
+        skipna : bool, default False
+            Whether NaN and NaT are left out.
+        dtype : dtype, optional
+            The result's dtype.
+        out : array, optional
+            Where to write the result.
+
+        Returns
+        -------
+        array
+            As of the function.
+
+        Raises
+        ------
+        TypeError, ValueError, NotImplementedError
+            As `reduce`, and the errors of the function for its options.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("segment", (4,), [1, 0, 1, -1]).scan([2.0, 3.0, 4.0, 9.0])
+        array([ 2.,  3.,  6., nan])
+        """
+        return scan_segments(*self._read(rules.SCAN, data), reduction, exclusive, reverse, skipna, dtype, out)
 
     def softmax(self, data: Any, *, dtype: Any = None, out: Any = None) -> Any:
         """Softmax of each segment, as `segment_softmax`.

@@ -1,5 +1,6 @@
 """Group-wise reductions: scatters without data."""
 
 from gatherscatter.segments.functions import segment_log_softmax, segment_reduce, segment_softmax
+from gatherscatter.segments.scans import segment_scan
 
-__all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
+__all__ = ["segment_log_softmax", "segment_reduce", "segment_scan", "segment_softmax"]

@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gatherscatter._kernels.codes import Accumulator
 from gatherscatter.reductions import REDUCTIONS, kind_of
 
-if TYPE_CHECKING:
-    from gatherscatter.segments.reduce import Segments
-
 Words = tuple[Any, ...]
+Segments = Any  # of reduce.py, which imports this module
 
 
 class State(NamedTuple):

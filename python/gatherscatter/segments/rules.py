@@ -27,6 +27,7 @@ def operator(name: str, ids: str) -> Operator:
 REDUCE = operator("segment_reduce", "segment_ids")
 SOFTMAX = operator("segment_softmax", "segment_ids")
 LOG_SOFTMAX = operator("segment_log_softmax", "segment_ids")
+SCAN = operator("segment_scan", "segment_ids")
 
 
 class Layout(NamedTuple):

@@ -22,7 +22,8 @@ SITE = """import sys
 sys.meta_path = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable_")]
 """
 # What is compiled for a fault in a folder of src/, except for CPUs without AVX2.
-MODULES = {"gather": ["gather"], "prepared": ["orders"], "scatter": ["scatter"], "segments": ["segments"]}
+MODULES = {"gather": ["gather"], "prepared": ["orders"], "scatter": ["scatter"]}
+MODULES["segments"] = ["segments", "scans"]
 MODULES["common"] = ["codes", "threads", "memory", "tensors", *(name for names in MODULES.values() for name in names)]
 FLAGS = [f"-Ccmake.define.CMAKE_{language}_FLAGS_RELEASE=-O1" for language in ("C", "CXX")]  # sooner compiled
 

@@ -4,7 +4,8 @@ Indices and updates are sent to the chunks of data that they select from, and on
 Tasks call the public functions on chunks, so each chunk is handled by the backend of its library. If indices are a
 NumPy array, they are checked at the call, and only the chunks that they select from get tasks.
 
-``layout.py`` matches chunks of indices and data, ``tasks.py`` has the tasks' functions, ``graphs.py`` builds graphs.
+``layout.py`` matches chunks of indices and data, ``tasks.py`` has the tasks' functions, ``graphs.py`` builds graphs,
+and ``scans.py`` those of scans.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from gatherscatter import errors, values
 from gatherscatter.backends.base import Backend
-from gatherscatter.backends.dask import graphs, tasks
+from gatherscatter.backends.dask import graphs, scans, tasks
 from gatherscatter.backends.dask.layout import Axes, is_known
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.plan import Plan
@@ -113,6 +114,9 @@ class DaskBackend(Backend):
         if isinstance(array, np.ndarray):
             return None
         return da.map_blocks(function, array, dtype=np.int64, meta=np.empty((0,) * array.ndim, np.int64))
+
+    def scanned(self, data: Any, ids: Any, dtype: str, reverse: bool, function: Any) -> Any | None:
+        return scans.scan(graphs.chunked(data), ids, dtype, reverse, function)
 
     def dtype_of(self, name: str, like: Any) -> Any:
         return np.dtype(name)

@@ -211,7 +211,8 @@ def _extremes(best: str) -> Callable[[Segments, str], Words]:
 
 def _ends(which: str) -> Callable[[Segments, str], Words]:
     def formula(s: Segments, dtype: str) -> Words:
-        return s.at_places(s.places(which))
+        found: Words = s.at_places(s.places(which))
+        return found
 
     return formula
 

@@ -387,4 +387,5 @@ class KernelSegments(Segments):
         if self._turns:
             units, columns = math.prod(self.layout.outer), math.prod(self.layout.inner)
             out = out.reshape(out.shape[1], units, columns).swapaxes(0, 1)
-        return out.reshape(self.layout.data)
+        result: Array = out.reshape(self.layout.data)
+        return result

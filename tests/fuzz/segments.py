@@ -625,7 +625,8 @@ def _check_results(call, results, given):
             continue
         name, options = call.names[i], call.options
         skipna, correction, asked = options.get("skipna", False), options.get("correction", 0), options.get("dtype")
-        settings = skipna, options.get("min_count", 0), call.fills[i], correction, asked and TYPES[asked].dtype
+        fill = (call.fills[i],) if isinstance(options.get("fill_value"), tuple) else call.fills[i]
+        settings = skipna, options.get("min_count", 0), fill, correction, asked and TYPES[asked].dtype
         with np.errstate(all="ignore"):
             expected = loop.segment_reduce(data, ids, where[0], name, *where[1:], *settings)
         if name in EXACT or kind.kind in "biu":
@@ -781,13 +782,16 @@ def _alone_or_not(call):
     names, options = call.names, call.options
     if not call.is_tuple:
         extra = "add" if call.type.dtype.kind == "c" else "argmin"
-        more = options | ({"fill_value": (call.fills[0], None)} if "fill_value" in options else {})
+        fill = None if names[0] in OF_INDEX else call.fills[0]  # in a tuple it is for these, too
+        more = options | ({"fill_value": (fill, None)} if "fill_value" in options else {})
         if "dtype" not in options or extra == "argmin":
             yield call.code(out=False, names=(names[0], extra), options=more), {"number": 0}
         return
     for i, name in enumerate(names):
         own = {key: value for key, value in options.items() if key != "fill_value"}
         if call.fills[i] is not None:
+            if name in OF_INDEX:
+                continue
             own["fill_value"] = call.fills[i]
         if name not in WITH_DTYPE:
             own.pop("dtype", None)

@@ -76,11 +76,16 @@ def wide_of(dtype):
 
 
 def reduced(reduction, elements, places, min_count, fill_value, correction, dtype):
+    """fill_value: in a tuple, as in one for several reductions, it is for counts and positions too."""
+    if isinstance(fill_value, tuple):
+        (fill_value,) = fill_value
+    elif reduction in ("count", "argmax", "argmin"):
+        fill_value = None
     if reduction == "count":
-        return len(elements)
+        return len(elements) if len(elements) or fill_value is None else fill_value
     if len(elements) < max(min_count, 1):
         if reduction in ("argmax", "argmin"):
-            return -1
+            return -1 if fill_value is None else fill_value
         empty = EMPTY.get(reduction, math.nan) if len(elements) >= min_count else math.nan
         return empty if fill_value is None else fill_value
     if reduction in ("first", "last", "any", "all"):

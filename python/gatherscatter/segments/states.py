@@ -74,13 +74,14 @@ def few_reduced(data: Any, ids: Ids, name: str) -> Any | None:
     if rules.block_length(layout) < math.prod(layout.numbered):
         return None
     values, indices = arrays
-    precise = values if name in ("max", "min") else values.astype(np.float64, copy=False)
-    table = np.full(layout.shape, 0.0 if name == "add" else math.nan, precise.dtype)
     options = layout.axis, layout.batch_dims, name, "drop" if ids.has_rest else ids.mode, False
-    found = NUMPY.try_scatter(layout.operator, table, indices, precise, options, table)
-    if found is None:
-        return None
-    found = found.astype(values.dtype, copy=False)
+    with np.errstate(all="ignore"):
+        precise = values if name in ("max", "min") else values.astype(np.float64, copy=False)
+        table = np.full(layout.shape, 0.0 if name == "add" else math.nan, precise.dtype)
+        found = NUMPY.try_scatter(layout.operator, table, indices, precise, options, table)
+        if found is None:
+            return None
+        found = found.astype(values.dtype, copy=False)
     return found if backend is NUMPY else backend.returned(found, data, values.dtype.name)
 
 

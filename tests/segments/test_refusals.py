@@ -64,13 +64,13 @@ CASES = {
         lambda: gs.segment_reduce(DATA, IDS, reduction="sum"),
         ValueError,
         "segment_reduce: reduction='sum' is not one of 'add', 'mul', 'max', 'min', 'mean', 'var', 'std', 'any', 'all', "
-        "'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp'; did you mean 'add'?",
+        "'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp', 'median', 'nunique'; did you mean 'add'?",
     ),
     "size": (
         lambda: gs.segment_reduce(DATA, IDS, reduction="size"),
         ValueError,
         "segment_reduce: reduction='size' is not one of 'add', 'mul', 'max', 'min', 'mean', 'var', 'std', 'any', "
-        "'all', 'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp'; did you mean 'count'?",
+        "'all', 'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp', 'median', 'nunique'; did you mean 'count'?",
     ),
     "a mode of indices": (
         lambda: gs.segment_reduce(DATA, IDS, mode="wrap"),
@@ -92,8 +92,8 @@ CASES = {
     "a dtype without effect": (
         lambda: gs.segment_reduce(DATA, IDS, reduction="max", dtype="f4"),
         ValueError,
-        "segment_reduce: dtype='f4' is for reduction= one of 'add', 'mul', 'mean', 'var', 'std', 'logsumexp', not "
-        "'max'; pass no dtype",
+        "segment_reduce: dtype='f4' is for reduction= one of 'add', 'mul', 'mean', 'var', 'std', 'logsumexp', "
+        "'median', not 'max'; pass no dtype",
     ),
     "a narrow dtype": (
         lambda: gs.segment_reduce(DATA, IDS, dtype=np.int64),

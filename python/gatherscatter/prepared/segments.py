@@ -19,7 +19,12 @@ from gatherscatter.plan import Shape
 from gatherscatter.prepared.indices import Prepared, indices_on, numbers_of, orders_on, prepared_indices
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
-from gatherscatter.segments.functions import reduce_segments, softmax_of_segments
+from gatherscatter.segments.functions import (
+    order_of_segments,
+    quantiles_of_segments,
+    reduce_segments,
+    softmax_of_segments,
+)
 from gatherscatter.segments.ids import Ids, expanded, read, settled
 from gatherscatter.segments.rules import Layout
 
@@ -65,7 +70,8 @@ class PreparedSegments:
     See Also
     --------
     prepare : The function that makes it.
-    segment_reduce, segment_softmax, segment_log_softmax : Its methods as functions that use their ids once.
+    segment_reduce, segment_quantile, segment_softmax, segment_log_softmax, segment_argsort : Its methods as functions
+        that use their ids once.
 
     Examples
     --------
@@ -218,6 +224,88 @@ class PreparedSegments:
         """
         data, ids = self._read(rules.REDUCE, data)
         return reduce_segments(data, ids, reduction, skipna, min_count, fill_value, correction, dtype, out)
+
+    def quantile(
+        self,
+        data: Any,
+        q: Any,
+        *,
+        method: str = "linear",
+        skipna: bool = False,
+        min_count: IntLike = 0,
+        fill_value: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+    ) -> Any:
+        """Quantiles of each segment, as `segment_quantile`.
+
+        Parameters
+        ----------
+        data : array or list
+            As for `reduce`.
+        q : float or array of floats of one axis
+            The quantiles, from 0 to 1.
+        method : {"linear", "lower", "higher", "nearest", "midpoint"}, default "linear"
+            As for the function; so are the next parameters.
+        skipna : bool, default False
+            Whether NaN and NaT do not count.
+        min_count : int, default 0
+            Segments with fewer elements have `fill_value`, or NaN.
+        fill_value : scalar, optional
+            The result of segments with too few elements.
+        dtype : dtype, optional
+            The result's dtype.
+        out : array, optional
+            Where to write the result.
+
+        Returns
+        -------
+        array
+            As of the function.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `reduce`.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("segment", (4,), [1, 0, 1, -1]).quantile([1.0, 2.0, 5.0, 9.0], 0.75)
+        array([2., 4.])
+        """
+        found = self._read(rules.QUANTILE, data)
+        return quantiles_of_segments(*found, q, method, skipna, min_count, fill_value, dtype, out)
+
+    def argsort(self, data: Any, *, descending: bool = False) -> Any:
+        """Positions of the elements by segment, sorted within each, as `segment_argsort`.
+
+        Segment ``i`` has those from ``indptr[i]`` to ``indptr[i + 1] - 1``, without `batch_dims`.
+
+        Parameters
+        ----------
+        data : array or list
+            As for `reduce`.
+        descending : bool, default False
+            Whether the greatest element of a segment comes first.
+
+        Returns
+        -------
+        array of integers
+            As of the function.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `reduce`.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("segment", (4,), [1, 0, 1, -1]).argsort([5.0, 2.0, 1.0, 9.0])
+        array([1, 2, 0, 3])
+        """
+        return order_of_segments(*self._read(rules.ARGSORT, data), descending)
 
     def softmax(self, data: Any, *, dtype: Any = None, out: Any = None) -> Any:
         """Softmax of each segment, as `segment_softmax`.

@@ -109,6 +109,13 @@ class DaskBackend(Backend):
             return None
         return da.map_blocks(function, array, dtype=np.int64, meta=np.empty((0,) * array.ndim, np.int64))
 
+    def by_segments(
+        self, data: Any, ids: Any, layout: Any, function: Any, lead: tuple[int, ...], n: int, dtype: str
+    ) -> Any:
+        if any(isinstance(getattr(array, "_meta", None), np.ma.MaskedArray) for array in (data, ids)):
+            raise errors.masked(layout.operator, "data")
+        return graphs.by_segments(data, ids, layout, function, lead, n, dtype)
+
     def dtype_of(self, name: str, like: Any) -> Any:
         return np.dtype(name)
 

@@ -67,6 +67,7 @@ cdef struct Job:
     uint64_t fill               # these bits
     int* has_few
     Py_ssize_t width            # columns that a thread takes at a time
+    bint by_heap                # for tests: the sort that takes over from uneven partitions
     Interrupts* interrupts
 
 cdef struct Scratch:
@@ -80,6 +81,7 @@ ctypedef fused id_t:
     const int64_t
 
 cdef int forced_threads = 0
+cdef bint forced_heap = False
 
 
 # Counting sort
@@ -209,6 +211,7 @@ cdef inline void write_quantile(const Job* job, key_t* keys, Py_ssize_t n, Py_ss
     """placed: up to which the keys from the last rank on are where sorting puts them."""
     cdef double virtual = job.q[i] * <double>(n - 1), weight = 0.5
     cdef Py_ssize_t low = <Py_ssize_t>floor(virtual), high = low
+    cdef int rounds = 0 if job.by_heap else rounds_for(n)
     if job.method == MEDIAN:
         low, high = (n - 1) // 2, n // 2
     elif job.method == NEAREST:
@@ -219,9 +222,9 @@ cdef inline void write_quantile(const Job* job, key_t* keys, Py_ssize_t n, Py_ss
         high = <Py_ssize_t>ceil(virtual)
         weight = virtual - <double>low if job.method == LINEAR else 0.5
     if low >= placed[0]:
-        placed[0] += select(keys + placed[0], n - placed[0], low - placed[0], job.interrupts)
+        placed[0] += select(keys + placed[0], n - placed[0], low - placed[0], rounds, job.interrupts)
     if high >= placed[0]:
-        placed[0] += select(keys + placed[0], n - placed[0], high - placed[0], job.interrupts)
+        placed[0] += select(keys + placed[0], n - placed[0], high - placed[0], rounds, job.interrupts)
     if not job.to_real:
         (<key_t*>job.out)[at] = bits_of(keys[low], job.numbers)
     elif job.method == MEDIAN and low < high:
@@ -238,8 +241,9 @@ cdef inline void finish_segment(const Job* job, key_t* keys, int64_t* places, Py
     cdef no_place* nowhere = NULL
     cdef Py_ssize_t counted = n, i, placed = 0, n_results = job.n_units * job.n * job.columns
     cdef int64_t distinct
+    cdef int rounds = 0 if job.by_heap else rounds_for(n)
     if job.what == ORDER:
-        sort(keys, places, n, rounds_for(n), job.interrupts)
+        sort(keys, places, n, rounds, job.interrupts)
         return
     if job.numbers.has_nan:
         counted = 0
@@ -248,7 +252,7 @@ cdef inline void finish_segment(const Job* job, key_t* keys, int64_t* places, Py
         if counted < n and job.skips:
             n = partition(keys, nowhere, 0, n, nan, 0)
     if job.what == DISTINCT or (job.n_q > MANY and counted == n):
-        sort(keys, nowhere, n, rounds_for(n), job.interrupts)
+        sort(keys, nowhere, n, rounds, job.interrupts)
         placed = n
     if job.what == DISTINCT:
         distinct = n > 0
@@ -445,7 +449,7 @@ def run(int what, cnp.ndarray values not None, cnp.ndarray ids not None, bint ar
         return <Py_ssize_t>INCONSISTENT, False
     if n_outs == 0:
         return <Py_ssize_t>OK, False
-    job.interrupts = &interrupts
+    job.by_heap, job.interrupts = forced_heap, &interrupts
     arm(&interrupts)
     if may_have_team(n_threads, forced_threads, ELEMENT_NS * <double>cnp.PyArray_SIZE(values)):
         n_threads = begin_call(n_threads)
@@ -464,10 +468,10 @@ cdef Py_ssize_t run_any(Job* job, cnp.ndarray values, int n_threads):
     return run_job(job, <uint64_t*>cnp.PyArray_DATA(values), n_threads)
 
 
-def force(int n_threads):
-    """For tests: use exactly n_threads from now on. 0: not forced."""
-    global forced_threads
-    forced_threads = n_threads
+def force(int n_threads, bint by_heap=False):
+    """For tests: use exactly n_threads from now on, and sort by heap. 0: not forced."""
+    global forced_threads, forced_heap
+    forced_threads, forced_heap = n_threads, by_heap
 
 
 def main_thread_is(size_t ident):

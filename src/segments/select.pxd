@@ -196,7 +196,8 @@ cdef inline void sort(key_t* keys, place_t* places, Py_ssize_t n, int rounds, In
     sort_few(keys, places, n)
 
 
-cdef inline Py_ssize_t select(key_t* keys, Py_ssize_t n, Py_ssize_t rank, Interrupts* interrupts) noexcept nogil:
+cdef inline Py_ssize_t select(key_t* keys, Py_ssize_t n, Py_ssize_t rank, int rounds,
+                              Interrupts* interrupts) noexcept nogil:
     """Move keys so that those from a rank on, up to that which is returned, are where sorting puts them.
 
     Less keys are before them, greater ones after them.
@@ -204,7 +205,6 @@ cdef inline Py_ssize_t select(key_t* keys, Py_ssize_t n, Py_ssize_t rank, Interr
     cdef key_t sample[SAMPLE]
     cdef key_t pivot
     cdef no_place* nowhere = NULL
-    cdef int rounds = rounds_for(n)
     cdef Py_ssize_t start = 0, end, i, n_sample, guess
     while n - start > FEW:
         if is_interrupted(interrupts, n - start):

@@ -119,8 +119,8 @@ def q_unknown(op: Operator, kind: str) -> ValueError:
 
 
 def q_range(op: Operator, value: float) -> ValueError:
-    fix = f"; {value:g} % is q={value / 100:g}" if 1 < value <= 100 else ""
-    return ValueError(f"{op.name}: q={value:g} is not within 0 to 1{fix}")
+    fix = f"{value / 100:g} for {value:g} %" if 1 < value <= 100 else "numbers of that range"
+    return ValueError(f"{op.name}: q={value:g} is not within 0 to 1; pass {fix}")
 
 
 def seconds(dtype: str) -> str:

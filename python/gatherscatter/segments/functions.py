@@ -12,7 +12,6 @@ from operator import setitem
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gatherscatter import core, errors
 from gatherscatter import plan as plans
@@ -123,8 +122,8 @@ def segment_reduce(
 
     Sums and products of integers have at least the default integer's width. Means, medians, variances and logsumexp of
     integers are floats. On the CPU, sums of 16-bit floats are made in float32 and those of float32 in float64, and
-    rounded once. NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless `skipna`; of equal elements, the
-    first is the greatest. Gradients of ``"max"`` and ``"min"`` are shared equally among equals.
+    rounded once. NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless `skipna`; of equal elements,
+    the first is the greatest. Gradients of ``"max"`` and ``"min"`` are shared equally among equals.
 
     To give each element the value of its segment, as `PreparedSegments.gather` does, call
     ``gs.gather(values, ids, mode="fill", wrap_negative_indices=False, fill_value=nan)``.
@@ -196,9 +195,7 @@ def _ordered(segments: Segments, skipna: bool, name: str, dtype: str, fill: Any,
     if found is not None:
         return found
     ordering = Ordering(segments, skipna)
-    return (
-        ordering.quantiles(np.full(1, 0.5), name, dtype, fill, min_count)[0, ...] if is_median else ordering.distinct()
-    )
+    return ordering.quantiles((0.5,), name, dtype, fill, min_count)[0, ...] if is_median else ordering.distinct()
 
 
 def _by_blocks(
@@ -228,12 +225,12 @@ def quantiles_of_segments(
     rules.check_order(op, segments.name, data.dtype, method)
     _check_dates(segments)
     name = rules.quantile_dtype(op, method, segments.name, dtype, segments.defaults)
-    lead = numbers.shape if is_array else ()
+    lead = (len(numbers),) if is_array else ()
     if out is not None:
         segments.backend.check_out(segments.plan, out, _like(segments, name), (*lead, *layout.shape))
     if fill_value is None and segments.backend.name == "Dask":
         segments.nan(method, name, few)
-    options = {"q": numbers if is_array else float(numbers[0]), "method": method, "skipna": skipna, "min_count": few,
+    options = {"q": numbers if is_array else numbers[0], "method": method, "skipna": skipna, "min_count": few,
                "fill_value": fill_value, "dtype": None if name == segments.name else name, "out": None}  # fmt: skip
     with _silent(segments):
         result = _by_blocks(segments, quantiles_of_segments, options, lead, layout.n, name)
@@ -243,23 +240,26 @@ def quantiles_of_segments(
     return _delivered(segments, (result,), (out,))[0]
 
 
-def _quantiles(op: Any, q: Any) -> tuple[NDArray[np.float64], bool]:
-    """The numbers as an array of one axis, and whether they were one."""
-    if isinstance(q, str | bytes):
-        raise messages.q_type(op, q)
-    backend, (array,) = core.arrays(op.replace(data="q"), data=q)
-    found = None if backend.is_unknown(array) else backend.as_numpy(array)
-    if found is None:
-        raise messages.q_unknown(op, backend.unknown_name)
-    if found.dtype.kind not in "iuf" and found.dtype.name != "bfloat16" and found.size:
-        raise messages.q_type(op, q)
-    if found.ndim > 1:
-        raise messages.q_axes(op, found.shape)
-    numbers = np.atleast_1d(found).astype(np.float64)
-    outside = ~((numbers >= 0) & (numbers <= 1))
-    if outside.any():
-        raise messages.q_range(op, float(numbers[outside][0]))
-    return numbers, found.ndim == 1
+def _quantiles(op: Any, q: Any) -> tuple[tuple[float, ...], bool]:
+    """The numbers, and whether they were in an array. Without arrays if there are none, which torch.compile traces."""
+    is_array = not isinstance(q, int | float)
+    given = q if isinstance(q, list | tuple) else (q,)
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in given):
+        if isinstance(q, str | bytes):
+            raise messages.q_type(op, q)
+        backend, (array,) = core.arrays(op.replace(data="q"), data=q)
+        found = None if backend.is_unknown(array) else backend.as_numpy(array)
+        if found is None:
+            raise messages.q_unknown(op, backend.unknown_name)
+        if found.dtype.kind not in "iuf" and found.dtype.name != "bfloat16":
+            raise messages.q_type(op, q)
+        if found.ndim > 1:
+            raise messages.q_axes(op, found.shape)
+        given, is_array = np.atleast_1d(found).tolist(), found.ndim == 1
+    for one in given:
+        if not 0 <= one <= 1:
+            raise messages.q_range(op, float(one))
+    return tuple(map(float, given)), is_array
 
 
 def order_of_segments(data: Any, ids: _ids.Ids, descending: Any) -> Any:

@@ -7,7 +7,8 @@ quantiles of arrays whose gradient is wanted are gathered from the positions tha
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,10 @@ class Ordering:
             data = data.astype(np.float32 if kind_of(self.kernel.name) == "f" else np.int32)
         values = np.require(data, requirements=["C", "A"])
         values = values.reshape(math.prod(layout.outer), math.prod(layout.numbered), math.prod(layout.inner))
-        q, method, fill = (quantiles.get(name) for name in ("q", "method", "fill"))
+        q, fill, method = quantiles.get("q"), quantiles.get("fill"), quantiles.get("method", "linear")
         status, has_few = _kernel.run(
             _kernel.WHAT[what], values, self.kernel.kernel_ids, self.kernel.has_pointers, layout.n, out, q,
-            _kernel.METHODS[method or "linear"], least, fill, self.skipna, self.segments.is_date, descending, threads.limit,
+            _kernel.METHODS[method], least, fill, self.skipna, self.segments.is_date, descending, threads.limit,
         )  # fmt: skip
         if status == Status.NO_MEMORY:
             raise messages.no_memory(layout.operator)
@@ -89,11 +90,13 @@ class Ordering:
             keys = segments.cast(keys, "uint8")
         if descending:
             keys = -keys if kind_of(segments.name) == "f" else xp.bitwise_invert(keys)
+        ids = xp.broadcast_to(self._ids(), shape)
+        keys = xp.where(ids == layout.n, segments.full((), 0, keys), keys)  # those of no segment stay in order
         by_value = xp.argsort(keys, axis=axis, stable=True)
-        by_segment = xp.argsort(self._taken(xp.broadcast_to(self._ids, shape), by_value), axis=axis, stable=True)
+        by_segment = xp.argsort(self._taken(ids, by_value), axis=axis, stable=True)
         order = segments.cast(self._taken(by_value, by_segment), index)
         # Ids that are known later are checked when they are counted.
-        return order + 0 * xp.sum(self._counts) if segments.mode == "raise" else order
+        return order + 0 * xp.sum(self._counts()) if segments.mode == "raise" else order
 
     def _taken(self, array: Any, positions: Any) -> Any:
         """Elements along the axis of the positions."""
@@ -101,7 +104,6 @@ class Ordering:
         op = op.replace(name=self.layout.operator.name)
         return core.gather_on(backend, op, array, positions, self.layout.axis, 0, "promise_in_bounds", 0, None)
 
-    @cached_property
     def _ids(self) -> Any:
         """The segment of each position; the number of segments for none. Broadcasts to the shape of an order."""
         layout, segments = self.layout, self.segments
@@ -111,7 +113,6 @@ class Ordering:
         lead = (*layout.data[: layout.batch_dims], *[1] * (layout.axis - layout.batch_dims))
         return xp.reshape(ids, (*lead, math.prod(layout.numbered), *[1] * len(layout.inner)))
 
-    @cached_property
     def _counts(self) -> Any:
         """The number of elements of each segment, of those too that do not count. Broadcasts to a result's shape."""
         segments = self.segments
@@ -127,7 +128,7 @@ class Ordering:
             self._run("distinct", out)
             return self._returned(out, index)
         segments, xp, axis = self.segments, self.xp, layout.axis
-        ids = xp.sort(self._ids, axis=axis)
+        ids = xp.sort(self._ids(), axis=axis)
         values = self._taken(segments.backend.without_gradient(segments.merged()), self.order())
         if not math.prod(layout.numbered):
             return xp.broadcast_to(segments.counts, layout.shape) + 0
@@ -148,23 +149,29 @@ class Ordering:
         terms = segments.cast(is_new, index)
         return Segments(terms, given, False).scatter(terms, 0, "add", include_self=True)
 
-    def quantiles(self, q: Array, method: str, dtype: str, fill: Any, min_count: int) -> Any:
+    def quantiles(self, q: tuple[float, ...], method: str, dtype: str, fill: Any, min_count: int) -> Any:
         """Quantiles, or medians: (quantiles, the shape of a result)."""
         segments, least = self.segments, max(min_count, 1)
         if segments.is_date and method == "median":
             method = "lower"
         if self.kernel is None or isinstance(segments, RecordedSegments):
             start = segments.element(dtype, fill) if fill is not None else segments.nan(method, dtype, min_count)
-            results = [self._gathered(float(one), method, dtype, start, least) for one in q]
-            return self.xp.stack(results) if results else self._none(dtype)
-        kernel, to_real = self.kernel, method not in rules.KEEP_DTYPE
+            if not q or not math.prod(self.layout.numbered):
+                like = segments.cast(self.xp.zeros((), device=segments.backend.device(segments.data)), dtype)
+                return self.xp.broadcast_to(segments.full((), start, like), (len(q), *self.layout.shape))
+            counts = self._counts()
+            begins = self.xp.cumulative_sum(counts, axis=self.layout.axis) - counts
+            at = partial(self._at, begins, self.order())
+            return self.xp.stack([self._gathered(at, one, method, dtype, start, least) for one in q])
+        kernel, to_real = self.kernel, method not in rules.KEEP_DTYPE or dtype != segments.name
         wide = np.dtype(np.float64) if to_real else kernel.data.dtype
         if wide.itemsize < 4:
             wide = np.dtype(np.float32 if kind_of(kernel.name) == "f" else np.int32)
         none = self._fill(dtype, fill)
         out = memory.empty((len(q), *self.layout.shape), wide)
-        order = np.argsort(q, kind="stable")
-        has_few = self._run("quantiles", out, least, q=q[order], method=method, fill=none.astype(wide))
+        numbers = np.array(q, np.float64)
+        order = np.argsort(numbers, kind="stable")
+        has_few = self._run("quantiles", out, least, q=numbers[order], method=method, fill=none.astype(wide))
         if has_few and fill is None and not segments.is_date and kind_of(dtype) != "f":
             segments.nan(method, dtype, min_count)  # an error
         if (order[1:] < order[:-1]).any():
@@ -183,29 +190,16 @@ class Ordering:
             element = segments.backend.borrowed(self.layout, element, element)[0]  # type: ignore[index]
         return np.asarray(element).view(np.int64) if segments.is_date else np.asarray(element)
 
-    def _none(self, dtype: str) -> Any:
-        return self.xp.broadcast_to(self.segments.cast(self.xp.zeros((0,)), dtype), (0, *self.layout.shape))
-
-    @cached_property
-    def _sorted(self) -> tuple[Any, Any]:
-        """Where each segment begins in the order, and the order."""
-        return self.xp.cumulative_sum(self._counts, axis=self.layout.axis) - self._counts, self.order()
-
-    def _at(self, ranks: Any) -> Any:
-        """The elements of some ranks in their segments, with a gradient."""
-        begins, order = self._sorted
+    def _at(self, begins: Any, order: Any, ranks: Any) -> Any:
+        """The elements of some ranks in their segments, with a gradient. begins: where each segment is in the order."""
         ranks = self.segments.cast(ranks, self.segments.defaults[0])
         last = math.prod(self.layout.numbered) - 1
         places = self.xp.broadcast_to(self.xp.clip(begins + ranks, 0, last), self.layout.shape)
         return self._taken(self.segments.merged(), self._taken(order, places))
 
-    def _gathered(self, q: float, method: str, dtype: str, start: Any, least: int) -> Any:
-        """A quantile from the elements in order."""
-        segments, xp, layout = self.segments, self.xp, self.layout
-        kind = kind_of(segments.name)
-        if not math.prod(layout.numbered):
-            like = segments.cast(xp.zeros((), device=segments.backend.device(segments.data)), dtype)
-            return xp.broadcast_to(segments.full((), start, like), layout.shape)
+    def _gathered(self, at: Callable[[Any], Any], q: float, method: str, dtype: str, start: Any, least: int) -> Any:
+        """A quantile. at: the elements of some ranks."""
+        segments, xp = self.segments, self.xp
         work = "float64" if segments.has_float64 else "float32"
         counts = segments.counts
         most = segments.cast(xp.where(counts > 0, counts - 1, 0), work)
@@ -214,17 +208,17 @@ class Ordering:
         weight = virtual - low if method == "linear" else xp.full_like(virtual, 0.5)
         if method in rules.KEEP_DTYPE:
             rank = {"lower": low, "higher": high, "nearest": xp.round(virtual)}[method]
-            result = segments.cast(self._at(rank), dtype)
+            result = segments.cast(at(rank), dtype)
         elif method == "median":
             low, high = xp.floor(most / 2), xp.ceil(most / 2)
-            a, b = (segments.cast(self._at(rank), work) for rank in (low, high))
+            a, b = (segments.cast(at(rank), work) for rank in (low, high))
             result = segments.cast(xp.where(low < high, (a + b) / 2, a), dtype)
         else:
-            a, b = (segments.cast(self._at(rank), work) for rank in (low, high))
+            a, b = (segments.cast(at(rank), work) for rank in (low, high))
             apart = xp.where((a == b) & ~xp.isfinite(a), xp.zeros_like(a), b - a)
             result = segments.cast(xp.where(weight >= 0.5, b - apart * (1 - weight), a + apart * weight), dtype)
-        if kind == "f" and segments.valid is None:
-            greatest = segments.backend.without_gradient(self._at(most))
+        if kind_of(segments.name) == "f" and segments.valid is None:
+            greatest = segments.backend.without_gradient(at(most))
             result = xp.where(greatest == greatest, result, segments.full((), math.nan, result))
         return xp.where(counts < least, segments.full((), start, result), result)
 

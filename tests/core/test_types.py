@@ -66,7 +66,7 @@ def test_stubs_fit_the_modules(tmp_path):
         "mypy.stubtest",
         *(
             f"gatherscatter._kernels.{name}"
-            for name in ("codes", "gather", "memory", "orders", "scatter", "tensors", "threads")
+            for name in ("codes", "gather", "memory", "ordering", "orders", "scatter", "tensors", "threads")
         ),
         *(
             f"gatherscatter.{name}"
@@ -79,6 +79,7 @@ def test_stubs_fit_the_modules(tmp_path):
                 "prepared.prepare",
                 "scatters",
                 "segments.functions",
+                "segments.statistics",
                 "tensorflow.functions",
                 "tensorflow.segments",
                 "tensorflow.unsorted",

@@ -270,11 +270,12 @@ def _segments():
         lacking = tuple(cannot(library, "segment_reduce", reduction, "complex64") for library in LIBRARIES)
         columns.setdefault((dtypes, lacking), []).append(reduction)
     lines = [
-        "## `segment_reduce`, `segment_softmax`, `segment_log_softmax`",
+        "## `segment_reduce`, `segment_quantile`, `segment_argsort`, `segment_softmax`, `segment_log_softmax`",
         "",
-        "`tests/segments` compares each reduction and dtype with a loop over the segments, to rounding. Softmax takes",
-        "the dtypes of logsumexp. All reductions but any, all, count, argmax and argmin have gradients, where the last",
-        "column says so. Sums in any order are in order [with the setting](determinism.md#on-a-gpu), but for JAX.",
+        "`tests/segments` compares each reduction and dtype with a loop over the segments, to rounding. Softmax,",
+        "quantiles and the order take the dtypes of logsumexp. All reductions but any, all, count, argmax, argmin and",
+        "nunique have gradients, where the last column says so. Sums in any order are in order [with the",
+        "setting](determinism.md#on-a-gpu), but for JAX.",
         "",
         "| backend | " + " | ".join(", ".join(names) for names in columns.values()) + " | float sums | gradients |",
         "|---|" + "---|" * (len(columns) + 2),

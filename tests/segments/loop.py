@@ -85,6 +85,8 @@ def reduced(reduction, elements, places, min_count, fill_value, correction, dtyp
             return -1
         empty = EMPTY.get(reduction, math.nan) if len(elements) >= min_count else math.nan
         return empty if fill_value is None else fill_value
+    if reduction == "median" and elements.dtype.kind in "mM":
+        return np.quantile(elements, 0.5, method="lower")
     if reduction in ("first", "last", "any", "all"):
         return {"first": elements[0], "last": elements[-1], "any": any(elements), "all": all(elements)}[reduction]
     if reduction in ("max", "min", "argmax", "argmin"):

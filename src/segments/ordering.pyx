@@ -110,33 +110,35 @@ cdef inline void count(const Job* job, Py_ssize_t batch, Py_ssize_t start, Py_ss
         count_ids(<const int64_t*>ids, start, stop, job.n, counts, job.interrupts)
 
 
-cdef inline void find_starts(const Job* job, Py_ssize_t batch, Py_ssize_t n_chunks, int64_t* counts,
-                             int64_t* starts) noexcept nogil:
-    """Of the counts of some chunks of positions, which become cursors. Pointers are copied, and kept within bounds."""
-    cdef const int64_t* pointers = <const int64_t*>job.ids + batch * (job.n + 1)
+cdef inline void find_starts(const Job* job, Py_ssize_t n_chunks, int64_t* counts, int64_t* starts) noexcept nogil:
+    """Of the counts of each chunk of positions, which become cursors."""
     cdef Py_ssize_t segment, chunk
-    cdef int64_t start = 0, found, first = 0
+    cdef int64_t start = 0, found
     for segment in range(job.n + 1):
         starts[segment] = start
-        if job.are_pointers:
-            if segment == 0:
-                first = max(<int64_t>0, min(pointers[0], <int64_t>job.size))
-            if segment < job.n:
-                start = max(start, min(pointers[segment + 1], <int64_t>job.size) - first)
-            continue
         for chunk in range(n_chunks):
             found = counts[chunk * (job.n + 1) + segment]
             counts[chunk * (job.n + 1) + segment] = start
             start += found
     starts[job.n + 1] = job.size
-    if job.are_pointers:
-        counts[0] = first
+
+
+cdef inline void copy_starts(const Job* job, Py_ssize_t batch, int64_t* cursors, int64_t* starts) noexcept nogil:
+    """Of pointers, which another thread may change. cursors: gets the first one."""
+    cdef const int64_t* pointers = <const int64_t*>job.ids + batch * (job.n + 1)
+    cdef int64_t first = max(<int64_t>0, min(pointers[0], <int64_t>job.size))
+    cdef Py_ssize_t segment
+    cursors[0], starts[0] = first, 0
+    for segment in range(1, job.n + 1):
+        starts[segment] = max(starts[segment - 1], min(pointers[segment], <int64_t>job.size) - first)
+    starts[job.n + 1] = job.size
 
 
 cdef inline void place_one(const Job* job, key_t* values, Py_ssize_t position, Py_ssize_t at, key_t* keys,
                            int64_t* places, Py_ssize_t width) noexcept nogil:
     cdef Py_ssize_t j
-    for j in range(width):
+    keys[at] = key_of(values[position * job.columns], job.numbers)
+    for j in range(1, width):
         keys[j * job.size + at] = key_of(values[position * job.columns + j], job.numbers)
     if places != NULL:
         for j in range(width):
@@ -170,12 +172,7 @@ cdef inline void place(const Job* job, key_t* values, Py_ssize_t unit, Py_ssize_
                 at = at + last if at < 0 else i if i >= last else at
                 place_one(job, values, i, at, keys, to.places, width)
         elif job.id_bytes == 4:
-            if width == 1:  # a constant
-                place_ids(job, <const int32_t*>ids, values, start, end, to, keys, 1)
-            else:
-                place_ids(job, <const int32_t*>ids, values, start, end, to, keys, width)
-        elif width == 1:
-            place_ids(job, <const int64_t*>ids, values, start, end, to, keys, 1)
+            place_ids(job, <const int32_t*>ids, values, start, end, to, keys, width)
         else:
             place_ids(job, <const int64_t*>ids, values, start, end, to, keys, width)
         start = end
@@ -319,16 +316,19 @@ cdef inline void run_block(const Job* job, key_t* values, Py_ssize_t block, char
     cdef Py_ssize_t width = min(job.width, job.columns - column), batch = unit // job.units_per_batch
     if job.what == ORDER and job.columns == 1:
         own.places = <int64_t*>job.out + unit * size
-    if not job.are_pointers:  # the last block has used the cursors
+    if job.are_pointers:
+        copy_starts(job, batch, own.cursors, own.starts)
+    else:
         count(job, batch, 0, size, own.cursors)
-    find_starts(job, batch, 1, own.cursors, own.starts)
+        find_starts(job, 1, own.cursors, own.starts)
     place(job, values + unit * size * job.columns + column, unit, 0, size, &own, width)
     for j in range(width):
         finish(job, <key_t*>own.keys + j * size, own.places + j * size if own.places != NULL else NULL, own.starts,
                unit, column + j, 0, job.n + 1)
 
 
-cdef inline Py_ssize_t first_segment(const Job* job, const int64_t* starts, Py_ssize_t part, Py_ssize_t n) noexcept nogil:
+cdef inline Py_ssize_t first_segment(const Job* job, const int64_t* starts, Py_ssize_t part,
+                                     Py_ssize_t n) noexcept nogil:
     """Of a part of n that have as many elements and segments each as the others."""
     cdef Py_ssize_t low = 0, high = job.n + 1, middle, least = chunk_start(job.size + job.n + 1, n, part)
     while low < high:
@@ -357,11 +357,13 @@ cdef inline void run_line(const Job* job, key_t* values, Py_ssize_t line, Scratc
     cdef Scratch own = all[0]
     if job.what == ORDER and job.columns == 1:
         own.places = <int64_t*>job.out + unit * size
-    if not job.are_pointers:
+    if job.are_pointers:
+        copy_starts(job, batch, own.cursors, own.starts)
+    else:
         for chunk in prange(n_chunks, num_threads=team, schedule="static"):
             count(job, batch, chunk_start(size, n_chunks, chunk), chunk_start(size, n_chunks, chunk + 1),
                   own.cursors + chunk * (job.n + 1))
-    find_starts(job, batch, n_chunks, own.cursors, own.starts)
+        find_starts(job, n_chunks, own.cursors, own.starts)
     for chunk in prange(n_chunks, num_threads=team, schedule="static"):
         place_chunk(job, values + unit * size * job.columns + column, unit, chunk, n_chunks, &own)
     for chunk in prange(n_parts, num_threads=team, schedule="dynamic", chunksize=1):
@@ -389,13 +391,13 @@ cdef Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
         job.width = 1
         n_chunks = max(<Py_ssize_t>1, min(<Py_ssize_t>team, MAX_BYTES // (8 * (job.n + 1))))
     else:
-        job.width = min(<Py_ssize_t>WIDTH, MAX_BYTES // (team * (job.size + 1) * (sizeof(key_t) + 8)), n_lines // (2 * team))
-        job.width = max(<Py_ssize_t>1, min(job.width, job.columns))
+        job.width = min(n_lines // (2 * team), MAX_BYTES // (team * (job.size + 1) * (sizeof(key_t) + 8)))
+        job.width = max(<Py_ssize_t>1, min(job.width, min(<Py_ssize_t>WIDTH, job.columns)))
     n_bytes = scratch_bytes(job, n_chunks, sizeof(key_t))
     memory = allocate_scratch(n_bytes * (1 if by_line else team))
     if memory is None:
         return NO_MEMORY
-    if n_lines * job.size < BRIEF:
+    if n_lines * job.size < BRIEF and not forced_threads:
         run_blocks(job, values, cnp.PyArray_BYTES(memory), 1)
         return OK
     with nogil:
@@ -441,7 +443,8 @@ def run(int what, cnp.ndarray values not None, cnp.ndarray ids not None, bint ar
     n_outs = job.n_units * job.columns * (job.size if job.what == ORDER else job.n * job.n_q)
     if (n < 0 or cnp.PyArray_SIZE(out) != n_outs or cnp.PyArray_DIM(ids, 0) * job.units_per_batch != job.n_units
             or cnp.PyArray_DIM(ids, 1) != (n + 1 if are_pointers else job.size)
-            or cnp.PyArray_ITEMSIZE(values) not in (4, 8) or cnp.PyArray_ITEMSIZE(ids) not in (4, 8)
+            or cnp.PyArray_ITEMSIZE(values) not in (4, 8)
+            or cnp.PyArray_ITEMSIZE(ids) not in (8 if are_pointers else 4, 8)
             or cnp.PyArray_ITEMSIZE(out) != (cnp.PyArray_ITEMSIZE(values) if job.what == QUANTILES and not job.to_real
                                              else 8)
             or not cnp.PyArray_ISCARRAY_RO(values) or not cnp.PyArray_ISCARRAY_RO(ids)

@@ -177,6 +177,11 @@ CASES = {
         TypeError,
         "segment_quantile: q='median' is not a number from 0 to 1; pass one, or an array of one axis of them",
     ),
+    "a missing number": (
+        lambda: gs.segment_quantile(DATA, [0.5, None], IDS),
+        TypeError,
+        "segment_quantile: q=[0.5, None] is not a number from 0 to 1; pass one, or an array of one axis of them",
+    ),
     "a bool": (
         lambda: gs.segment_quantile(DATA, True, IDS),
         TypeError,

@@ -248,10 +248,10 @@ def _quantiles(op: Any, q: Any) -> tuple[tuple[float, ...], bool]:
         if isinstance(q, str | bytes):
             raise messages.q_type(op, q)
         backend, (array,) = core.arrays(op.replace(data="q"), data=q)
-        found = None if backend.is_unknown(array) else backend.as_numpy(array)
-        if found is None:
+        if backend.is_unknown(array):
             raise messages.q_unknown(op, backend.unknown_name)
-        if found.dtype.kind not in "iuf" and found.dtype.name != "bfloat16":
+        found = backend.as_numpy(array)
+        if found is None or found.dtype.kind not in "iuf" and found.dtype.name != "bfloat16":
             raise messages.q_type(op, q)
         if found.ndim > 1:
             raise messages.q_axes(op, found.shape)

@@ -144,6 +144,10 @@ def test_equal_neighbours():
     infinite = np.array([np.inf, np.inf, -np.inf, -np.inf, 1, np.inf])
     assert gs.segment_quantile(infinite, 0.3, [0, 0, 1, 1, 2, 2]).tolist() == [np.inf, -np.inf, np.inf]
     assert gs.segment_quantile(infinite[4:], [0, 1], [0, 0]).tolist() == [[1], [np.inf]]
+    torch = pytest.importorskip("torch")  # by array functions, for a gradient
+    infinite = torch.tensor(infinite, requires_grad=True)
+    found = gs.segment_quantile(infinite, 0.3, torch.tensor([0, 0, 1, 1, 2, 2]))
+    assert found.tolist() == [np.inf, -np.inf, np.inf]
 
 
 def test_16_bits_are_rounded_once():
@@ -188,6 +192,10 @@ def test_libraries(library):
             order = gs.segment_argsort(*arrays, 4, descending=skipna, mode="drop", **options)
         expected = gs.segment_argsort(data, ids, 4, descending=skipna, mode="drop", **options)
         assert np.array_equal(library.asnumpy(order), expected)
+        with library.way():
+            distinct = gs.segment_reduce(*arrays, 6, reduction="nunique", skipna=skipna, **options)
+        expected = loop.segment_reduce(data, ids, 6, "nunique", axis, batch_dims, skipna)
+        assert np.array_equal(library.asnumpy(distinct), expected)
         for method, q in quantiles.items():
             settings = {"method": method, "skipna": skipna, "min_count": 2, "fill_value": 5, **options}
             own = q if library.package == "dask" or not isinstance(q, np.ndarray) else library.asarray(q)

@@ -251,7 +251,7 @@ def _quantiles(op: Any, q: Any) -> tuple[tuple[float, ...], bool]:
         if backend.is_unknown(array):
             raise messages.q_unknown(op, backend.unknown_name)
         found = backend.as_numpy(array)
-        if found is None or found.dtype.kind not in "iuf" and found.dtype.name != "bfloat16":
+        if found is None or (found.dtype.kind not in "iuf" and found.dtype.name != "bfloat16"):
             raise messages.q_type(op, q)
         if found.ndim > 1:
             raise messages.q_axes(op, found.shape)

@@ -65,6 +65,44 @@ labelled("group-argmax", "Position of each group's maximum", "argmax", None, "ar
 labelled("group-var", "Variance of each group", "var", None, "var", ("var", {"ddof": 0}), False)
 
 
+def ordered(name, title, n_groups, of_pandas, call, numbagg=None, flox=None, **options):
+    """A job: an order statistic of a million numbers."""
+
+    @job(name, title, f"1 M float64 by {n_groups} labels", 1e-9, moved=16)
+    def arrange(rng, less):
+        n = 1_000_000 // less**2
+        values, labels = rng.standard_normal(n) + 280, rng.integers(0, n_groups, n)
+        labels[:n_groups] = np.arange(n_groups)[:n]  # no group is empty
+        calls = {
+            OURS: lambda: call(values, labels, n_groups),
+            "pandas": by_pandas(of_pandas, values, labels, **options),
+        }
+        if numbagg:
+            calls["numbagg"] = by_numbagg(numbagg, values, labels, n_groups)
+        if flox:
+            calls["flox"] = by_flox(flox, values, labels, n_groups)
+        return calls
+
+
+def median_of_groups(values, labels, n):
+    return gs.segment_reduce(values, labels, n, reduction="median")
+
+
+def distinct_of_groups(values, labels, n):
+    return gs.segment_reduce(values, labels, n, reduction="nunique")
+
+
+def quantile_of_groups(values, labels, n):
+    return gs.segment_quantile(values, 0.9, labels, n)
+
+
+ordered("group-median", "Median of each group", 1000, "median", median_of_groups, flox="median")
+ordered("group-medians", "Medians of many groups", 100_000, "median", median_of_groups, flox="median")
+ordered("group-quantile", "Quantile of each group", 1000, "quantile", quantile_of_groups, q=0.9)
+ordered("group-quantiles", "Quantiles of many groups", 100_000, "quantile", quantile_of_groups, q=0.9)
+ordered("group-nunique", "Distinct values of each group", 1000, "nunique", distinct_of_groups)
+
+
 @job(
     "group-five",
     "Five statistics of each group",

@@ -10,10 +10,10 @@ same library::
     gs.scatter_nd(data, indices, updates, reduction="add")
 
 ``gs.gather_scatter`` gathers and scatters in one pass. ``gs.at(x)[index]`` gathers and scatters with any NumPy index.
-``gs.segment_reduce`` reduces the elements of each group, ``gs.segment_scan`` makes running sums of them, and
-``gs.bincount`` counts integers. ``gs.prepare`` checks and orders indices once, for many calls. ``gs.onnx``,
-``gs.openvino`` and ``gs.tensorflow`` provide the operators with the names and versions of those systems; so does
-``gatherscatter.torch_scatter``, which imports PyTorch.
+``gs.segment_reduce`` reduces the elements of each group, ``gs.segment_quantile`` and ``gs.segment_argsort`` sort them,
+``gs.segment_scan`` makes running sums, and ``gs.bincount`` counts integers. ``gs.prepare`` checks and orders indices
+once, for many calls. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` provide the operators with the names and
+versions of those systems; so does ``gatherscatter.torch_scatter``, which imports PyTorch.
 
 ``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.use_deterministic_algorithms`` makes float sums on
 GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the memory that is kept for later results.
@@ -34,7 +34,14 @@ from gatherscatter.machine import explain, get_machine, set_machine
 from gatherscatter.memory import empty_cache, get_cache_limit, set_cache_limit
 from gatherscatter.prepared import Prepared, PreparedSegments, prepare
 from gatherscatter.scatters import scatter, scatter_elements, scatter_nd
-from gatherscatter.segments import segment_log_softmax, segment_reduce, segment_scan, segment_softmax
+from gatherscatter.segments import (
+    segment_argsort,
+    segment_log_softmax,
+    segment_quantile,
+    segment_reduce,
+    segment_scan,
+    segment_softmax,
+)
 from gatherscatter.threads import get_num_threads, set_num_threads
 
 __all__ = [
@@ -59,7 +66,9 @@ __all__ = [
     "scatter",
     "scatter_elements",
     "scatter_nd",
+    "segment_argsort",
     "segment_log_softmax",
+    "segment_quantile",
     "segment_reduce",
     "segment_scan",
     "segment_softmax",

@@ -33,7 +33,10 @@ SegmentReduction: TypeAlias = Literal[
     "argmax",
     "argmin",
     "logsumexp",
+    "median",
+    "nunique",
 ]
+QuantileMethod: TypeAlias = Literal["linear", "lower", "higher", "nearest", "midpoint"]
 
 # Options of the dialects.
 ONNXReduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]

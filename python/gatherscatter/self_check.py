@@ -212,7 +212,9 @@ def parts() -> Iterator[Part]:
     yield Part("out of bounds", [Check(call.function, "NumPy", call, partial(_not_refused, call)) for call in outside])
     yield Part("dialects", [_answer(*answer) for answer in _ANSWERS])
     reduced = [_reduced(name, by) for name, by in product(_OF_A_SEGMENT, ("ids", "indptr"))]
-    yield Part("segments", [*reduced, *map(_scanned, _SCANS)])
+    sorted_segments = Check("segment_argsort", "NumPy", "python -m gatherscatter", _not_sorted)
+    quantiles = Check("segment_quantile", "NumPy", "python -m gatherscatter", _wrong_quantiles)
+    yield Part("segments", [*reduced, *map(_scanned, _SCANS), sorted_segments, quantiles])
     large = [(_many_rows, "scatter of prepared rows"), (_many_dropped, "scatter, mode='drop'")]
     yield Part("large", [Check(name, "NumPy", "python -m gatherscatter", wrong) for wrong, name in large])
 
@@ -269,6 +271,7 @@ _OF_A_SEGMENT: dict[str, Callable[[Any], Any]] = {
     "add": np.sum, "mul": np.prod, "max": np.max, "min": np.min, "mean": np.mean, "var": np.var, "std": np.std,
     "any": np.any, "all": np.all, "count": len, "first": lambda part: part[0], "last": lambda part: part[-1],
     "argmax": np.argmax, "argmin": np.argmin, "logsumexp": lambda part: np.log(np.exp(part).sum()),
+    "median": np.median, "nunique": lambda part: len(np.unique(part)),
 }  # fmt: skip
 
 
@@ -314,6 +317,22 @@ def _scanned(reduction: Any) -> Check:
 
     how = f"gs.segment_scan(np.array({values.tolist()}), np.array({ids.tolist()}), reduction={reduction!r})"
     return Check("segment_scan", "NumPy", how, wrong)
+
+
+def _not_sorted() -> str | None:
+    rng = np.random.default_rng(SEED)
+    ids, values = rng.integers(-1, 5, 300), rng.integers(0, 9, 300)
+    result = segments.segment_argsort(values, ids)
+    expected = np.lexsort((values * (ids >= 0), np.where(ids < 0, 5, ids)))
+    return None if np.array_equal(result, expected) else f"{result.tolist()} is not {expected.tolist()}"
+
+
+def _wrong_quantiles() -> str | None:
+    rng = np.random.default_rng(SEED)
+    ids, values, q = rng.permutation(np.arange(300) % 5), rng.random(300), [0.5, 0.1, 0.9]
+    result = segments.segment_quantile(values, q, ids)
+    expected = np.stack([np.quantile(values[ids == segment], q) for segment in range(5)], axis=1)
+    return None if np.array_equal(result, expected) else f"{result.tolist()} is not {expected.tolist()}"
 
 
 def _many_rows() -> str | None:

@@ -5,6 +5,7 @@ import threading
 import warnings
 
 from gatherscatter._kernels import gather as _gather
+from gatherscatter._kernels import ordering as _ordering
 from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scans as _scans
 from gatherscatter._kernels import scatter as _scatter
@@ -101,7 +102,7 @@ def get_num_threads() -> int:
 
 
 def _main_thread_is(ident: int | None) -> None:
-    for kernel in (_gather, _scatter, _orders, _segments, _scans):
+    for kernel in (_gather, _scatter, _ordering, _orders, _segments, _scans):
         kernel.main_thread_is(ident or 0)
 
 

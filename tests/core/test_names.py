@@ -20,6 +20,9 @@ CALLS = {
     "unsorted_segment_mean": "segment_reduce(data, segment_ids, reduction='mean')",
     "segment_csr": "segment_reduce(data, indptr=indptr, reduction='add')",
     "segment_max_csr": "segment_reduce(data, indptr=indptr, reduction='max')",
+    "segment_median": "segment_reduce(data, segment_ids, reduction='median')",
+    "percentile": "segment_quantile(data, q, segment_ids), with q from 0 to 1",
+    "argsort": "segment_argsort(data, segment_ids)",
     "index_add": "scatter(data, indices, updates, axis=axis, reduction='add')",
     "take": "gather(data, indices, axis=axis)",
     "put": "at(x)[index].set(values)",
@@ -67,6 +70,12 @@ def test_arguments_of_segments(word):
     with pytest.raises(TypeError) as caught:
         gs.segment_reduce(np.zeros(2), [0, 1], **{word: value})
     assert str(caught.value) == f"segment_reduce: {message}"
+
+
+def test_arguments_of_quantiles():
+    with pytest.raises(TypeError) as caught:
+        gs.segment_quantile(np.zeros(2), 0.5, [0, 1], interpolation="lower")
+    assert str(caught.value) == "segment_quantile: interpolation= is method= here"
 
 
 def test_reductions_of_segments():

@@ -67,7 +67,7 @@ def test_stubs_fit_the_modules(tmp_path):
         "mypy.stubtest",
         *(
             f"gatherscatter._kernels.{name}"
-            for name in ("codes", "gather", "memory", "orders", "scatter", "tensors", "threads")
+            for name in ("codes", "gather", "memory", "ordering", "orders", "scatter", "tensors", "threads")
         ),
         *(
             f"gatherscatter.{name}"
@@ -81,6 +81,7 @@ def test_stubs_fit_the_modules(tmp_path):
                 "scatters",
                 "segments.functions",
                 "segments.scans",
+                "segments.statistics",
                 "tensorflow.functions",
                 "tensorflow.segments",
                 "tensorflow.unsorted",

@@ -24,6 +24,8 @@ FUNCTIONS = {
     "segment_softmax": ("sorted", "tiles"),
     "segment_log_softmax": ("pointers",),
     "segment_scan": ("pieces", "pointers"),
+    "segment_quantile": ("pointers", "tiles"),
+    "segment_argsort": ("sorted", "tiles"),
     "prepared reduce": ("tiles",),
     "newly prepared reduce": ("tiles",),
     "newly prepared gather": ("tiles",),
@@ -41,6 +43,7 @@ REDUCED = (
     ("mean", "count"),
     ("mul", "var", "last", "any", "count"),
     ("max", "argmin", "std", "logsumexp", "first"),
+    ("median", "nunique"),
 )
 DTYPES = ("f4", "f8", "c8", "i4")
 OUTS = ("new", "other", "strided")
@@ -79,7 +82,7 @@ class SegmentCall:
 
     @property
     def is_possible(self):
-        if self.name in ("gather", "order") and self.out != "new":
+        if self.name in ("gather", "order", "segment_argsort") and self.out != "new":
             return False
         if not self.name.endswith("reduce"):
             return self.dtype != "c8" and self.reduction == "add" and not self.skipna
@@ -129,6 +132,8 @@ class SegmentCall:
             if self.dtype == "i4":  # which has no NaN for empty segments
                 fills = tuple(True if name == "any" else 1 for name in self.reductions)
                 options["fill_value"] = fills if isinstance(self.reduction, tuple) else fills[0]
+        if self.name == "segment_quantile":
+            options["q"] = [0.5, 0.1]
         if arrays.out is not None:
             options["out"] = arrays.out
         ids = {"indptr" if self.route == "pointers" else "segment_ids": arrays.indices}

@@ -23,11 +23,11 @@ from fuzz.elements import DATES, INDEX, NUMBERS, SWAPPED, Type
 from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, View, place
 from segments import loop
 
-DATE_REDUCTIONS = ("max", "min", "first", "last", "count", "argmax", "argmin")
-WITH_DTYPE = ("add", "mul", "mean", "var", "std", "logsumexp")
-OF_INDEX = ("count", "argmax", "argmin")
-EXACT = {*DATE_REDUCTIONS, "any", "all"}
-NAMELESS = {"max", "min", "mean", "var", "std", "first", "last"}  # of an empty segment
+DATE_REDUCTIONS = ("max", "min", "first", "last", "count", "argmax", "argmin", "median", "nunique")
+WITH_DTYPE = ("add", "mul", "mean", "var", "std", "logsumexp", "median")
+OF_INDEX = ("count", "nunique", "argmax", "argmin")
+EXACT = {*DATE_REDUCTIONS, "any", "all"} - {"median"}
+NAMELESS = {"max", "min", "mean", "var", "std", "first", "last", "median"}  # of an empty segment
 SOFTMAXES = ("segment_softmax", "segment_log_softmax")
 TYPES = {type.dtype.name: type for type in NUMBERS}
 TYPES |= {(native := type.dtype.newbyteorder("=").str): Type(repr(native)) for type in DATES}
@@ -299,7 +299,7 @@ def _fill(random, name, dtype):
 
 def _takes_dtype(name, kind, asked):
     """Whether a reduction of a kind of numbers has results of this dtype."""
-    order = {"add": "bifc", "mul": "bifc", "logsumexp": "f"}.get(name, "fc")
+    order = {"add": "bifc", "mul": "bifc", "logsumexp": "f", "median": "f"}.get(name, "fc")
     if name not in WITH_DTYPE:
         return True
     word = "f" if asked == "bfloat16" else np.dtype(asked).kind
@@ -402,7 +402,7 @@ def _of_reductions(mutation):
 
 
 def _unknown(call, random):
-    name = random.choice(("sum", "", "median", "add "))
+    name = random.choice(("sum", "", "mode", "add "))
     call.names = (*call.names[:-1], name)
     call.options.pop("fill_value", None)
     call.options.pop("dtype", None)
@@ -629,7 +629,7 @@ def _check_results(call, results, given):
         settings = skipna, options.get("min_count", 0), fill, correction, asked and TYPES[asked].dtype
         with np.errstate(all="ignore"):
             expected = loop.segment_reduce(data, ids, where[0], name, *where[1:], *settings)
-        if name in EXACT or kind.kind in "biu":
+        if name in EXACT or kind.kind in "biumM":
             if bits(found) != bits(expected):
                 raise check.Difference(f"{name}: {check._shown(found, expected)}")
             continue
@@ -691,7 +691,7 @@ def _bound(name, elements, kind, correction):
     """How far the reference and a result may lie apart before the result is rounded, by the number of elements."""
     n, is_single = len(elements), _is_single(elements.dtype, kind)
     eps, greatest = (2.0**-24, 2.0**127) if is_single else (2.0**-53, 2.0**1023)
-    if n == 0:
+    if n == 0 or name == "median":
         return 0
     with np.errstate(all="ignore"):
         wide = elements.astype("c16" if elements.dtype.kind == "c" else "f8")

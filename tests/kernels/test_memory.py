@@ -111,6 +111,7 @@ def calls_with_out(shape):
     yield gs.segment_softmax, (like, ids)
     yield gs.segment_reduce, (like, ids, shape[0])
     yield gs.segment_scan, (like, ids)
+    yield gs.segment_quantile, (like, 0.5, ids, shape[0])
     yield gs.prepare("scatter", shape, ids).scatter, (like, like)
     yield gs.prepare("segment", shape, ids, shape[0]).reduce, (like,)
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-EMPTY = {"add": 0, "mul": 1, "any": False, "all": True, "count": 0, "argmax": -1, "argmin": -1, "logsumexp": -math.inf}
+EMPTY = {"add": 0, "mul": 1, "any": False, "all": True, "argmax": -1, "argmin": -1, "logsumexp": -math.inf}
 WIDE = {"float16": "f4", "bfloat16": "f4", "float32": "f8", "complex64": "c16"}
 
 
@@ -56,16 +56,16 @@ def segments(data, ids, n, axis, batch_dims, skipna):
 
 def result_dtype(reduction, dtype, asked=None):
     """asked: the option `dtype`, for the reductions that have it."""
-    if asked is not None and reduction in ("add", "mul", "mean", "var", "std", "logsumexp"):
+    if asked is not None and reduction in ("add", "mul", "mean", "var", "std", "logsumexp", "median"):
         asked = np.dtype(asked)
         return np.zeros(0, asked).real.dtype if reduction in ("var", "std") else asked
     if reduction in ("any", "all"):
         return np.dtype(bool)
-    if reduction in ("count", "argmax", "argmin"):
+    if reduction in ("count", "nunique", "argmax", "argmin"):
         return np.dtype("i8")
     if reduction in ("add", "mul"):
         return {"b": np.dtype("i8"), "i": np.dtype("i8"), "u": np.dtype("u8")}.get(dtype.kind, dtype)
-    if reduction in ("mean", "var", "std", "logsumexp"):
+    if reduction in ("mean", "var", "std", "logsumexp", "median"):
         dtype = np.dtype("f8") if dtype.kind in "biu" else dtype
     return np.zeros(0, dtype).real.dtype if reduction in ("var", "std") else dtype
 
@@ -79,15 +79,19 @@ def reduced(reduction, elements, places, min_count, fill_value, correction, dtyp
     """fill_value: in a tuple, as in one for several reductions, it is for counts and positions too."""
     if isinstance(fill_value, tuple):
         (fill_value,) = fill_value
-    elif reduction in ("count", "argmax", "argmin"):
+    elif reduction in ("count", "argmax", "argmin", "nunique"):
         fill_value = None
     if reduction == "count":
         return len(elements) if len(elements) or fill_value is None else fill_value
+    if reduction == "nunique":
+        return distinct(elements) if len(elements) or fill_value is None else fill_value
     if len(elements) < max(min_count, 1):
         if reduction in ("argmax", "argmin"):
             return -1 if fill_value is None else fill_value
         empty = EMPTY.get(reduction, math.nan) if len(elements) >= min_count else math.nan
         return empty if fill_value is None else fill_value
+    if reduction == "median" and elements.dtype.kind in "mM":
+        return np.quantile(elements, 0.5, method="lower")
     if reduction in ("first", "last", "any", "all"):
         return {"first": elements[0], "last": elements[-1], "any": any(elements), "all": all(elements)}[reduction]
     if reduction in ("max", "min", "argmax", "argmin"):
@@ -104,6 +108,8 @@ def reduced(reduction, elements, places, min_count, fill_value, correction, dtyp
                 total = total + element if reduction == "add" else total * element
             return total.astype(dtype)
         wide = wide.astype(np.promote_types(wide.dtype, "f8"))
+        if reduction == "median":
+            return np.median(wide)
         if reduction == "mean":
             total = np.add.accumulate(wide)[-1:]
             return (total.view(total.real.dtype) / len(wide)).view(total.dtype)[0].astype(dtype)  # part by part
@@ -113,3 +119,45 @@ def reduced(reduction, elements, places, min_count, fill_value, correction, dtyp
         degrees = len(wide) - correction
         variance = (np.abs(wide - wide.mean()) ** 2).sum() / degrees if degrees > 0 else math.nan
         return variance if reduction == "var" else np.sqrt(variance)
+
+
+def distinct(elements):
+    """All NaN are one."""
+    counts = elements == elements
+    return len(set(elements[counts].tolist())) + (not counts.all())
+
+
+def segment_quantile(data, ids, n, q, method, axis=0, batch_dims=0, skipna=False, min_count=0, fill_value=None):
+    """By NumPy, in float64 where data are floats; equal neighbours give that value."""
+    is_float = data.dtype.kind == "f" or method in ("linear", "midpoint")
+    wide = data.astype("f8") if is_float else data
+    result = np.empty((len(q), *result_shape(data, ids, n, axis, batch_dims)), wide.dtype)
+    for position, line, places in segments(wide, ids, n, axis, batch_dims, skipna):
+        elements = np.sort(line[places])
+        if len(elements) < max(min_count, 1):
+            result[:, *position] = math.nan if fill_value is None else fill_value
+        else:
+            with np.errstate(invalid="ignore"):
+                found = np.quantile(elements, q, method=method)
+            ranks = np.array(q) * (len(elements) - 1)
+            low, high = (elements[way(ranks).astype(int)] for way in (np.floor, np.ceil))
+            is_nan = elements[-1] != elements[-1]
+            result[:, *position] = np.where((low == high) & (not is_nan), low, found)
+    return result.astype(data.dtype) if data.dtype.kind == "f" or not is_float else result
+
+
+def segment_argsort(data, ids, n, axis=0, batch_dims=0, descending=False):
+    """By one sort of tuples."""
+    depth, size = ids.ndim - batch_dims, math.prod(ids.shape[batch_dims:])
+    flat = data.reshape(*data.shape[:axis], size, *data.shape[axis + depth :])
+    result = np.empty(flat.shape, "i8")
+    for before in np.ndindex(*data.shape[:axis]):
+        own = ids[before[:batch_dims]].reshape(-1)
+        own = np.where((own < 0) | (own >= n), n, own)
+        for after in np.ndindex(*data.shape[axis + depth :]):
+            line = flat[(*before, slice(None), *after)]
+            is_nan = line != line
+            rank = np.unique(np.where(is_nan, line.dtype.type(0), line), return_inverse=True)[1]
+            rank = np.where(is_nan, size, -rank if descending else rank) * (own < n)
+            result[(*before, slice(None), *after)] = np.lexsort((rank, own))
+    return result

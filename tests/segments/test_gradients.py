@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from libraries import LIBRARIES, has_gradients, on_each
 
-DIFFERENTIABLE = ["add", "mul", "max", "min", "mean", "var", "std", "first", "last", "logsumexp"]
+DIFFERENTIABLE = ["add", "mul", "max", "min", "mean", "var", "std", "first", "last", "logsumexp", "median"]
+OTHERS = ["softmax", "log_softmax", "linear", "higher"]
 IDS = np.array([2, 0, -1, 0, 2, 2, 3])
 VALUES = np.random.default_rng(0).permutation(14).reshape(7, 2) / 4 + 0.3
 WEIGHTS = np.random.default_rng(1).standard_normal((5, 2))
@@ -20,6 +21,8 @@ def weighted(function, data, xp, like=np.asarray):
 
 def functions(ids):
     found = {"softmax": lambda x: gs.segment_softmax(x, ids, 5), "log_softmax": lambda x: log_softmax(x, ids)}
+    for method in ("linear", "higher"):
+        found[method] = lambda x, name=method: gs.segment_quantile(x, 0.3, ids, 5, method=name, mode="drop")
     for reduction in DIFFERENTIABLE:
         found[reduction] = lambda x, name=reduction: gs.segment_reduce(x, ids, 5, reduction=name, mode="drop")
     return found
@@ -41,7 +44,7 @@ def differences(name):
 
 
 @pytest.mark.parametrize("library", on_each(filter(has_gradients, LIBRARIES)))
-@pytest.mark.parametrize("name", [*DIFFERENTIABLE, "softmax", "log_softmax"])
+@pytest.mark.parametrize("name", [*DIFFERENTIABLE, *OTHERS])
 def test_libraries(library, name):
     data, function = library.asarray(VALUES), functions(library.asarray(IDS))[name]
     with library.way():
@@ -69,6 +72,17 @@ def test_gradients_of_jit():
     gradients = jax.jacrev(jax.jit(call))(jax.numpy.asarray(VALUES))
     for name, gradient in zip(of_names, gradients, strict=True):
         np.testing.assert_allclose(np.asarray(gradient), differences(name), rtol=1e-6, atol=1e-8, err_msg=name)
+
+
+def test_the_gradient_of_equal_neighbours():
+    """By their weights; a median's halves."""
+    torch = pytest.importorskip("torch")
+    data = torch.tensor([1.0, 2.0, 2.0, 9.0], dtype=torch.float64, requires_grad=True)
+    gs.segment_quantile(data, 0.4, torch.zeros(4, dtype=int)).sum().backward()
+    np.testing.assert_allclose(data.grad.numpy(), [0, 0.8, 0.2, 0])
+    data.grad = None
+    gs.segment_reduce(data, torch.zeros(4, dtype=int), reduction="median").sum().backward()
+    assert data.grad.tolist() == [0, 0.5, 0.5, 0]
 
 
 def test_equal_maxima_share_the_gradient():

@@ -10,7 +10,7 @@ from gatherscatter.backends import kernels
 from libraries import LIBRARIES, on_each
 
 REDUCTIONS = ("add", "mul", "max", "min", "mean", "var", "std", "any", "all", "count", "first", "last", "argmax",
-              "argmin", "logsumexp")  # fmt: skip
+              "argmin", "logsumexp", "median", "nunique")  # fmt: skip
 
 # Shapes of data and of the ids, the axis and the number of shared axes.
 SHAPES = {
@@ -38,7 +38,7 @@ def test_results_are_those_of_the_functions(name, least):
     for dtype in ("f4", "f8", "i4", "?", ">f4"):
         array = (data * 3).astype(dtype)
         array[array == 1] = 0
-        fills = tuple(None if one in ("count", "add", "mean") else True for one in REDUCTIONS)
+        fills = tuple(None if one in ("count", "add", "mean", "nunique") else True for one in REDUCTIONS)
         for skipna in (False, True):
             for min_count in (0, 4):
                 settings = {"reduction": REDUCTIONS, "fill_value": (True, *fills[1:]), "skipna": skipna,
@@ -294,7 +294,8 @@ ROWS = gs.prepare("segment", (3, 2), [1, 0, -1])
                "gather: element 2 belongs to no segment, and int64 has no NaN to say so; pass fill_value="),
     "reduction": (lambda: ROWS.reduce(np.zeros((3, 2)), reduction="sum"), ValueError,
                   "segment_reduce: reduction='sum' is not one of 'add', 'mul', 'max', 'min', 'mean', 'var', 'std', "
-                  "'any', 'all', 'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp'; did you mean 'add'?"),
+                  "'any', 'all', 'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp', 'median', 'nunique'; "
+                  "did you mean 'add'?"),
     "as ids": (lambda: gs.segment_reduce(np.zeros(3), ROWS), TypeError,
                "segment_reduce: segment_ids is a gatherscatter.PreparedSegments, which is not an array; call one of "
                "its methods, such as segment_ids.reduce(data)"),

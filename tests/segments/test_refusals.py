@@ -65,13 +65,13 @@ CASES = {
         lambda: gs.segment_reduce(DATA, IDS, reduction="sum"),
         ValueError,
         "segment_reduce: reduction='sum' is not one of 'add', 'mul', 'max', 'min', 'mean', 'var', 'std', 'any', 'all', "
-        "'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp'; did you mean 'add'?",
+        "'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp', 'median', 'nunique'; did you mean 'add'?",
     ),
     "size": (
         lambda: gs.segment_reduce(DATA, IDS, reduction="size"),
         ValueError,
         "segment_reduce: reduction='size' is not one of 'add', 'mul', 'max', 'min', 'mean', 'var', 'std', 'any', "
-        "'all', 'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp'; did you mean 'count'?",
+        "'all', 'count', 'first', 'last', 'argmax', 'argmin', 'logsumexp', 'median', 'nunique'; did you mean 'count'?",
     ),
     "a mode of indices": (
         lambda: gs.segment_reduce(DATA, IDS, mode="wrap"),
@@ -93,8 +93,8 @@ CASES = {
     "a dtype without effect": (
         lambda: gs.segment_reduce(DATA, IDS, reduction="max", dtype="f4"),
         ValueError,
-        "segment_reduce: dtype='f4' is for reduction= one of 'add', 'mul', 'mean', 'var', 'std', 'logsumexp', not "
-        "'max'; pass no dtype",
+        "segment_reduce: dtype='f4' is for reduction= one of 'add', 'mul', 'mean', 'var', 'std', 'logsumexp', "
+        "'median', not 'max'; pass no dtype",
     ),
     "a narrow dtype": (
         lambda: gs.segment_reduce(DATA, IDS, dtype=np.int64),
@@ -146,6 +146,73 @@ CASES = {
         ValueError,
         "segment_reduce: num_segments=1180591620717411303424 is more than an array can hold; pass at most "
         "281474976710656",
+    ),
+    "a median of complex numbers": (
+        lambda: gs.segment_reduce(DATA * 1j, IDS, reduction="median"),
+        TypeError,
+        "segment_reduce: reduction='median' does not support dtype complex128; it takes real numbers: convert data",
+    ),
+    "an order of complex numbers": (
+        lambda: gs.segment_argsort(DATA * 1j, IDS),
+        TypeError,
+        "segment_argsort: data has dtype complex128; pass real numbers, bools or dates, which have an order",
+    ),
+    "quantiles between dates": (
+        lambda: gs.segment_quantile(DATA.astype("M8[D]"), 0.5, IDS),
+        TypeError,
+        "segment_quantile: method='linear' does not support dtype datetime64[D]; pass 'lower', 'higher', 'nearest', or "
+        "pass (data - numpy.datetime64(0, 's')) / numpy.timedelta64(1, 's'), in which NaT is NaN",
+    ),
+    "a percentage": (
+        lambda: gs.segment_quantile(DATA, [0.5, 90], IDS),
+        ValueError,
+        "segment_quantile: q=90 is not within 0 to 1; pass 0.9 for 90 %",
+    ),
+    "no number": (
+        lambda: gs.segment_quantile(DATA, np.array([0.5, np.nan]), IDS),
+        ValueError,
+        "segment_quantile: q=nan is not within 0 to 1; pass numbers of that range",
+    ),
+    "a word": (
+        lambda: gs.segment_quantile(DATA, "median", IDS),
+        TypeError,
+        "segment_quantile: q='median' is not a number from 0 to 1; pass one, or an array of one axis of them",
+    ),
+    "a missing number": (
+        lambda: gs.segment_quantile(DATA, [0.5, None], IDS),
+        TypeError,
+        "segment_quantile: q=[0.5, None] is not a number from 0 to 1; pass one, or an array of one axis of them",
+    ),
+    "a bool": (
+        lambda: gs.segment_quantile(DATA, True, IDS),
+        TypeError,
+        "segment_quantile: q=True is not a number from 0 to 1; pass one, or an array of one axis of them",
+    ),
+    "quantiles of two axes": (
+        lambda: gs.segment_quantile(DATA, [[0.5]], IDS),
+        ValueError,
+        "segment_quantile: q has shape (1, 1); pass a number, or an array of one axis of numbers",
+    ),
+    "another method": (
+        lambda: gs.segment_quantile(DATA, 0.5, IDS, method="hazen"),
+        ValueError,
+        "segment_quantile: method='hazen' is not one of 'linear', 'lower', 'higher', 'nearest', 'midpoint'",
+    ),
+    "a quantile of nothing": (
+        lambda: gs.segment_quantile(DATA.astype(int), 0.5, IDS, 5, method="lower"),
+        ValueError,
+        "segment_quantile: segment 3 has too few elements for method='lower', and int64 has no NaN to say so; pass "
+        "fill_value=",
+    ),
+    "an out without the axis of q": (
+        lambda: gs.segment_quantile(DATA, [0.5, 1], IDS, out=np.zeros(3)),
+        ValueError,
+        "segment_quantile: out has shape (3,), but the result has shape (2, 3); pass out of that shape",
+    ),
+    "a word for an order": (
+        lambda: gs.segment_argsort(DATA, IDS, descending="yes"),
+        TypeError,
+        "segment_argsort: descending='yes' is not a bool; pass True or False",
     ),
     "one out": (
         lambda: gs.segment_reduce(DATA, IDS, reduction=("max", "min"), out=DATA),

@@ -13,9 +13,9 @@ from libraries import LIBRARIES, cannot, has_dtype, on, on_each
 from strategies import numpy_dtype
 
 REDUCTIONS = list(SEGMENT_REDUCTIONS)
-EXACT = {"max", "min", "any", "all", "count", "first", "last", "argmax", "argmin"}
+EXACT = {"max", "min", "any", "all", "count", "first", "last", "argmax", "argmin", "nunique"}
 COMPILED = ("JAX, XLA", "JAX, CUDA")
-NAMELESS = {"max", "min", "mean", "var", "std", "first", "last"}  # of an empty segment
+NAMELESS = {"max", "min", "mean", "var", "std", "first", "last", "median"}  # of an empty segment
 
 # Shapes of data and ids, the axis and the number of shared axes.
 SHAPES = {
@@ -62,10 +62,10 @@ def test_numpy(reduction, shape):
     some = itertools.islice(OPTIONS, list(SHAPES).index(shape) % 5, None, 5)
     for dtype, skipna, min_count, fill in some:
         kind = np.dtype(dtype).kind
-        if kind == "c" and reduction in ("max", "min", "argmax", "argmin", "logsumexp"):
+        if kind == "c" and not SEGMENT_REDUCTIONS[reduction].count("complex64"):
             continue
         result = loop.result_dtype(reduction, np.dtype(dtype)).kind
-        has_default = result in "fc" or reduction in ("count", "argmax", "argmin")
+        has_default = result in "fc" or reduction in ("count", "nunique", "argmax", "argmin")
         if fill is None and not has_default and (min_count or reduction in NAMELESS):
             continue
         fill = True if fill is not None and result == "b" else fill

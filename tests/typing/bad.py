@@ -113,6 +113,8 @@ def options(f8: F8, i8: I8, t: torch.Tensor, mode: str) -> None:
     gs.segment_reduce(f8, i8, reduction="sum")  # type: ignore[call-overload]
     gs.segment_reduce(f8, i8, reduction=["max"])  # type: ignore[call-overload]
     gs.segment_reduce(f8, i8, mode="wrap")  # type: ignore[call-overload]
+    gs.segment_quantile(f8, 0.5, i8, method="hazen")  # type: ignore[call-overload]
+    gs.segment_argsort(f8, i8, 3, True)  # type: ignore[call-overload]
     gs.segment_softmax(f8, f8)  # type: ignore[arg-type]
     gs.segment_scan(f8, i8, reduction="mean")  # type: ignore[call-overload]
     gs.prepare("segment", (3,), i8).reduce(i8, "max")  # type: ignore[call-arg]

@@ -255,6 +255,16 @@ class Backend:
         """A function on NumPy arrays of int64, of each block of a lazy array; None if there are no blocks."""
         return None
 
+    def by_segments(
+        self, data: Any, ids: Any, layout: Any, function: Callable[[Any, Any], Any], lead: tuple[int, ...], n: int,
+        dtype: str,
+    ) -> Any | None:  # fmt: skip
+        """A function of lazy data and ids, of blocks that have whole segments; None if there are no blocks.
+
+        layout: of the segments. Results have first axes of the sizes `lead`, and one of size n for the numbered ones.
+        """
+        return None
+
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
         """Zeros of like's dtype, on like's device, that nobody writes to."""
         return self.namespace(like).zeros(shape, dtype=like.dtype, device=self.device(like))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gatherscatter import errors, memory, threads
 from gatherscatter import plan as plans
 from gatherscatter._kernels import gather as _gather
+from gatherscatter._kernels import ordering as _ordering
 from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scans as _scans
 from gatherscatter._kernels import scatter as _scatter
@@ -325,6 +326,7 @@ def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -
     """
     _gather.force(GatherStrategy[gather.upper()], n_threads)
     _scatter.force(ScatterRoute[scatter.upper()], n_threads)
+    _ordering.force(n_threads)
     _orders.force(n_threads)
     _segments.force(n_threads)
     _scans.force(n_threads)
@@ -333,6 +335,7 @@ def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -
     finally:
         _gather.force(GatherStrategy.AUTO, 0)
         _scatter.force(ScatterRoute.AUTO, 0)
+        _ordering.force(0)
         _orders.force(0)
         _segments.force(0)
         _scans.force(0)

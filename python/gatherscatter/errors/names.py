@@ -14,7 +14,9 @@ _REDUCTIONS: Final = {
     "amax": "max", "min": "min", "amin": "min", "mean": "mean", "set": "none", "update": "none", "reduce": "add",
 }  # fmt: skip
 # Those of segments alone.
-OF_SEGMENTS: Final = ("argmax", "argmin", "var", "std", "any", "all", "count", "first", "last", "logsumexp")
+OF_SEGMENTS: Final = (
+    "argmax", "argmin", "var", "std", "any", "all", "count", "first", "last", "logsumexp", "median", "nunique",
+)  # fmt: skip
 
 _FAMILIES: Final = (
     (r"(unsorted_)?segment_(?P<word>\w+?)(_coo)?", "segment_reduce(data, segment_ids, reduction={word!r})"),
@@ -35,6 +37,14 @@ _CALLS: Final = {
     "add_at": 'scatter(data, indices, updates, reduction="add"), or at(x)[index].add(values)',
     "groupby": 'segment_reduce(data, segment_ids, reduction="mean")',
     "group_by": 'segment_reduce(data, segment_ids, reduction="mean")',
+    "median": 'segment_reduce(data, segment_ids, reduction="median")',
+    "nunique": 'segment_reduce(data, segment_ids, reduction="nunique")',
+    "unique": 'segment_reduce(data, segment_ids, reduction="nunique")',
+    "quantile": "segment_quantile(data, q, segment_ids)",
+    "percentile": "segment_quantile(data, q, segment_ids), with q from 0 to 1",
+    "sort": "segment_argsort(data, segment_ids)",
+    "argsort": "segment_argsort(data, segment_ids)",
+    "segment_sort": "segment_argsort(data, segment_ids)",
     "softmax": "segment_softmax(data, segment_ids)",
     "scatter_softmax": "segment_softmax(data, segment_ids)",
     "softmax_csr": "segment_softmax(data, indptr=indptr)",
@@ -64,6 +74,9 @@ _WORDS: Final = {
     "fill_value": ("fill", "initial", "default", "empty_value"),
     "out": ("output",),
     "reverse": ("reversed", "flip", "backward"),
+    "q": ("quantile", "quantiles", "probs"),
+    "method": ("interpolation",),
+    "descending": ("largest",),
 }
 _NO_MEANING: Final = ("sorted", "indices_are_sorted", "unique_indices", "bucket_size", "engine", "name", "sort")
 

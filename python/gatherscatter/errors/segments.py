@@ -98,6 +98,31 @@ def no_segments_of(op: Operator, reduction: str, dtype: object, supported: str, 
     return TypeError(f"{op.name}: reduction={reduction!r} does not support dtype {dtype}; it takes {supported}: {fix}")
 
 
+def no_order(op: Operator, dtype: object) -> TypeError:
+    return TypeError(f"{op.name}: data has dtype {dtype}; pass real numbers, bools or dates, which have an order")
+
+
+def no_dates(op: Operator, method: str, dtype: object, accepted: Sequence[str], fix: str) -> TypeError:
+    return TypeError(f"{op.name}: method={method!r} does not support dtype {dtype}; pass {listed(accepted)}, or {fix}")
+
+
+def q_type(op: Operator, q: object) -> TypeError:
+    return TypeError(f"{op.name}: q={shown(q)} is not a number from 0 to 1; pass one, or an array of one axis of them")
+
+
+def q_axes(op: Operator, shape: Sequence[int]) -> ValueError:
+    return ValueError(f"{op.name}: q has shape {tuple(shape)}; pass a number, or an array of one axis of numbers")
+
+
+def q_unknown(op: Operator, kind: str) -> ValueError:
+    return ValueError(f"{op.name}: q is a {kind} array, whose numbers are only known later; pass known ones")
+
+
+def q_range(op: Operator, value: float) -> ValueError:
+    fix = f"{value / 100:g} for {value:g} %" if 1 < value <= 100 else "numbers of that range"
+    return ValueError(f"{op.name}: q={value:g} is not within 0 to 1; pass {fix}")
+
+
 def seconds(dtype: str) -> str:
     """The call that makes numbers of dates or durations. As int64, NaT would be a number."""
     durations = "data" if dtype.startswith("timedelta") else "(data - numpy.datetime64(0, 's'))"
@@ -134,8 +159,9 @@ def narrow_dtype(op: Operator, name: str, dtype: object) -> TypeError:
 
 def empty_segment(op: Operator, reduction: str, position: Sequence[int] | None, dtype: object) -> ValueError:
     where = f"segment {', '.join(map(str, position))} has" if position else "some segment may have"
+    option = "method" if op.name == "segment_quantile" else "reduction"
     return ValueError(
-        f"{op.name}: {where} too few elements for reduction={reduction!r}, and {dtype} has no NaN to say so; "
+        f"{op.name}: {where} too few elements for {option}={reduction!r}, and {dtype} has no NaN to say so; "
         "pass fill_value="
     )
 

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from gatherscatter import dispatch, errors, gathers, scatters
+from gatherscatter import dispatch, errors, gathers, scatters, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
 from gatherscatter.errors.hints import MISSING, explained, unexpected
-from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
+from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, Operator
+from gatherscatter.plan import Shape
 from gatherscatter.prepared.indices import Prepared, prepared_indices
 from gatherscatter.prepared.resolve import OPERATORS, sizes_of
-from gatherscatter.prepared.segments import PreparedSegments, prepared_segments
+from gatherscatter.prepared.segments import PreparedSegments
+from gatherscatter.segments import rules
+from gatherscatter.segments.ids import checked, expanded, read, settled
 
 __all__ = ["prepare"]
 
@@ -117,7 +120,7 @@ def prepare(
             raise messages.ids_twice(_PREPARE)
         ids = indices if segment_ids is None else segment_ids
         options = {option: 0 if value is None else value for option, value in given.items()}
-        return prepared_segments(sizes, ids, num_segments, indptr, mode=mode, **options)
+        return _of_segments(sizes, ids, num_segments, indptr, mode=mode, **options)
     for option, value in {"num_segments": num_segments, "segment_ids": segment_ids, "indptr": indptr}.items():
         if value is not None:
             raise messages.only_for_segments(_PREPARE, option, value, name)
@@ -135,3 +138,32 @@ def prepare(
         raise errors.unknown_indices(op, backend.unknown_name)
     dispatch.check_index_dtype(op, array, array)
     return prepared_indices(plans.gather(op, sizes, array.shape, first, batch, mode), array)
+
+
+def _of_segments(
+    shape: Shape, segment_ids: Any, num_segments: Any, indptr: Any, *, axis: Any, batch_dims: Any, mode: Any
+) -> PreparedSegments:
+    """Check ids or pointers, and make the object."""
+    op, is_indptr = rules.REDUCE, indptr is not None
+    given = indptr if is_indptr else segment_ids
+    like = np.zeros(0, np.int64)
+    if given is not None and not isinstance(given, values.TYPES):
+        op = op.replace(indices="indptr") if is_indptr else op
+        backend, (array,) = dispatch.route(op, {"indices": given})
+        given = None if backend.is_unknown(array) else backend.as_numpy(array)
+        if given is None:
+            raise errors.unknown_indices(op, backend.unknown_name)
+        if errors.kind_of(array.dtype) == "int":
+            with backend.constants():
+                like = backend.zeros((0,), array)
+    data = np.broadcast_to(np.uint8(0), shape)
+    pair = (segment_ids, given) if is_indptr else (given, None)
+    _, ids = read(rules.REDUCE, data, pair[0], num_segments, pair[1], axis, batch_dims, mode)
+    ids = checked(ids)
+    array, n = expanded(ids), ids.layout.n
+    if ids.mode == "drop":
+        array = settled(array, n)
+        ids = ids._replace(has_rest=bool((array == n).any()))
+    b = ids.layout.batch_dims
+    plan = plans.gather(SCATTER, (*shape[:b], n + ids.has_rest), array.shape, b, b, "raise")
+    return PreparedSegments._of(prepared_indices(plan, array), ids.layout, like)

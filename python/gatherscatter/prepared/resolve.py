@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatherscatter import errors
+from gatherscatter.backends import kernels
 from gatherscatter.operators import (
     AXIS,
     ELEMENTS,
@@ -65,3 +66,18 @@ def tuples(found: Array, sizes: Shape) -> Array:
         result[...] = np.stack(np.unravel_index(np.maximum(found, 0), sizes), axis=-1)
     result[found < 0] = -1
     return result
+
+
+def grouped(ids: Array, counts: Array) -> tuple[Array, Array]:
+    """Positions by segment, stable, and where each segment begins. ids: (batches, positions). counts: of each segment.
+
+    An id that is the number of segments means none.
+    """
+    n_batches, n = len(ids), counts.shape[-1]
+    rows = n_batches * n
+    if n_batches != 1:  # the segments of all batches get numbers, and rows is that of none
+        ids = np.where(ids < n, ids + n * np.arange(n_batches)[:, None], rows)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    if 0 < rows <= np.iinfo(np.int32).max and 0 < ids.size < np.iinfo(np.uint32).max:
+        return kernels.grouped(ids.astype(np.int32, copy=False), rows), indptr
+    return np.argsort(ids, axis=None, kind="stable")[: indptr[-1]], indptr

@@ -8,54 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter import core, dispatch, errors, values
+from gatherscatter import core, dispatch, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend
 from gatherscatter.errors import segments as messages
-from gatherscatter.operators import GATHER, SCATTER, Operator
+from gatherscatter.operators import GATHER, Operator
 from gatherscatter.plan import Shape
-from gatherscatter.prepared.indices import Prepared, indices_on, numbers_of, orders_on, prepared_indices
+from gatherscatter.prepared.indices import Prepared, indices_on, numbers_of, orders_on
+from gatherscatter.prepared.resolve import grouped
 from gatherscatter.reductions import kind_of
-from gatherscatter.segments import rules
-from gatherscatter.segments.functions import reduce_segments, softmax_of_segments
-from gatherscatter.segments.ids import Ids, checked, expanded, read, settled
+from gatherscatter.segments import functions, rules
+from gatherscatter.segments.ids import Ids
 from gatherscatter.segments.rules import Layout
 from gatherscatter.segments.scans import scan_segments
 
 __all__ = ["PreparedSegments"]
 
 _GATHER = (GATHER.strict or GATHER).replace(indices="segment_ids")
-
-
-def prepared_segments(
-    shape: Shape, segment_ids: Any, num_segments: Any, indptr: Any, *, axis: Any, batch_dims: Any, mode: Any
-) -> PreparedSegments:
-    """Check ids or pointers, and make the object."""
-    op, is_indptr = rules.REDUCE, indptr is not None
-    given = indptr if is_indptr else segment_ids
-    like = np.zeros(0, np.int64)
-    if given is not None and not isinstance(given, values.TYPES):
-        op = op.replace(indices="indptr") if is_indptr else op
-        backend, (array,) = dispatch.route(op, {"indices": given})
-        given = None if backend.is_unknown(array) else backend.as_numpy(array)
-        if given is None:
-            raise errors.unknown_indices(op, backend.unknown_name)
-        if errors.kind_of(array.dtype) == "int":
-            with backend.constants():
-                like = backend.zeros((0,), array)
-    data = np.broadcast_to(np.uint8(0), shape)
-    pair = (segment_ids, given) if is_indptr else (given, None)
-    _, ids = read(rules.REDUCE, data, pair[0], num_segments, pair[1], axis, batch_dims, mode)
-    ids = checked(ids)
-    array, n = expanded(ids), ids.layout.n
-    if ids.mode == "drop":
-        array = settled(array, n)
-        ids = ids._replace(has_rest=bool((array == n).any()))
-    b = ids.layout.batch_dims
-    plan = plans.gather(SCATTER, (*shape[:b], n + ids.has_rest), array.shape, b, b, "raise")
-    return PreparedSegments._of(prepared_indices(plan, array), ids.layout, like)
 
 
 class PreparedSegments:
@@ -67,7 +38,8 @@ class PreparedSegments:
     See Also
     --------
     prepare : The function that makes it.
-    segment_reduce, segment_scan, segment_softmax, segment_log_softmax : Its methods as functions that use ids once.
+    segment_reduce, segment_scan, segment_quantile, segment_argsort, segment_softmax, segment_log_softmax : Its methods
+        as functions that use their ids once.
 
     Examples
     --------
@@ -219,7 +191,7 @@ class PreparedSegments:
         array([2., 5.])
         """
         data, ids = self._read(rules.REDUCE, data)
-        return reduce_segments(data, ids, reduction, skipna, min_count, fill_value, correction, dtype, out)
+        return functions.reduce_segments(data, ids, reduction, skipna, min_count, fill_value, correction, dtype, out)
 
     def scan(
         self,
@@ -269,6 +241,88 @@ class PreparedSegments:
         """
         return scan_segments(*self._read(rules.SCAN, data), reduction, exclusive, reverse, skipna, dtype, out)
 
+    def quantile(
+        self,
+        data: Any,
+        q: Any,
+        *,
+        method: str = "linear",
+        skipna: bool = False,
+        min_count: IntLike = 0,
+        fill_value: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+    ) -> Any:
+        """Quantiles of each segment, as `segment_quantile`.
+
+        Parameters
+        ----------
+        data : array or list
+            As for `reduce`.
+        q : float or array of floats of one axis
+            The quantiles, from 0 to 1.
+        method : {"linear", "lower", "higher", "nearest", "midpoint"}, default "linear"
+            As for the function; so are the next parameters.
+        skipna : bool, default False
+            Whether NaN and NaT do not count.
+        min_count : int, default 0
+            Segments with fewer elements have `fill_value`, or NaN.
+        fill_value : scalar, optional
+            The result of segments with too few elements.
+        dtype : dtype, optional
+            The result's dtype.
+        out : array, optional
+            Where to write the result.
+
+        Returns
+        -------
+        array
+            As of the function.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `reduce`.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("segment", (4,), [1, 0, 1, -1]).quantile([1.0, 2.0, 5.0, 9.0], 0.75)
+        array([2., 4.])
+        """
+        found = self._read(rules.QUANTILE, data)
+        return functions.quantiles_of_segments(*found, q, method, skipna, min_count, fill_value, dtype, out)
+
+    def argsort(self, data: Any, *, descending: bool = False) -> Any:
+        """Positions of the elements by segment, sorted within each, as `segment_argsort`.
+
+        Segment ``i`` has those from ``indptr[i]`` to ``indptr[i + 1] - 1``, without `batch_dims`.
+
+        Parameters
+        ----------
+        data : array or list
+            As for `reduce`.
+        descending : bool, default False
+            Whether the greatest element of a segment comes first.
+
+        Returns
+        -------
+        array of integers
+            As of the function.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `reduce`.
+
+        Examples
+        --------
+        >>> import gatherscatter as gs
+        >>> gs.prepare("segment", (4,), [1, 0, 1, -1]).argsort([5.0, 2.0, 1.0, 9.0])
+        array([1, 2, 0, 3])
+        """
+        return functions.order_of_segments(*self._read(rules.ARGSORT, data), descending)
+
     def softmax(self, data: Any, *, dtype: Any = None, out: Any = None) -> Any:
         """Softmax of each segment, as `segment_softmax`.
 
@@ -297,7 +351,7 @@ class PreparedSegments:
         >>> gs.prepare("segment", (4,), [1, 0, 1, -1]).softmax([2.0, 3.0, 2.0, 9.0])
         array([0.5, 1. , 0.5, 0. ])
         """
-        return softmax_of_segments(*self._read(rules.SOFTMAX, data), dtype, out, is_log=False)
+        return functions.softmax_of_segments(*self._read(rules.SOFTMAX, data), dtype, out, is_log=False)
 
     def log_softmax(self, data: Any, *, dtype: Any = None, out: Any = None) -> Any:
         """Logarithm of the softmax of each segment, as `segment_log_softmax`.
@@ -327,7 +381,7 @@ class PreparedSegments:
         >>> gs.prepare("segment", (3,), [1, 0, 1]).log_softmax([2.0, 3.0, 2.0]).round(3)
         array([-0.693,  0.   , -0.693])
         """
-        return softmax_of_segments(*self._read(rules.LOG_SOFTMAX, data), dtype, out, is_log=True)
+        return functions.softmax_of_segments(*self._read(rules.LOG_SOFTMAX, data), dtype, out, is_log=True)
 
     def gather(self, values: Any, fill_value: Any = None) -> Any:
         """For each element, the value of its segment.
@@ -430,17 +484,8 @@ class PreparedSegments:
 
     def _group(self) -> None:
         """Find the order and where the segments begin in it."""
-        n, b, ids = self._layout.n, self._layout.batch_dims, numbers_of(self._rows)
-        n_batches = math.prod(ids.shape[:b])
-        rows = n_batches * n
-        if b:  # the segments of all batches get numbers, and rows is that of none
-            ids = ids.reshape(n_batches, math.prod(ids.shape[b:]))
-            ids = np.where(ids < n, ids + n * np.arange(n_batches)[:, None], rows)
-        indptr = np.concatenate([[0], np.cumsum(self._arrays["counts"])])
-        if 0 < rows <= np.iinfo(np.int32).max and 0 < ids.size < np.iinfo(np.uint32).max:
-            order = kernels.grouped(ids.astype(np.int32, copy=False), rows)
-        else:
-            order = np.argsort(ids, axis=None, kind="stable")[: indptr[-1]]
+        b, ids = self._layout.batch_dims, numbers_of(self._rows)
+        order, indptr = grouped(ids.reshape(math.prod(ids.shape[:b]), math.prod(ids.shape[b:])), self._arrays["counts"])
         self._arrays["order"] = _fixed(order.astype(np.int64))
         self._arrays["indptr"] = _fixed(indptr)
 

@@ -56,8 +56,8 @@ class Aggregation:
     Attributes
     ----------
     state : str
-        In `STATES`.
-    finalize : callable
+        In `STATES`; "": there is none, since the elements are needed in order (ordering.py).
+    finalize : callable or None
         ``finalize(segments, words, dtype)``: the result.
     result : str
         The result's dtype: "sum" (integers and bools: at least the default integer), "float" (integers and bools: the
@@ -75,7 +75,7 @@ class Aggregation:
     """
 
     state: str
-    finalize: Callable[[Segments, Words, str], Any]
+    finalize: Callable[[Segments, Words, str], Any] | None
     result: str
     has_dtype: bool = False
     empty: Any = None
@@ -345,5 +345,9 @@ AGGREGATIONS: dict[str, Aggregation] = {
     "argmin": Aggregation("argmin", _last_word, "index", empty=-1, is_real=True, synonyms=("idxmin",)),
     "logsumexp": Aggregation(
         "powers", _logsumexp, "float", has_dtype=True, empty=float("-inf"), is_real=True, gradient=_logsumexp_gradient
+    ),
+    "median": Aggregation("", None, "float", has_dtype=True, is_real=True, synonyms=("med", "quantile", "percentile")),
+    "nunique": Aggregation(
+        "", None, "index", empty=0, is_real=True, synonyms=("n_unique", "unique", "distinct", "count_distinct")
     ),
 }

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import repeat
 from operator import setitem
 from typing import Any
 
 import numpy as np
 
-from gatherscatter import errors
+from gatherscatter import core, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
@@ -21,6 +23,7 @@ from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS
 from gatherscatter.segments.gradients import segments_of
+from gatherscatter.segments.ordering import Ordering
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.segments.states import BY_ONE_SCATTER, few_reduced
 
@@ -64,7 +67,8 @@ def segment_reduce(
     reduction : str or tuple of str, default "add"
         ``"add"``, ``"mul"``, ``"max"``, ``"min"``, ``"mean"``, ``"var"``, ``"std"``, ``"any"``, ``"all"``,
         ``"count"`` (of elements), ``"first"``, ``"last"``, ``"argmax"``, ``"argmin"`` (positions along the axis;
-        row-major ones for ids of several axes) or ``"logsumexp"``. A tuple of them gives a tuple of results.
+        row-major ones for ids of several axes), ``"logsumexp"``, ``"median"`` or ``"nunique"`` (the number of distinct
+        values). A tuple of them gives a tuple of results.
     axis : int, default 0
         The first axis of `data` that the ids number. A negative axis counts from the end.
     batch_dims : int, default 0
@@ -81,12 +85,13 @@ def segment_reduce(
         Segments with fewer elements than this have `fill_value`, or NaN.
     fill_value : scalar, optional
         The result of segments that are empty or have fewer than `min_count` elements, except for ``"count"``,
-        ``"argmax"`` and ``"argmin"``. For several reductions it may be a tuple, with None for the default; a number
-        there is for these, too.
+        ``"nunique"``, ``"argmax"`` and ``"argmin"``. For several reductions it may be a tuple, with None for the
+        default; a number there is for these, too.
     correction : float, default 0
         For ``"var"`` and ``"std"``: squares are divided by the number of elements less `correction`; 1 for samples.
     dtype : dtype, optional
-        The result's dtype, for ``"add"``, ``"mul"``, ``"mean"``, ``"var"``, ``"std"`` and ``"logsumexp"``.
+        The result's dtype, for ``"add"``, ``"mul"``, ``"mean"``, ``"var"``, ``"std"``, ``"logsumexp"`` and
+        ``"median"``.
     out : array or tuple of arrays, optional
         Where to write the result or the results.
 
@@ -108,18 +113,19 @@ def segment_reduce(
     See Also
     --------
     segment_softmax : Softmax of each segment.
+    segment_quantile : Quantiles of each segment.
     prepare : Checks and orders ids once, for many calls.
     scatter : Combines updates with initial values.
 
     Notes
     -----
-    An empty segment has 0 for ``"add"`` and ``"count"``, 1 for ``"mul"``, False for ``"any"``, True for ``"all"``, −inf
-    for ``"logsumexp"`` and −1 for ``"argmax"`` and ``"argmin"``; for the others NaN, or an error.
+    An empty segment has 0 for ``"add"``, ``"count"`` and ``"nunique"``, 1 for ``"mul"``, False for ``"any"``, True for
+    ``"all"``, −inf for ``"logsumexp"`` and −1 for ``"argmax"`` and ``"argmin"``; for the others NaN, or an error.
 
-    Sums and products of integers have at least the default integer's width. Means, variances and logsumexp of integers
-    are floats. On the CPU, sums of 16-bit floats are made in float32 and those of float32 in float64, and rounded once.
-    NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless `skipna`; of equal elements, the first is the
-    greatest. Gradients of ``"max"`` and ``"min"`` are shared equally among equals.
+    Sums and products of integers have at least the default integer's width. Means, medians, variances and logsumexp of
+    integers are floats. On the CPU, sums of 16-bit floats are made in float32 and those of float32 in float64, and
+    rounded once. NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless `skipna`; of equal elements,
+    the first is the greatest. Gradients of ``"max"`` and ``"min"`` are shared equally among equals.
 
     To give each element the value of its segment, as `PreparedSegments.gather` does, call
     ``gs.gather(values, ids, mode="fill", wrap_negative_indices=False, fill_value=nan)``.
@@ -164,23 +170,126 @@ def reduce_segments(
         fills = tuple(None if AGGREGATIONS[name].result == "index" else fill_value for name in names)
     if len(fills) != len(names):
         raise messages.fills(op, fill_value, len(names))
+    is_ordered = [not AGGREGATIONS[name].state for name in names]
+    ids = _ids.checked(ids) if any(is_ordered) else ids
     segments = segments_of(data, ids, skipna)
     segments.correction = _correction(op, correction, names)
-    if segments.is_date and not segments.is_numpy:
-        reason = f"compute the array first, or {messages.seconds(segments.name)}"
-        raise errors.cannot(segments.backend.name, op, f"data of {data.dtype}", reason)
+    _check_dates(segments)
     dtypes = []
     for name in names:
         rules.check_dtype(op, name, segments.name, data.dtype)
         dtypes.append(rules.result_dtype(op, name, segments.name, dtype, segments.defaults, len(names) == 1))
     outs = _outs(op, segments, out, dtypes, is_tuple)
-    segments.expect(names, dtypes)
+    segments.expect(
+        *([one for one, other in zip(them, is_ordered, strict=True) if not other] for them in (names, dtypes))
+    )
     with _silent(segments):
         results = [
-            segments.reduce(name, kind, fill, few) for name, kind, fill in zip(names, dtypes, fills, strict=True)
+            _ordered(segments, skipna, name, kind, fill, few) if ordered else segments.reduce(name, kind, fill, few)
+            for name, kind, fill, ordered in zip(names, dtypes, fills, is_ordered, strict=True)
         ]
     results = _delivered(segments, results, outs)
     return tuple(results) if is_tuple else results[0]
+
+
+def _check_dates(segments: Segments) -> None:
+    if segments.is_date and not segments.is_numpy:
+        reason = f"compute the array first, or {messages.seconds(segments.name)}"
+        raise errors.cannot(segments.backend.name, segments.op, f"data of {segments.data.dtype}", reason)
+
+
+def _ordered(segments: Segments, skipna: bool, name: str, dtype: str, fill: Any, min_count: int) -> Any:
+    """A reduction that needs the elements in order."""
+    is_median = name == "median"
+    if is_median and fill is None and segments.backend.name == "Dask":
+        segments.nan(name, dtype, min_count)
+    options = {"reduction": name, "skipna": skipna, "min_count": min_count, "fill_value": fill if is_median else None,
+               "correction": 0, "dtype": dtype if is_median else None, "out": None}  # fmt: skip
+    found = _by_blocks(segments, reduce_segments, options, (), segments.layout.n, dtype)
+    if found is None:
+        ordering = Ordering(segments, skipna)
+        if is_median:
+            return ordering.quantiles((0.5,), name, dtype, fill, min_count)[0, ...]
+        found = ordering.distinct()
+    if is_median or fill is None:
+        return found
+    return segments.xp.where(found == 0, segments.full((), segments.element(dtype, fill), found), found)
+
+
+def _by_blocks(
+    segments: Segments, function: Any, options: dict[str, Any], lead: tuple[int, ...], n: int, dtype: str
+) -> Any:
+    """A function of segments, block by block of data that has whole segments; None: there are no blocks."""
+    layout = segments.layout
+    call = partial(_of_block, function, layout, options)
+    return segments.backend.by_segments(segments.data, segments.ids, layout, call, lead, n, dtype)
+
+
+def _of_block(function: Any, layout: rules.Layout, options: dict[str, Any], data: Any, ids: Any) -> Any:
+    given = _ids.read(layout.operator, data, ids, layout.n, None, layout.axis, layout.batch_dims, "drop")
+    return function(*given, **options)
+
+
+def quantiles_of_segments(
+    data: Any, ids: _ids.Ids, q: Any, method: Any, skipna: Any, min_count: Any, fill_value: Any, dtype: Any, out: Any
+) -> Any:
+    """`segment_quantile` of an array and ids that have been read."""
+    op, layout = ids.layout.operator, ids.layout
+    method = plans.word(op, "method", plans.string(op, "method", method, rules.METHODS), rules.METHODS)
+    numbers, is_array = _quantiles(op, q)
+    skipna = plans.boolean(op, "skipna", skipna)
+    few = plans.integer(op, "min_count", min_count)
+    segments = segments_of(data, _ids.checked(ids), skipna)
+    rules.check_order(op, segments.name, data.dtype, method)
+    _check_dates(segments)
+    name = rules.quantile_dtype(op, method, segments.name, dtype, segments.defaults)
+    lead = (len(numbers),) if is_array else ()
+    if out is not None:
+        segments.backend.check_out(segments.plan, out, _like(segments, name), (*lead, *layout.shape))
+    if fill_value is None and segments.backend.name == "Dask":
+        segments.nan(method, name, few)
+    options = {"q": numbers if is_array else numbers[0], "method": method, "skipna": skipna, "min_count": few,
+               "fill_value": fill_value, "dtype": None if name == segments.name else name, "out": None}  # fmt: skip
+    with _silent(segments):
+        result = _by_blocks(segments, quantiles_of_segments, options, lead, layout.n, name)
+        if result is None:
+            result = Ordering(segments, skipna).quantiles(numbers, method, name, fill_value, few)
+            result = result if is_array else result[0, ...]
+    return _delivered(segments, (result,), (out,))[0]
+
+
+def _quantiles(op: Any, q: Any) -> tuple[tuple[float, ...], bool]:
+    """The numbers, and whether they were in an array. Without arrays if there are none, which torch.compile traces."""
+    is_array = not isinstance(q, int | float)
+    given = q if isinstance(q, list | tuple) else (q,)
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in given):
+        if isinstance(q, str | bytes):
+            raise messages.q_type(op, q)
+        backend, (array,) = core.arrays(op.replace(data="q"), data=q)
+        if backend.is_unknown(array):
+            raise messages.q_unknown(op, backend.unknown_name)
+        found = backend.as_numpy(array)
+        if found is None or (found.dtype.kind not in "iuf" and found.dtype.name != "bfloat16"):
+            raise messages.q_type(op, q)
+        if found.ndim > 1:
+            raise messages.q_axes(op, found.shape)
+        given, is_array = np.atleast_1d(found).tolist(), found.ndim == 1
+    for one in given:
+        if not 0 <= one <= 1:
+            raise messages.q_range(op, float(one))
+    return tuple(map(float, given)), is_array
+
+
+def order_of_segments(data: Any, ids: _ids.Ids, descending: Any) -> Any:
+    """`segment_argsort` of an array and ids that have been read."""
+    op = ids.layout.operator
+    descending = plans.boolean(op, "descending", descending)
+    segments = segments_of(data, _ids.checked(ids), False)
+    rules.check_order(op, segments.name, data.dtype)
+    _check_dates(segments)
+    size = math.prod(ids.layout.numbered)
+    found = _by_blocks(segments, order_of_segments, {"descending": descending}, (), size, segments.defaults[0])
+    return Ordering(segments, False).order(descending) if found is None else found
 
 
 def _correction(op: Any, value: Any, names: tuple[str, ...]) -> float:

@@ -137,6 +137,18 @@ def reduce_segments(
     dtype: Any,
     out: Any,
 ) -> Any: ...
+def quantiles_of_segments(
+    data: Any,
+    ids: Ids,
+    q: Any,
+    method: Any,
+    skipna: Any,
+    min_count: Any,
+    fill_value: Any,
+    dtype: Any,
+    out: Any,
+) -> Any: ...
+def order_of_segments(data: Any, ids: Ids, descending: Any) -> Any: ...
 @overload
 def segment_softmax(
     data: NDArray[Any] | Nested[Any],

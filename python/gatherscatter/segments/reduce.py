@@ -181,7 +181,7 @@ class Segments:
                 return result
         else:
             words = self.words(what.state, dtype)
-            result = what.finalize(self, words, dtype)
+            result = what.finalize(self, words, dtype)  # type: ignore[misc]
             if few == 1 and not self.needs_fill(name, start, words):
                 return result
         return self.xp.where(self.counts < few, self.full((), start, result), result)

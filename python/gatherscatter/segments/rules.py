@@ -28,6 +28,12 @@ REDUCE = operator("segment_reduce", "segment_ids")
 SOFTMAX = operator("segment_softmax", "segment_ids")
 LOG_SOFTMAX = operator("segment_log_softmax", "segment_ids")
 SCAN = operator("segment_scan", "segment_ids")
+QUANTILE = operator("segment_quantile", "segment_ids")
+ARGSORT = operator("segment_argsort", "segment_ids")
+
+# Of quantiles, and those of them whose results are elements.
+KEEP_DTYPE = ("lower", "higher", "nearest")
+METHODS = ("linear", *KEEP_DTYPE, "midpoint")
 
 
 class Layout(NamedTuple):
@@ -120,9 +126,8 @@ def names(op: Operator, reduction: Any) -> tuple[str, ...]:
     for name in given:
         plans.string(op, "reduction", name, tuple(AGGREGATIONS))
         if name not in AGGREGATIONS:
-            meant = next(
-                (ours for ours, rule in AGGREGATIONS.items() if str(name).lower() in (ours, *rule.synonyms)), None
-            )
+            word = str(name).lower()
+            meant = next((ours for ours, what in AGGREGATIONS.items() if word in (ours, *what.synonyms)), None)
             raise errors.unknown_word(op, "reduction", name, tuple(AGGREGATIONS), meant)
     if not given:
         raise errors.unknown_word(op, "reduction", given, tuple(AGGREGATIONS))
@@ -136,7 +141,7 @@ def check_dtype(op: Operator, name: str, dtype: str, data_dtype: Any) -> None:
         raise messages.no_segments_of(op, name, data_dtype, "numbers, bools and dates")
     if rule.is_real and dtype in COMPLEX:
         raise messages.no_segments_of(op, name, data_dtype, "real numbers")
-    if dtype not in DTYPES and rule.result not in ("data", "index"):
+    if dtype not in DTYPES and rule.result not in ("data", "index") and name != "median":
         raise messages.no_segments_of(op, name, data_dtype, "numbers", messages.seconds(dtype))
 
 
@@ -169,6 +174,21 @@ def result_dtype(op: Operator, name: str, dtype: str, asked: Any, defaults: tupl
     if name in ("var", "std") and found in COMPLEX:
         return {"complex64": "float32", "complex128": "float64"}[found]
     return found
+
+
+def check_order(op: Operator, dtype: str, data_dtype: Any, method: str = "") -> None:
+    """Whether data's dtype, by name, has an order and, for dates, the method of quantiles computes with none."""
+    is_date = dtype[:8] == "datetime" or dtype[:9] == "timedelta"
+    if dtype in COMPLEX or (dtype not in DTYPES and not is_date):
+        raise messages.no_order(op, data_dtype)
+    if is_date and method and method not in KEEP_DTYPE:
+        raise messages.no_dates(op, method, data_dtype, KEEP_DTYPE, messages.seconds(dtype))
+
+
+def quantile_dtype(op: Operator, method: str, dtype: str, asked: Any, defaults: tuple[str, str, str]) -> str:
+    """The name of the dtype of quantiles; the arguments are as in `result_dtype`."""
+    keeps = method in KEEP_DTYPE and asked is None
+    return dtype if keeps else result_dtype(op, "median", dtype, asked, defaults, True)
 
 
 def bits(dtype: str) -> int:

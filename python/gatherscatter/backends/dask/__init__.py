@@ -118,6 +118,13 @@ class DaskBackend(Backend):
     def scanned(self, data: Any, ids: Any, dtype: str, reverse: bool, function: Any) -> Any | None:
         return scans.scan(graphs.chunked(data), ids, dtype, reverse, function)
 
+    def by_segments(
+        self, data: Any, ids: Any, layout: Any, function: Any, lead: tuple[int, ...], n: int, dtype: str
+    ) -> Any:
+        if any(isinstance(getattr(array, "_meta", None), np.ma.MaskedArray) for array in (data, ids)):
+            raise errors.masked(layout.operator, "data")
+        return graphs.by_segments(data, ids, layout, function, lead, n, dtype)
+
     def dtype_of(self, name: str, like: Any) -> Any:
         return np.dtype(name)
 

@@ -145,6 +145,30 @@ def replaced(array: Any, key: tuple[Any, ...], part: Any) -> Any:
     return da.Array(layers, name, array.chunks, meta=array._meta)  # pyright: ignore[reportCallIssue]
 
 
+def by_segments(data: Any, ids: Any, layout: Any, function: Any, lead: tuple[int, ...], n: int, dtype: str) -> Any:
+    """A function of blocks that are whole along the axes that ids number. Chunks keep their number of bytes."""
+    data, ids = chunked(data), chunked(ids)
+    axis, end = layout.axis, layout.axis + layout.depth
+    axes, numbered = tuple(range(data.ndim)), tuple(range(axis, end))
+    if any(len(data.chunks[d]) > 1 for d in numbered):
+        limit = math.prod(map(max, data.chunks)) * data.dtype.itemsize
+        chunks = {d: -1 if d in numbered else "auto" for d in axes}
+        data = data.rechunk(chunks, block_size_limit=limit) if data.size else rechunked(data, _whole(data.shape))
+    ids = rechunked(ids, (*data.chunks[: layout.batch_dims], *_whole(ids.shape[layout.batch_dims :])))
+    # The names of axes: data's are their numbers, that of the segments follows, then those that lead.
+    segments, leads = data.ndim, tuple(range(data.ndim + 1, data.ndim + 1 + len(lead)))
+    result = (*leads, *axes[:axis], segments, *axes[end:])
+    return da.blockwise(
+        partial(tasks.of_segments, function=function), result, data, axes, ids, (*axes[: layout.batch_dims], *numbered),
+        new_axes={segments: n, **dict(zip(leads, lead, strict=True))}, concatenate=True, align_arrays=False,
+        dtype=np.dtype(dtype), meta=np.empty((0,) * len(result), dtype),
+    )  # fmt: skip
+
+
+def _whole(shape: tuple[int, ...]) -> Chunks:
+    return tuple((n,) for n in shape)
+
+
 def _cut(item: Any, sizes: tuple[int, ...]) -> Iterator[tuple[Any, int] | None]:
     """For each chunk along an axis, what an item of a basic index selects of it, and how many elements that is."""
     start = 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,6 +83,11 @@ def concatenated(arrays: Sequence[Any]) -> Any:
     if isinstance(arrays[0], _NUMPY):
         return np.concatenate(arrays, dtype=arrays[0].dtype)  # dtype: keep the byte order
     return backend_of(arrays[0]).namespace(arrays[0]).concat(list(arrays), axis=0)
+
+
+def of_segments(data: Any, ids: Array, function: Callable[[Any, Any], Any]) -> Any:
+    """A function of a block of data and ids."""
+    return function(data, like(on_host(ids), data))
 
 
 def product(a: Any, b: Any) -> Any:

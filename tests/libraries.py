@@ -270,12 +270,14 @@ def _segments():
         lacking = tuple(cannot(library, "segment_reduce", reduction, "complex64") for library in LIBRARIES)
         columns.setdefault((dtypes, lacking), []).append(reduction)
     lines = [
-        "## `segment_reduce`, `segment_quantile`, `segment_argsort`, `segment_scan`, `segment_softmax`, `segment_log_softmax`",
+        "## Segments",
         "",
-        "`tests/segments` compares each reduction and dtype with a loop over the segments, to rounding. Softmax,",
-        "quantiles and the order take the dtypes of logsumexp, a scan those of its reduction. All reductions but any,",
-        "all, count, argmax, argmin and nunique have gradients, where the last column says so; of scans, those of add, max and min. Sums in any order are in",
-        "order [with the setting](determinism.md#on-a-gpu), but for JAX and scans.",
+        "For `segment_reduce`, `segment_quantile`, `segment_argsort`, `segment_scan`, `segment_softmax` and",
+        "`segment_log_softmax`. `tests/segments` compares each reduction and dtype with a loop over the segments, to",
+        "rounding. Softmax, quantiles and the order take the dtypes of logsumexp, a scan those of its reduction. All",
+        "reductions but any, all, count, argmax, argmin and nunique have gradients, where the last column says so; of",
+        "scans, those of add, max and min. Sums in any order are in order [with the setting](determinism.md#on-a-gpu),",
+        "but for JAX and scans.",
         "",
         "| backend | " + " | ".join(", ".join(names) for names in columns.values()) + " | float sums | gradients |",
         "|---|" + "---|" * (len(columns) + 2),

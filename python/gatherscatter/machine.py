@@ -80,19 +80,19 @@ def set_machine(**numbers: float) -> None:
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict[str, Any]:
-    """Run a scatter on the CPU, and return how it ran and how long each way was expected to take.
+    """Run a scatter or a group-wise reduction on the CPU; return how it ran and how long each way was expected to take.
 
     Parameters
     ----------
     function : callable
-        A function that scatters, such as `scatter_nd`.
+        A function that scatters, such as `scatter_nd`, or reduces groups, such as `segment_reduce`.
     *args, **options
         Its arguments. It is called once, and its result is dropped.
 
     Returns
     -------
     dict
-        "route" and "threads": what the last scatter of the call took. "estimates": for each route that was compared,
+        "route" and "threads": what the last scatter or pass over groups of the call took. "estimates": for each route that was compared,
         the estimated milliseconds by number of threads. The least one of the routes that the settings allow was taken.
         Small calls take "direct" without estimates; theirs are shown all the same.
 
@@ -109,8 +109,9 @@ def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict
     -----
     The routes are "direct" (one thread applies all updates, or a thread those of some batches), "blocks" (sorted or
     neighbouring indices), "partition" (updates are first partitioned by parts of the result) and "private" (few
-    destinations). All give the same bits. The environment variable GATHERSCATTER_ROUTES, such as "direct,partition",
-    names those that may be taken besides "direct", which always may.
+    destinations; of groups, blocks of positions have tables of their own). All give the same bits. The environment
+    variable GATHERSCATTER_ROUTES, such as "direct,partition", names those that may be taken besides "direct", which
+    always may.
 
     Examples
     --------

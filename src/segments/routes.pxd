@@ -2,10 +2,11 @@
 # Who reduces which elements. The accumulators of each block of positions are made in order of the positions, and merged
 # in order of the blocks. Blocks depend on the shape alone, so every route gives the same bits.
 #
-#     pieces   one block: a thread has all positions of a unit, or of some of its columns
-#     tiles    one block: a thread owns the segments of a tile. In rounds of bounded memory, positions are partitioned
-#     sorted   ids in ascending order: a thread has the positions of whole segments
-#     blocks   a thread has the positions of a block, and a table of its own
+#     pieces (DIRECT)    one block: a thread has all positions of a unit, or of some of its columns
+#     tiles (PARTITION)  one block: a thread owns the segments of a tile. In rounds of bounded memory, positions are
+#                        partitioned
+#     sorted (BLOCKS)    ids in ascending order: a thread has the positions of whole segments
+#     blocks (PRIVATE)   a thread has the positions of a block, and a table of its own
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset

@@ -5,6 +5,7 @@ import re
 import gatherscatter as gs
 import numpy as np
 import pytest
+from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels import threads as kernel
 from gatherscatter._kernels.codes import ScatterRoute
 from gatherscatter.backends import kernels
@@ -35,6 +36,33 @@ def test_explain_says_what_ran():
     assert (found["route"], found["threads"]) == ("partition", 1)
     found = explained(20_000, 1000, reduction="add")
     assert found["estimates"]["direct"][1] > 0
+
+
+@pytest.mark.parametrize(
+    ("ids", "n", "route"),
+    [
+        (np.arange(200_000) % 50, 50, "private"),
+        (np.arange(200_000) // 1000, 200, "blocks"),
+        (np.arange(200_000) * 7919 % 150_000, 150_000, "partition"),
+    ],
+    ids=["few", "sorted", "many"],
+)
+def test_groups_are_explained(ids, n, route):
+    data = np.random.default_rng(0).random(len(ids))
+    reductions = ("add", "mean")
+    with kernels.forced(2):
+        found = gs.explain(gs.segment_reduce, data, ids, n, reduction=reductions)
+        expected = gs.segment_reduce(data, ids, n, reduction=reductions)
+        assert (found["route"], found["threads"]) == (route, 2)
+        assert set(found["estimates"][route]) == {2}
+        _segments.allow_routes(0)
+        try:
+            found = gs.explain(gs.segment_reduce, data, ids, n, reduction=reductions)
+            alone = gs.segment_reduce(data, ids, n, reduction=reductions)
+        finally:
+            _segments.allow_routes(-1 % 2**32)
+    assert (found["route"], found["threads"]) == ("direct", 1)
+    np.testing.assert_equal(alone, expected)
 
 
 def test_the_least_estimate_is_taken():

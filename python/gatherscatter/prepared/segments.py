@@ -253,7 +253,7 @@ class PreparedSegments:
         dtype: Any = None,
         out: Any = None,
     ) -> Any:
-        """Quantiles of each segment, as `segment_quantile`.
+        """Find quantiles of each segment, as `segment_quantile`.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class PreparedSegments:
         return functions.quantiles_of_segments(*found, q, method, skipna, min_count, fill_value, dtype, out)
 
     def argsort(self, data: Any, *, descending: bool = False) -> Any:
-        """Positions of the elements by segment, sorted within each, as `segment_argsort`.
+        """Sort the elements of each segment, and return their positions by segment, as `segment_argsort`.
 
         Segment ``i`` has those from ``indptr[i]`` to ``indptr[i + 1] - 1``, without `batch_dims`.
 

@@ -31,7 +31,7 @@ def segment_quantile(
     dtype: Any = None,
     out: Any = None,
 ) -> Any:
-    """Quantiles of the elements of each segment.
+    """Find quantiles of the elements of each segment.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def segment_argsort(
     indptr: Any = None,
     mode: str = "raise",
 ) -> Any:
-    """Positions of the elements, segment after segment, and sorted within each.
+    """Sort the elements within each segment, and return their positions, segment after segment.
 
     Parameters
     ----------

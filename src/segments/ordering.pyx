@@ -126,11 +126,12 @@ cdef inline void find_starts(const Job* job, Py_ssize_t n_chunks, int64_t* count
 cdef inline void copy_starts(const Job* job, Py_ssize_t batch, int64_t* cursors, int64_t* starts) noexcept nogil:
     """Of pointers, which another thread may change. cursors: gets the first one."""
     cdef const int64_t* pointers = <const int64_t*>job.ids + batch * (job.n + 1)
-    cdef int64_t first = max(<int64_t>0, min(pointers[0], <int64_t>job.size))
+    cdef int64_t first = max(<int64_t>0, min(pointers[0], <int64_t>job.size)), pointer
     cdef Py_ssize_t segment
     cursors[0], starts[0] = first, 0
     for segment in range(1, job.n + 1):
-        starts[segment] = max(starts[segment - 1], min(pointers[segment], <int64_t>job.size) - first)
+        pointer = max(first, min(pointers[segment], <int64_t>job.size))  # before the difference, which could wrap around
+        starts[segment] = max(starts[segment - 1], pointer - first)
     starts[job.n + 1] = job.size
 
 

@@ -272,3 +272,16 @@ def test_a_fill_value_of_a_tuple_is_for_counts_and_positions_too():
     np.testing.assert_equal(found, (np.array([-5, 2]), np.array([7, 1]), np.array([np.nan, 2.0])))
     found = gs.segment_reduce(data, ids, 2, reduction=names, fill_value=9, min_count=3)
     np.testing.assert_equal(found, (np.array([0, 2]), np.array([-1, -1]), np.array([9.0, 9.0])))
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "count", "mean", ("max", "add")])
+@pytest.mark.parametrize("dtype", ["i8", "i4", "f8", "f4"])
+def test_many_elements_without_a_segment(reduction, dtype):
+    """Of more ids than are checked at the call. Some segments are empty."""
+    rng = np.random.default_rng(0)
+    data, ids = rng.integers(0, 3, 9000).astype(dtype), rng.integers(-1, 900, 9000)
+    ids[ids % 10 == 7] = 3
+    names = reduction if isinstance(reduction, tuple) else (reduction,)
+    found = gs.segment_reduce(data, ids, 900, reduction=names, fill_value=1)
+    for name, result in zip(names, found, strict=True):
+        check(result, loop.segment_reduce(data, ids, 900, name, fill_value=1), name, True)

@@ -268,7 +268,7 @@ class KernelSegments(Segments):
         self._is_rough |= is_rough
 
     def _check(self, status: int, is_outside: bool) -> None:
-        if is_outside and self.given.raises:
+        if is_outside and self.mode == "unknown" and self.given.raises:
             raise too_large(self.given)
         if status == Status.NO_MEMORY:
             raise messages.no_memory(self.op)

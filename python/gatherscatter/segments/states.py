@@ -359,7 +359,7 @@ class KernelSegments(Segments):
 
     def _settled(self, key: Pass, table: Array) -> Array:
         """Moments of which no digit is lost, by another pass where the first element is far from the others."""
-        n = np.maximum(table[0].view("i8"), 1)
+        n = np.maximum(table[0].view("i8"), 1).astype("f8")
         less = table[2] / n * table[2]
         less -= (table[3] - less) * _kernel.ROUGH_MOMENTS
         if self._is_rough or np.any(less > 0):

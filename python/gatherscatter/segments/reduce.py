@@ -211,7 +211,9 @@ class Segments:
     def needs_fill(self, name: str, start: Any, words: Words) -> bool:
         """Whether what is made of the words of a segment without elements is not what it shall have."""
         empty = AGGREGATIONS[name].empty
-        return name == "add" or empty is None or hasattr(start, "shape") or start != empty  # a sum of none is -0.0
+        if empty is None or hasattr(start, "shape") or start != empty:
+            return True
+        return name == "add" and kind_of(self.backend.dtype_name(words[-1])) in "fc"  # a sum of none is -0.0
 
     def start(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
         """What a segment with too few elements has."""

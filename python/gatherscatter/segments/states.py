@@ -100,6 +100,12 @@ def borrowed_segments(data: Any, ids: Ids, skipna: bool) -> Segments | None:
     return BorrowedSegments(data, ids, KernelSegments(arrays[0], borrowed, skipna))
 
 
+def _has(array: Array, number: Any) -> bool:
+    """Whether an element has the bits of a number, or of complex ones a part of it: 0.0 are not -0.0."""
+    bits = f"u{array.itemsize // (2 if array.dtype.kind == 'c' else 1)}"
+    return bool(np.any(array.view(bits) == np.array([number], array.dtype).view(bits)[0]))
+
+
 class BorrowedSegments(Segments):
     """The segments of an array of another library, whose memory the kernels read."""
 
@@ -336,8 +342,9 @@ class KernelSegments(Segments):
         is_identity = not hasattr(start, "shape") and start == identity
         if is_identity and (identity or kind_of(result.dtype.name) in "biu"):  # a sum of none is -0.0
             return result
-        maybe = result == identity
-        return result if not maybe.any() else np.where(self.counts == 0, self.full((), start, result), result)
+        if not _has(result, identity):
+            return result
+        return np.where(self.counts == 0, self.full((), start, result), result)
 
     def needs_fill(self, name: str, start: Any, words: Words) -> bool:
         state = AGGREGATIONS[name].state
@@ -348,9 +355,7 @@ class KernelSegments(Segments):
             return bool(np.any(words[0] == begin(kinds[0], "")))
         if kinds[0] == "hits":
             return True
-        word = words[-1]
-        first = np.array(begin(kinds[-1], word.dtype.name), word.dtype)
-        return bool(np.any(word == first))
+        return _has(words[-1], begin(kinds[-1], words[-1].dtype.name))
 
     def divided(self, totals: Any, counts: Any) -> Array:
         parts = totals.reshape(*totals.shape, 1).view(totals.real.dtype)  # complex numbers are divided part by part

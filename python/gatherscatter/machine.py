@@ -92,9 +92,9 @@ def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict
     Returns
     -------
     dict
-        "route" and "threads": what the last scatter or pass over groups of the call took. "estimates": for each route that was compared,
-        the estimated milliseconds by number of threads. The least one of the routes that the settings allow was taken.
-        Small calls take "direct" without estimates; theirs are shown all the same.
+        "route" and "threads": what the last scatter or pass over groups of the call took. "estimates": for each route
+        that was compared, the estimated milliseconds by number of threads. The least one of the routes that the
+        settings allow was taken. Small calls take "direct" without estimates; theirs are shown all the same.
 
     Raises
     ------

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from gatherscatter import core
 from gatherscatter.operators import GATHER, Operator
 from gatherscatter.reductions import COMPLEX, REDUCTIONS, kind_of
-from gatherscatter.segments.ids import Ids, expanded
+from gatherscatter.segments.arguments import has_float64
+from gatherscatter.segments.ids import Ids, expanded, has_segment
 
 _SIGN = -(2**63)
 
@@ -91,18 +92,7 @@ def scan(data: Any, ids: Ids, asked: Scan) -> Any:
     if valid is not None and asked.reduction != "count":
         result = xp.where(valid, result, none)
     is_all = ids.mode == "promise_in_bounds" and not ids.has_rest
-    return result if is_all else xp.where(has_segment(ids, data), result, none)
-
-
-def has_segment(ids: Ids, data: Any) -> Any:
-    """Whether each position has one. Broadcasts to data's shape."""
-    layout, array = ids.layout, expanded(ids)
-    b, xp = layout.batch_dims, ids.backend.namespace(array)
-    inside = array >= 0
-    if layout.n <= xp.iinfo(array.dtype).max:  # else all ids are below it, and no number of their dtype is it
-        inside = inside & (array < layout.n)
-    shape = (*layout.data[:b], *[1] * (layout.axis - b), *layout.numbered, *[1] * len(layout.inner))
-    return xp.reshape(inside, shape)
+    return result if is_all else xp.where(has_segment(ids), result, none)
 
 
 def _checked(ids: Ids, data: Any) -> Any:
@@ -138,17 +128,10 @@ def _wide(data: Any, ids: Ids, asked: Scan) -> str:
     name, kind = ids.backend.dtype_name(data), kind_of(asked.dtype)
     if kind == "f":
         narrow = kind_of(name) == "f" and name in ("float16", "bfloat16") and asked.dtype != "float64"
-        return "float32" if narrow or not _has_float64(data, ids) else "float64"
+        return "float32" if narrow or not has_float64(ids.backend, data) else "float64"
     if kind == "c":
-        return COMPLEX[_has_float64(data, ids)]
+        return COMPLEX[has_float64(ids.backend, data)]
     return asked.dtype
-
-
-def _has_float64(data: Any, ids: Ids) -> bool:
-    xp = ids.backend.namespace(data)
-    if ids.backend.name == "JAX":
-        return ids.backend.dtype_name(xp.asarray(0.0)) == "float64"
-    return not str(ids.backend.device(data)).startswith("mps")  # Apple's GPUs
 
 
 # PyTorch's unsigned integers have few operators: their sums are those of int64, whose bits are the same, and so are

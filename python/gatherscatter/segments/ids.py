@@ -186,6 +186,16 @@ def expanded(ids: Ids) -> Any:
     return backend.from_numpy(found, backend.astype(ids.pointers, backend.dtype_of("int64", ids.pointers)))
 
 
+def has_segment(ids: Ids) -> Any:
+    """Whether each position has one. Broadcasts to data's shape."""
+    layout, array = ids.layout, expanded(ids)
+    b, inside, xp = layout.batch_dims, array >= 0, ids.backend.namespace(array)
+    if layout.n <= xp.iinfo(array.dtype).max:  # else all ids are below it, and no number of their dtype is it
+        inside = inside & (array < layout.n)
+    shape = (*layout.data[:b], *[1] * (layout.axis - b), *layout.numbered, *[1] * len(layout.inner))
+    return xp.reshape(inside, shape)
+
+
 def _check_indptr(op: Operator, indptr: values.Array, size: int) -> None:
     outside = (indptr < 0) | (indptr > size)
     if outside.any():

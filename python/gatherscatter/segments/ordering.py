@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from gatherscatter import core, errors, memory, threads
+from gatherscatter import core, memory, threads
 from gatherscatter._kernels import ordering as _kernel
-from gatherscatter._kernels.codes import Status
-from gatherscatter.errors import segments as messages
 from gatherscatter.operators import GATHER_ELEMENTS
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
+from gatherscatter.segments.arguments import check_status
 from gatherscatter.segments.gradients import RecordedSegments
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.segments.states import BorrowedSegments, KernelSegments
@@ -63,10 +62,7 @@ class Ordering:
             _kernel.WHAT[what], values, self.kernel.kernel_ids, self.kernel.has_pointers, layout.n, out, q,
             _kernel.METHODS[method], least, fill, self.skipna, self.segments.is_date, descending, threads.limit,
         )  # fmt: skip
-        if status == Status.NO_MEMORY:
-            raise messages.no_memory(layout.operator)
-        if status != Status.OK:
-            raise errors.changed_meanwhile(layout.operator, "the shape, dtype or flags of an array")
+        check_status(layout.operator, status)
         return has_few
 
     def _returned(self, result: Array, dtype: str) -> Any:

@@ -17,7 +17,8 @@ from gatherscatter.plan import unravel
 from gatherscatter.reductions import REDUCTIONS, kind_of, wider_dtypes
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS, STATES, Aggregation, State, Words, begin
-from gatherscatter.segments.ids import Ids, expanded
+from gatherscatter.segments.arguments import defaults, has_float64
+from gatherscatter.segments.ids import Ids, expanded, has_segment
 
 
 class Segments:
@@ -50,7 +51,7 @@ class Segments:
         self.plan = plans.Plan(self.op, self.op.kind, "drop", False, 0, 1, 0, (), (), ids.layout.shape)
         self.valid = self._find_valid() if skipna else None
         self.skips = self.valid is not None
-        self.defaults = self._find_defaults()
+        self.defaults = defaults(self.backend, data)
         self.correction: Any = 0
         self._counts: Any = None
 
@@ -97,18 +98,9 @@ class Segments:
             return ~self.xp.isnat(self.data)
         return ~self.xp.isnan(self.data) if kind_of(self.name) in "fc" else None
 
-    def _find_defaults(self) -> tuple[str, str, str]:
-        xp, name = self.xp, self.backend.dtype_name
-        if self.backend.name == "PyTorch":  # without tensors, and uint64 has few operators
-            return "int64", "int64", str(xp.get_default_dtype()).removeprefix("torch.")
-        signed = name(xp.asarray(0))
-        return signed, f"u{signed}", name(xp.asarray(0.0))
-
     @property
     def has_float64(self) -> bool:
-        if self.backend.name == "JAX":
-            return self.defaults[2] == "float64"
-        return not str(self.backend.device(self.data)).startswith("mps")  # Apple's GPUs
+        return has_float64(self.backend, self.data)
 
     @property
     def counts(self) -> Any:
@@ -333,14 +325,5 @@ class Segments:
         safe = xp.where(sums == 0, xp.ones_like(sums), sums)
         result = apart - self.spread(xp.log(safe), 0) if is_log else powers / self.spread(safe, 1)
         if not self.all_have_one:
-            result = xp.where(self.has_segment(), result, self.full((), -math.inf if is_log else 0, result))
+            result = xp.where(has_segment(self.given), result, self.full((), -math.inf if is_log else 0, result))
         return self.cast(result, dtype)
-
-    def has_segment(self) -> Any:
-        """Whether each position has one. Broadcasts to data's shape."""
-        layout = self.layout
-        b, inside, xp = layout.batch_dims, self.ids >= 0, self.backend.namespace(self.ids)
-        if layout.n <= xp.iinfo(self.ids.dtype).max:  # else all ids are below it, and no number of their dtype is it
-            inside = inside & (self.ids < layout.n)
-        shape = (*layout.data[:b], *[1] * (layout.axis - b), *layout.numbered, *[1] * len(layout.inner))
-        return xp.reshape(inside, shape)

@@ -8,32 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from gatherscatter import core, errors, memory, threads
+from gatherscatter import core, memory, threads
 from gatherscatter._kernels import scans as _kernel
-from gatherscatter._kernels.codes import Status, TypeCode
-from gatherscatter.backends.base import Backend
+from gatherscatter._kernels.codes import TypeCode
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.errors import segments as messages
 from gatherscatter.operators import SCATTER_ELEMENTS
 from gatherscatter.reductions import REDUCTIONS, kind_of
 from gatherscatter.segments import doubling, rules
+from gatherscatter.segments.arguments import are_columns, check_status, kernel_ids
 from gatherscatter.segments.doubling import Scan
-from gatherscatter.segments.ids import Ids, expanded
+from gatherscatter.segments.ids import Ids, expanded, has_segment
 from gatherscatter.values import Array
 
 # NaT is the least int64. As uint64, less by this number, it is the greatest, and the others stay in order.
 _LIFT = np.uint64(2**63 + 1)
-# Units that the kernel takes as columns: so many, each of at most so many numbers.
-_FEWEST_UNITS, _MOST_NUMBERS = 64, 64
-
-
-def defaults(backend: Backend, data: Any) -> tuple[str, str, str]:
-    """The names of the library's integer, unsigned integer and float."""
-    xp, name = backend.namespace(data), backend.dtype_name
-    if backend.name == "PyTorch":  # without tensors, and uint64 has few operators
-        return "int64", "int64", str(xp.get_default_dtype()).removeprefix("torch.")
-    signed = name(xp.asarray(0))
-    return signed, f"u{signed}", name(xp.asarray(0.0))
 
 
 def like(data: Any, ids: Ids, dtype: str) -> Any:
@@ -141,29 +130,19 @@ def _of_dates(data: Array, ids: Ids, asked: Scan) -> Array:
 
 def _run(values: Array, ids: Ids, asked: Scan, words: Array, dtype: Any, states: Array | None) -> Array:
     layout = ids.layout
-    n_batches, size = math.prod(layout.data[: layout.batch_dims]), math.prod(layout.numbered)
-    units, columns = math.prod(layout.outer), math.prod(layout.inner)
-    if ids.pointers is not None:
-        of_kernel = np.require(ids.pointers.reshape(n_batches, layout.n + 1), np.int64, ["C", "A"])
-    else:  # the greatest uint64 become negative, which means the same
-        of_kernel = expanded(ids).reshape(n_batches, size)
-        index = of_kernel.dtype if of_kernel.dtype in (np.int32, np.int64) else np.int64
-        of_kernel = np.require(of_kernel, index, ["C", "A"])
+    units, size, columns = math.prod(layout.outer), math.prod(layout.numbered), math.prod(layout.inner)
     values = values.reshape(units, size, columns)
-    turns = units >= _FEWEST_UNITS and size * columns <= _MOST_NUMBERS and layout.batch_dims == 0 and states is None
+    turns = are_columns(layout) and states is None
     if turns:
         values = _copied(values.swapaxes(0, 1)).reshape(1, size, units * columns)
     values = np.require(values, requirements=["C", "A"])
     out = memory.empty(values.shape, dtype)
     status = _kernel.scan(
-        values, of_kernel, ids.pointers is not None, layout.n, words, states, out, _code_of(values), _code_of(words),
-        _code_of(out), int(REDUCTIONS[asked.step].code), asked.exclusive, asked.reverse,
+        values, kernel_ids(ids), ids.pointers is not None, layout.n, words, states, out, _code_of(values),
+        _code_of(words), _code_of(out), int(REDUCTIONS[asked.step].code), asked.exclusive, asked.reverse,
         asked.skips and values.dtype.kind not in "biu", threads.limit,
     )  # fmt: skip
-    if status == Status.NO_MEMORY:
-        raise messages.no_memory(layout.operator)
-    if status != Status.OK:
-        raise errors.changed_meanwhile(layout.operator, "the shape, dtype or flags of an array")
+    check_status(layout.operator, status)
     return (_copied(out.reshape(size, units, columns).swapaxes(0, 1)) if turns else out).reshape(layout.data)
 
 
@@ -194,7 +173,7 @@ def _of_chunk(
 
 def _counting(data: Any, ids: Ids, asked: Scan) -> Any:
     """Which results depend on data."""
-    xp, found = ids.backend.namespace(data), doubling.has_segment(ids, data)
+    xp, found = ids.backend.namespace(data), has_segment(ids)
     return found & ~xp.isnan(data) if asked.skips else found
 
 

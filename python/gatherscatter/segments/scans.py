@@ -12,6 +12,7 @@ from gatherscatter.errors.names import explained
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules, running
 from gatherscatter.segments.aggregations import AGGREGATIONS
+from gatherscatter.segments.arguments import defaults
 from gatherscatter.segments.doubling import Scan
 
 __all__ = ["segment_scan"]
@@ -145,7 +146,7 @@ def scan_segments(
             raise errors.cannot(backend.name, op, f"data of {data.dtype}", reason)
         if exclusive and word != "count":
             raise messages.no_exclusive(op, word, name)
-    found = rules.result_dtype(op, word, name, dtype, running.defaults(backend, data), True)
+    found = rules.result_dtype(op, word, name, dtype, defaults(backend, data), True)
     asked = Scan(word, exclusive, reverse, skipna, found)
     if out is None:
         return running.scan(data, ids, asked)

@@ -14,22 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatherscatter import errors, memory, threads
+from gatherscatter import memory, threads
 from gatherscatter._kernels import segments as _kernel
-from gatherscatter._kernels.codes import Accumulator, Status, TypeCode
+from gatherscatter._kernels.codes import Accumulator, TypeCode
 from gatherscatter.backends.numpy import BACKEND as NUMPY
-from gatherscatter.errors import segments as messages
 from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS, STATES, Aggregation, Words, begin
+from gatherscatter.segments.arguments import are_columns, check_status, kernel_ids
 from gatherscatter.segments.ids import Ids, checked, settled, too_large
 from gatherscatter.segments.reduce import Segments
 from gatherscatter.values import Array
 
 BY_ONE_SCATTER = ("add", "mean", "max", "min")
 _FEW = 1 << 12  # elements, and results
-# Units that the kernels take as columns: so many, each of at most so many numbers.
-_FEWEST_UNITS, _MOST_NUMBERS = 64, 64
 
 
 # Words that are two of the kernels'.
@@ -146,9 +144,7 @@ class KernelSegments(Segments):
         self._block = rules.block_length(self.layout)
         self._in_blocks = self._block < math.prod(self.layout.numbered)
         self._are_scatters = self._is_rough = False
-        numbers = math.prod(self.layout.numbered) * math.prod(self.layout.inner)
-        few = numbers <= _MOST_NUMBERS and math.prod(self.layout.outer) >= _FEWEST_UNITS
-        self._turns = few and self.layout.batch_dims == 0  # units are taken as columns
+        self._turns = are_columns(self.layout)
         self._words: dict[tuple[Pass, str], Words] = {}
         self._delivered: set[str] = set()
 
@@ -276,20 +272,11 @@ class KernelSegments(Segments):
     def _check(self, status: int, is_outside: bool) -> None:
         if is_outside and self.mode == "unknown" and self.given.raises:
             raise too_large(self.given)
-        if status == Status.NO_MEMORY:
-            raise messages.no_memory(self.op)
-        if status != Status.OK:
-            raise errors.changed_meanwhile(self.op, "the shape, dtype or flags of an array")
+        check_status(self.op, status)
 
     @cached_property
     def kernel_ids(self) -> Array:
-        """The ids as the kernels take them: (batches, positions). Or pointers: (batches, segments + 1)."""
-        layout, pointers = self.layout, self.given.pointers
-        n_batches = math.prod(layout.data[: layout.batch_dims])
-        if pointers is not None:
-            return np.require(pointers.reshape(n_batches, layout.n + 1), np.int64, ["C", "A"])
-        ids = self.ids.reshape(n_batches, math.prod(layout.numbered))
-        return np.require(ids, ids.dtype if ids.dtype in (np.int32, np.int64) else np.int64, ["C", "A"])
+        return kernel_ids(self.given._replace(array=self._ids))
 
     def values(self, of: str) -> Any:
         """The array of a pass: (units, positions, columns), or (1, positions, units * columns)."""

@@ -79,7 +79,7 @@ static GS_ALWAYS_INLINE float gs_exp_float(float x) {
 /* x: elements, in rows of `columns` that are x_step bytes apart. Each belongs to the row of the table at its number of
  * bytes, which has the greatest elements and, `stride` numbers on, the sums of powers. Where out is not NULL, what makes
  * the softmax of an element is kept, in the row that `sources` says, if it is not NULL: its power, or its distance from
- * the greatest one, which is 0 for equal infinities. Few columns are a constant, so that a row is a vector. */
+ * the greatest one, which is 0 for equal infinities. Eight columns are a constant, so that a row is a vector. */
 typedef struct {
     const char* x;
     ptrdiff_t x_step;
@@ -134,8 +134,6 @@ typedef struct {
     static GS_NOINLINE void gs_power_rows_##name(const gs_rows* r) {                                                   \
         if (r->columns == 8)                                                                                           \
             gs_power_rows_of_##name(r, 8);                                                                             \
-        else if (r->columns == 4)                                                                                      \
-            gs_power_rows_of_##name(r, 4);                                                                             \
         else                                                                                                           \
             gs_power_rows_of_##name(r, r->columns);                                                                    \
     }                                                                                                                  \
@@ -145,7 +143,7 @@ typedef struct {
         for (i = 0; i < r->n; i++) {                                                                                   \
             real* GS_RESTRICT out = (real*)(r->out + i * r->out_step);                                                 \
             const double* GS_RESTRICT sums = (const double*)(r->table + r->rows[i]) + r->stride;                       \
-            if (i + GS_AHEAD_ROWS < r->n) GS_PREFETCH_L1(r->table + r->rows[i + GS_AHEAD_ROWS] + 8 * r->stride);     \
+            if (i + GS_AHEAD_ROWS < r->n) GS_PREFETCH_L1(r->table + r->rows[i + GS_AHEAD_ROWS] + 8 * r->stride);       \
             if (r->rows[i] == r->none)                                                                                 \
                 for (j = 0; j < columns; j++) out[j] = r->is_log ? -INFINITY : 0;                                      \
             else if (r->is_log)                                                                                        \
@@ -157,8 +155,6 @@ typedef struct {
     static GS_NOINLINE void gs_divide_rows_##name(const gs_rows* r) {                                                  \
         if (r->columns == 8)                                                                                           \
             gs_divide_rows_of_##name(r, 8);                                                                            \
-        else if (r->columns == 1)                                                                                      \
-            gs_divide_rows_of_##name(r, 1);                                                                            \
         else                                                                                                           \
             gs_divide_rows_of_##name(r, r->columns);                                                                   \
     }                                                                                                                  \

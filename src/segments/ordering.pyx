@@ -67,7 +67,7 @@ cdef struct Job:
     uint64_t fill               # these bits
     int* has_few
     Py_ssize_t width            # columns that a thread takes at a time
-    bint by_heap                # for tests: the sort that takes over from uneven partitions
+    bint by_halves                # for tests: pivots that take over after uneven partitions
     Interrupts* interrupts
 
 cdef struct Scratch:
@@ -81,7 +81,7 @@ ctypedef fused id_t:
     const int64_t
 
 cdef int forced_threads = 0
-cdef bint forced_heap = False
+cdef bint forced_halves = False
 
 
 # Counting sort
@@ -209,7 +209,7 @@ cdef inline void write_quantile(const Job* job, key_t* keys, Py_ssize_t n, Py_ss
     """placed: up to which the keys from the last rank on are where sorting puts them."""
     cdef double virtual = job.q[i] * <double>(n - 1), weight = 0.5
     cdef Py_ssize_t low = <Py_ssize_t>floor(virtual), high = low
-    cdef int rounds = 0 if job.by_heap else rounds_for(n)
+    cdef int rounds = 0 if job.by_halves else rounds_for(n)
     if job.method == MEDIAN:
         low, high = (n - 1) // 2, n // 2
     elif job.method == NEAREST:
@@ -239,7 +239,7 @@ cdef inline void finish_segment(const Job* job, key_t* keys, int64_t* places, Py
     cdef no_place* nowhere = NULL
     cdef Py_ssize_t counted = n, i, placed = 0, n_results = job.n_units * job.n * job.columns
     cdef int64_t distinct
-    cdef int rounds = 0 if job.by_heap else rounds_for(n)
+    cdef int rounds = 0 if job.by_halves else rounds_for(n)
     if job.what == ORDER:
         sort(keys, places, n, rounds, job.interrupts)
         return
@@ -453,7 +453,7 @@ def run(int what, cnp.ndarray values not None, cnp.ndarray ids not None, bint ar
         return <Py_ssize_t>INCONSISTENT, False
     if n_outs == 0:
         return <Py_ssize_t>OK, False
-    job.by_heap, job.interrupts = forced_heap, &interrupts
+    job.by_halves, job.interrupts = forced_halves, &interrupts
     arm(&interrupts)
     if may_have_team(n_threads, forced_threads, ELEMENT_NS * <double>cnp.PyArray_SIZE(values)):
         n_threads = begin_call(n_threads)
@@ -472,10 +472,10 @@ cdef Py_ssize_t run_any(Job* job, cnp.ndarray values, int n_threads):
     return run_job(job, <uint64_t*>cnp.PyArray_DATA(values), n_threads)
 
 
-def force(int n_threads, bint by_heap=False):
-    """For tests: use exactly n_threads from now on, and sort by heap. 0: not forced."""
-    global forced_threads, forced_heap
-    forced_threads, forced_heap = n_threads, by_heap
+def force(int n_threads, bint by_halves=False):
+    """For tests: use exactly n_threads from now on, and take pivots halfway. 0: not forced."""
+    global forced_threads, forced_halves
+    forced_threads, forced_halves = n_threads, by_halves
 
 
 def main_thread_is(size_t ident):

@@ -103,55 +103,25 @@ cdef inline void sort_few(key_t* keys, place_t* places, Py_ssize_t n) noexcept n
             places[0] = place
 
 
-cdef inline void sift(key_t* keys, place_t* places, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
-    """Let a key sink in the heap."""
-    cdef Py_ssize_t child = 2 * i + 1
-    cdef key_t key = keys[i]
-    cdef int64_t place = 0
-    if place_t is int64_t:
-        place = places[i]
-    while child < n:
-        if child + 1 < n:
-            if place_t is int64_t:
-                child += keys[child] < keys[child + 1] or (keys[child] == keys[child + 1]
-                                                           and places[child] < places[child + 1])
-            else:
-                child += keys[child] < keys[child + 1]
-        if place_t is int64_t:
-            if not (key < keys[child] or (key == keys[child] and place < places[child])):
-                break
-            places[i] = places[child]
-        elif not key < keys[child]:
-            break
-        keys[i] = keys[child]
-        i, child = child, 2 * child + 1
-    keys[i] = key
-    if place_t is int64_t:
-        places[i] = place
-
-
-cdef inline void heap_sort(key_t* keys, place_t* places, Py_ssize_t n, Interrupts* interrupts) noexcept nogil:
-    """In n log n steps, whatever the keys are."""
+cdef inline key_t halfway(key_t* keys, place_t* places, Py_ssize_t n, int64_t* place) noexcept nogil:
+    """A pivot halfway between the least and the greatest key or, of equal keys, place. So there are at most as many
+    partitions, one within the other, as bits.
+    """
+    cdef key_t least = keys[0], greatest = keys[0]
+    cdef int64_t first, last
     cdef Py_ssize_t i
-    cdef key_t key
-    cdef int64_t place
-    for i in range(n // 2 - 1, -1, -1):
-        sift(keys, places, i, n)
-    for i in range(n - 1, 0, -1):
-        if is_interrupted(interrupts, 100):
-            return
-        key = keys[0]
-        keys[0] = keys[i]
-        keys[i] = key
-        if place_t is int64_t:
-            place = places[0]
-            places[0] = places[i]
-            places[i] = place
-        sift(keys, places, 0, i)
+    for i in range(1, n):
+        least, greatest = min(least, keys[i]), max(greatest, keys[i])
+    if place_t is int64_t and least == greatest:
+        first = last = places[0]
+        for i in range(1, n):
+            first, last = min(first, places[i]), max(last, places[i])
+        place[0] = first + (last - first) // 2 + 1
+    return least + (greatest - least) // 2 + (least < greatest)
 
 
 cdef inline int rounds_for(Py_ssize_t n) noexcept nogil:
-    """How many partitions may be uneven before the heap is taken."""
+    """How many partitions may be uneven, before pivots are halfway between the extremes."""
     cdef int rounds = 8
     while n > 1:
         n >>= 1
@@ -162,22 +132,23 @@ cdef inline int rounds_for(Py_ssize_t n) noexcept nogil:
 cdef inline void sort(key_t* keys, place_t* places, Py_ssize_t n, int rounds, Interrupts* interrupts) noexcept nogil:
     cdef Py_ssize_t end, a, b, c
     cdef key_t pivot
-    cdef int64_t place = 0
+    cdef int64_t place
     while n > FEW:
         if is_interrupted(interrupts, n):
             return
+        place = 0
         if rounds == 0:
-            heap_sort(keys, places, n, interrupts)
-            return
-        rounds -= 1
-        a, b, c = n // 4, n // 2, n - n // 4
-        if keys[a] > keys[b]:
-            a, b = b, a
-        if keys[b] > keys[c]:
-            b = c if keys[c] > keys[a] else a
-        pivot = keys[b]
-        if place_t is int64_t:
-            place = places[b]
+            pivot = halfway(keys, places, n, &place)
+        else:
+            rounds -= 1
+            a, b, c = n // 4, n // 2, n - n // 4
+            if keys[a] > keys[b]:
+                a, b = b, a
+            if keys[b] > keys[c]:
+                b = c if keys[c] > keys[a] else a
+            pivot = keys[b]
+            if place_t is int64_t:
+                place = places[b]
         end = partition(keys, places, 0, n, pivot, place)
         if end == 0:  # the pivot is the least key, and so are those equal to it
             if place_t is no_place and pivot == <key_t>-1:
@@ -205,22 +176,23 @@ cdef inline Py_ssize_t select(key_t* keys, Py_ssize_t n, Py_ssize_t rank, int ro
     cdef key_t sample[SAMPLE]
     cdef key_t pivot
     cdef no_place* nowhere = NULL
+    cdef int64_t place = 0
     cdef Py_ssize_t start = 0, end, i, n_sample, guess
     while n - start > FEW:
         if is_interrupted(interrupts, n - start):
             return n
         if rounds == 0:
-            heap_sort(keys + start, nowhere, n - start, interrupts)
-            return n
-        rounds -= 1
-        n_sample = min(<Py_ssize_t>SAMPLE, 7 + (n - start) // SAMPLED)
-        for i in range(n_sample):
-            sample[i] = keys[start + i * (n - start) // n_sample]
-        sort_few(sample, nowhere, n_sample)
-        # A pivot a little beyond the rank leaves it on the smaller side.
-        guess = (rank - start) * n_sample // (n - start)
-        guess += 1 + n_sample // 8 if 2 * (rank - start) < n - start else -1 - n_sample // 8
-        pivot = sample[max(<Py_ssize_t>0, min(guess, n_sample - 1))]
+            pivot = halfway(keys + start, nowhere, n - start, &place)
+        else:
+            rounds -= 1
+            n_sample = min(<Py_ssize_t>SAMPLE, 7 + (n - start) // SAMPLED)
+            for i in range(n_sample):
+                sample[i] = keys[start + i * (n - start) // n_sample]
+            sort_few(sample, nowhere, n_sample)
+            # A pivot a little beyond the rank leaves it on the smaller side.
+            guess = (rank - start) * n_sample // (n - start)
+            guess += 1 + n_sample // 8 if 2 * (rank - start) < n - start else -1 - n_sample // 8
+            pivot = sample[max(<Py_ssize_t>0, min(guess, n_sample - 1))]
         end = partition(keys, nowhere, start, n, pivot, 0)
         if end == start:  # the pivot is the least key
             if pivot == <key_t>-1:

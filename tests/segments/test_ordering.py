@@ -50,16 +50,16 @@ def draw_ids(shape, n=5):
 
 @each_pair(
     dtype=DTYPES, shape=tuple(SHAPES), kind=("numbers", "special", "ties"), method=METHODS, skipna=(False, True),
-    n_threads=(1, 2, 8), n_quantiles=(1, 3, 6), by_heap=(False, True),
+    n_threads=(1, 2, 8), n_quantiles=(1, 3, 6), by_halves=(False, True),
 )  # fmt: skip
-def test_quantiles(dtype, shape, kind, method, skipna, n_threads, n_quantiles, by_heap):
+def test_quantiles(dtype, shape, kind, method, skipna, n_threads, n_quantiles, by_halves):
     sizes, ids_shape, axis, batch_dims = SHAPES[shape]
     data, ids = draw(sizes, dtype, kind), draw_ids(ids_shape)
     keeps = method in ("lower", "higher", "nearest")
     fill = None if data.dtype.kind == "f" or not keeps else True
     options = {"axis": axis, "batch_dims": batch_dims, "skipna": skipna, "min_count": 3, "fill_value": fill}
     with kernels.forced(n_threads):
-        kernel.force(n_threads, by_heap)
+        kernel.force(n_threads, by_halves)
         found = gs.segment_quantile(data, Q[:n_quantiles], ids, 7, method=method, **options)
     options["axis"] %= data.ndim
     expected = loop.segment_quantile(data, ids, 7, Q[:n_quantiles], method, **options)
@@ -69,13 +69,13 @@ def test_quantiles(dtype, shape, kind, method, skipna, n_threads, n_quantiles, b
 
 @each_pair(
     dtype=DTYPES, shape=tuple(SHAPES), kind=("numbers", "special", "ties"), descending=(False, True),
-    n_threads=(1, 2, 8), by_heap=(False, True),
+    n_threads=(1, 2, 8), by_halves=(False, True),
 )  # fmt: skip
-def test_argsort(dtype, shape, kind, descending, n_threads, by_heap):
+def test_argsort(dtype, shape, kind, descending, n_threads, by_halves):
     sizes, ids_shape, axis, batch_dims = SHAPES[shape]
     data, ids = draw(sizes, dtype, kind), draw_ids(ids_shape)
     with kernels.forced(n_threads):
-        kernel.force(n_threads, by_heap)
+        kernel.force(n_threads, by_halves)
         found = gs.segment_argsort(data, ids, 4, descending=descending, axis=axis, batch_dims=batch_dims, mode="drop")
         distinct = gs.segment_reduce(
             data, ids, 4, reduction="nunique", axis=axis, batch_dims=batch_dims, mode="drop", min_count=99

@@ -107,8 +107,9 @@ cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow,
                                  const Scan* scan, const Place* at) noexcept nogil:
     """One column. has_runs: the state of the last id stays in a register."""
     # Copies, since stores could change what pointers point to.
-    cdef Py_ssize_t n = at.block.n, ahead = -AHEAD if scan.reverse else <Py_ssize_t>AHEAD, k, i
-    cdef bint exclusive = scan.exclusive, reverse = scan.reverse, is_far = scan.job.is_far, has_segment = False
+    cdef Py_ssize_t n = at.block.n, direction = -1 if scan.reverse else 1, i = n - 1 if scan.reverse else 0, k
+    cdef Py_ssize_t n_ahead = n - AHEAD if scan.job.is_far else 0
+    cdef bint exclusive = scan.exclusive, has_segment = False
     cdef const char* values = at.block.values
     cdef const int64_t* ids = at.ids
     cdef char* table = at.table
@@ -118,10 +119,9 @@ cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow,
     cdef uint64_t n_segments = scan.job.n
     cdef int64_t id, last = -1, no_row = at.no_row
     for k in range(n):
-        i = n - 1 - k if reverse else k
         id, x = ids[i], number_at(is_narrow, values, i, type)
-        if not has_runs and is_far and k + AHEAD < n:
-            prefetch_write(table + ids[i + ahead] * <int64_t>sizeof(number_t))
+        if not has_runs and k < n_ahead:
+            prefetch_write(table + ids[i + AHEAD * direction] * <int64_t>sizeof(number_t))
         if not has_runs or id != last:
             if has_runs:
                 place[0] = state
@@ -130,6 +130,7 @@ cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow,
             if has_runs:
                 state, last = place[0], id
         scan_number(step, skips, is_narrow, True, exclusive, has_segment, x, none, &state if has_runs else place, to, i)
+        i += direction
     if has_runs:
         place[0] = state
 

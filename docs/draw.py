@@ -205,6 +205,36 @@ def scatter_elements(sheet: Sheet) -> None:
     sheet.title(7, -0.7, "result", "shape (3, 4), as data's")
 
 
+# Groups
+
+
+def groups(sheet: Sheet) -> None:
+    """What the functions of groups make of the same elements: a result for each group, or for each element."""
+    ids, X
+    hues, left, right = {(n,): int(i) for n, i in enumerate(ids)}, 4.6, 11.9
+    grey = sheet.theme["faint"]
+    for y, name, array in ((0, "segment_ids", ids), (1.05, "data", data)):
+        sheet.grid(array, left, y, hues=hues)
+        sheet.text(left - 0.3, y + 0.5, name, size=10, mono=True, weight="bold", align="right")
+    sheet.text(left + 3.5, 2.65, "a result for each element", size=8.5, colour=grey)
+    sheet.text(right + 4.2, 2.65, "a result for each group", size=8.5, colour=grey)
+    scans = ({}, {"reduction": "max"}, {"reduction": "count"}, {"exclusive": True}, {"reverse": True})
+    for row, options in enumerate(scans):
+        y = 3 + 1.12 * row
+        name = ", ".join(
+            f'{option}="{value}"' if value is not True else f"{option}=True" for option, value in options.items()
+        )
+        sheet.text(left - 0.3, y + 0.5, name or 'reduction="add"', size=8.5, mono=True, align="right")
+        sheet.grid(gs.segment_scan(data, ids, **options), left, y, hues=hues)
+    for row, reduction in enumerate(("add", "max", "count", "median", "nunique")):
+        y = 3 + 1.12 * row
+        sheet.text(right + 2.4, y + 0.5, f'"{reduction}"', size=8.5, mono=True, align="right")
+        sheet.grid(gs.segment_reduce(data, ids, reduction=reduction), right + 2.7, y, hues={(n,): n for n in range(3)})
+    bottom = 3 + 1.12 * 5 + 0.35
+    sheet.text(left + 3.5, bottom, "segment_scan(data, segment_ids, …)", size=8.5, mono=True, colour=grey)
+    sheet.text(right + 4.2, bottom, "segment_reduce(data, segment_ids, …)", size=8.5, mono=True, colour=grey)
+
+
 # Rules
 
 
@@ -279,6 +309,7 @@ PICTURES: Sequence[Callable[[Sheet], None]] = (
     scatter_rows,
     scatter_elements,
     reductions,
+    groups,
     modes,
     owners,
     *charts.CHARTS,

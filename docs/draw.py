@@ -210,7 +210,7 @@ def scatter_elements(sheet: Sheet) -> None:
 
 def groups(sheet: Sheet) -> None:
     """What the functions of groups make of the same elements: a result for each group, or for each element."""
-    ids, X
+    ids, data = np.array([0, 1, 0, 2, 1, 0, 1]), np.array([3, 9, 4, 5, 2, 5, 2])
     hues, left, right = {(n,): int(i) for n, i in enumerate(ids)}, 4.6, 11.9
     grey = sheet.theme["faint"]
     for y, name, array in ((0, "segment_ids", ids), (1.05, "data", data)):
@@ -218,14 +218,11 @@ def groups(sheet: Sheet) -> None:
         sheet.text(left - 0.3, y + 0.5, name, size=10, mono=True, weight="bold", align="right")
     sheet.text(left + 3.5, 2.65, "a result for each element", size=8.5, colour=grey)
     sheet.text(right + 4.2, 2.65, "a result for each group", size=8.5, colour=grey)
-    scans = ({}, {"reduction": "max"}, {"reduction": "count"}, {"exclusive": True}, {"reverse": True})
-    for row, options in enumerate(scans):
+    scans: list[tuple[str, Any]] = [("reduction", name) for name in ("add", "max", "count")]
+    for row, (option, value) in enumerate([*scans, ("exclusive", True), ("reverse", True)]):
         y = 3 + 1.12 * row
-        name = ", ".join(
-            f'{option}="{value}"' if value is not True else f"{option}=True" for option, value in options.items()
-        )
-        sheet.text(left - 0.3, y + 0.5, name or 'reduction="add"', size=8.5, mono=True, align="right")
-        sheet.grid(gs.segment_scan(data, ids, **options), left, y, hues=hues)
+        sheet.text(left - 0.3, y + 0.5, f"{option}={value!r}".replace("'", '"'), size=8.5, mono=True, align="right")
+        sheet.grid(gs.segment_scan(data, ids, **{option: value}), left, y, hues=hues)
     for row, reduction in enumerate(("add", "max", "count", "median", "nunique")):
         y = 3 + 1.12 * row
         sheet.text(right + 2.4, y + 0.5, f'"{reduction}"', size=8.5, mono=True, align="right")

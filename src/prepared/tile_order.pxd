@@ -26,10 +26,10 @@ cdef enum:
     LARGE_SHIFT = 16            # their positions in the tile have 16 bits
     MAX_VALUES = 1 << 26        # bytes of all values in the order, which are in scratch memory
     CHUNK_SHIFT = 15            # log2 of a chunk's indices: their places in the chunk have 16 bits
-    # All data are read. This pays for so many bytes of data for each index, at most (docs/benchmarks/bounds.md):
-    # In a gather for so many, divided by the bytes of a slice, if the data exceed the caches or about fit them.
-    PER_GATHERED = 96
-    PER_GATHERED_CACHED = 16
+    # A gather by tiles reads all data. It pays for at most so many bytes of data for each byte of an index's slice
+    # (docs/benchmarks/bounds.md):
+    PER_GATHERED = 96           # of data that exceed the caches
+    PER_GATHERED_CACHED = 16    # of data that about fit them
     MAX_GATHERED = 8            # bytes of a slice
     MAX_VALUE_BYTES = 16
     GROUP = 64                  # values between prefetches, which fill cache lines

@@ -23,7 +23,7 @@ cdef enum:
     PAGE = 1 << 12              # bytes: rows that are nearer are neighbours, if the result has
     PAGES = 1 << 8              # as many of these
     MIN_SAMPLED = 1 << 12       # updates
-    MIN_WORTH = 1 << 16         # updates, for which a sample takes little time besides
+    MIN_WORTH = 1 << 16         # updates: with fewer, a sample would take a large part of the time
     UNPACKED = 2                # nanoseconds, to unpack a record
     WORTH_BLOCKS = 1 << 5       # bytes of a row, for one thread to take blocks, of a result that L3 does not hold
 

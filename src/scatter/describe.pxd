@@ -19,8 +19,8 @@ from scatter.fill cimport repeats_element
 from scatter.job cimport Job, is_fresh, update_step
 
 cdef enum:
-    FEW = 8             # rows for each update: with more, rows are opened and closed by updates,
-    FEW_ELEMENTS = 32   # and adjacent elements, all of which take less time
+    FEW = 8             # rows for each update: of more, only those that have updates are opened and closed
+    FEW_ELEMENTS = 32   # the same for adjacent elements, which take less time to open and close
     SHORTEST_LAST = 32  # bytes of a row: for shorter ones, to assign all is as fast as to find the last one
     SMALL_COUNTS = 0x7fffffff  # updates, which a count of 4 bytes holds
 

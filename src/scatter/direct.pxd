@@ -404,7 +404,7 @@ cdef inline void find_element(Py_ssize_t width, const char* elements, const char
 cdef inline bint can_go_without_marks(const Job* job) noexcept nogil:
     """Whether an accumulator of one element is the identity only if it has no updates.
 
-    So it is if no update is the identity, for maxima, minima, and sums of floats, where that is -0.0.
+    True of maxima, minima and floating sums, whose identity is -0.0, if no update equals the identity.
     """
     cdef bint found = True
     cdef Py_ssize_t at = 0, n = job.walk.n, width = job.conversion.wide_bytes, step = update_step(job)

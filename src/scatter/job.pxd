@@ -46,7 +46,7 @@ cdef struct Job:
     Conversion conversion       # between memory and accumulators
     Row row                     # of a contiguous result, and of updates
     bint by_value               # an update is one element that fits a register
-    bint loads                  # updates are not adjacent accumulators' items, and are converted first
+    bint loads                  # updates are converted to accumulators, or made adjacent, before they are applied
     bint in_result              # accumulators may be in the result itself
     bint include_self           # destinations start from their elements of data, not from their first updates
     bint divides                # a mean

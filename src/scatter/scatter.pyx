@@ -266,8 +266,8 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
     in the dtype itself. checks_first: if the call fails, nothing is written; otherwise out may be partly written then.
     out must not overlap itself or another array.
 
-    update_rows: update t is row update_rows[t] of source, which nobody writes to meanwhile; updates repeats one row, of
-    which the shape, the dtype and the strides count. For kind AXIS and axis 0. UNSUITED: they have to be gathered.
+    update_rows: update t is row update_rows[t] of source, which nobody writes to meanwhile; only the shape, dtype and
+    strides of `updates`, which repeats one row, are used. For kind AXIS and axis 0. UNSUITED: they have to be gathered.
 
     prepared: of prepared indices, what orders.group has made of them for so many rows; with update_rows, what
     orders.translate has made of that.

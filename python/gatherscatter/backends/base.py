@@ -242,7 +242,7 @@ class Backend:
         return array
 
     def extremes(self, array: Any) -> tuple[int, int]:
-        """The least and the greatest of some integers that are known; (0, -1) if there is none. Also of NumPy's."""
+        """The least and the greatest of known integers, which may be NumPy's; (0, -1) of none."""
         if 0 in array.shape:
             return 0, -1
         xp = np if isinstance(array, np.ndarray) else self.namespace(array)

@@ -7,6 +7,7 @@
 from libc.math cimport pow
 from libc.stdint cimport int64_t
 
+from common.items cimport CACHE_LINE
 from common.machine cimport shared
 from common.resolve cimport SKIPPED, resolve_block
 from common.routes cimport BLOCKS, DIRECT, N_ROUTES, NEVER, PARTITION, PRIVATE
@@ -176,6 +177,8 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
     if job.by_updates:
         result = n * 20 / n_threads + (result if is_fresh(job) else 0)
     if job.order != NULL:  # accumulators stay in registers, or in L1
+        if job.update_rows == NULL:  # each cache line of the updates is reached by itself, without a prefetcher's help
+            result += n * ((job.row_bytes - 1) // CACHE_LINE + 1) * step_ns(n * job.row_bytes) / n_threads
         return max(0.8 * apply, moved(n * (4 + 0.8 * job.row_bytes), n_threads)) + result + region_ns(n_threads)
     if job.by_value:
         place_bytes += job.row_bytes

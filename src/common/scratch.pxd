@@ -1,9 +1,6 @@
 # Large scratch memory, from the free list of memory.pyx: malloc would map and unmap it in every call.
 cimport numpy as cnp
 
-cdef enum:
-    MIN_SCRATCH = 1 << 20   # bytes: less is from malloc
-
 
 cdef inline cnp.ndarray allocate_scratch(Py_ssize_t n_bytes):
     """None: there is no memory."""

@@ -72,7 +72,7 @@ cdef enum:
     COMPLEX = 5    # a code of dtypes
     N_CODES = 32
     MAX_BYTES = 16  # of an element
-    ROWS_BYTES = 1 << 15  # see _MAX_BYTES in backends/torch/native.py
+    ROWS_BYTES = 1 << 15  # of a result that PyTorch's own operators make sooner
 
 cdef struct DLTensor:
     char* data

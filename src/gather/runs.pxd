@@ -7,8 +7,7 @@ from common.arrays cimport Arrays, array_stride
 from common.codes cimport RAISE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, inline_void, is_word, prefetch_row_l2, prefetch_stream,
-    word_t,
+    CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, inline_void, is_word, prefetch_row_l2, word_t,
 )
 from common.resolve cimport (
     Run, Tuples, are_native, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,

@@ -10,7 +10,7 @@ from common.codes cimport (
     BFLOAT16, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
     UINT64,
 )
-from common.items cimport bytes16, flat_void, inline_void
+from common.items cimport bytes16, flat_void, inline_void, word_t
 from scatter.steps cimport (
     bfloat16, complex64, complex128, float16, round_bfloat16, round_float16, round_to_odd, widen_bfloat16,
     widen_float16,
@@ -43,13 +43,6 @@ ctypedef fused wide_t:
     float
     double
     complex128
-
-ctypedef fused word_t:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-    bytes16
 
 ctypedef fused real_t:
     float

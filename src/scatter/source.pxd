@@ -21,17 +21,6 @@ cdef inline bint is_source(cnp.ndarray source, cnp.ndarray update_rows, int kind
     return True
 
 
-cdef inline bint repeats_row(cnp.ndarray array) noexcept:
-    """Whether one row, which is contiguous, stands for all rows of an array that is not empty."""
-    cdef Py_ssize_t expected = cnp.PyArray_ITEMSIZE(array)
-    cdef int d
-    for d in range(cnp.PyArray_NDIM(array) - 1, 0, -1):
-        if cnp.PyArray_STRIDE(array, d) != expected and cnp.PyArray_DIM(array, d) > 1:
-            return False
-        expected *= cnp.PyArray_DIM(array, d)
-    return cnp.PyArray_STRIDE(array, 0) == 0 and expected > 0
-
-
 cdef inline bint are_rows(const int32_t* numbers, Py_ssize_t n, Py_ssize_t size) noexcept nogil:
     """Whether all numbers are those of rows of an array of this size."""
     cdef uint32_t most = 0

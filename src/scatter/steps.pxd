@@ -8,7 +8,6 @@
 # (-ffp-contract=off), so that every CPU gives the same bits.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.math cimport floor
-from libc.string cimport memcpy
 
 from common.codes cimport ADD, ASSIGN, MAX, MUL, ReductionCode
 

@@ -6,12 +6,12 @@ from libc.string cimport memcpy, memset
 from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, at_line, bytes16, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream, prefetch_write,
+    CACHE_LINE, at_line, bytes16, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream, prefetch_write, word_t,
 )
 from common.resolve cimport BLOCK, are_native, resolve_block
 from common.rows cimport Row
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
-from scatter.convert cimport load_items, word_t
+from scatter.convert cimport load_items
 from scatter.job cimport RUN, Job, update_step
 from scatter.kernels cimport (
     AHEAD, PREFETCHED_ROW, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points, count_rows,

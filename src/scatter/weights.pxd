@@ -4,8 +4,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.codes cimport (
-    BFLOAT16, BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, NONE, UINT8, UINT16, UINT32,
-    UINT64, TypeCode,
+    BFLOAT16, BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, NONE, UINT8, UINT16, UINT32, TypeCode,
 )
 from common.items cimport const_restricted, flat_void, inline_void, prefetch_row_l2, restricted
 from common.small_calls cimport width_of

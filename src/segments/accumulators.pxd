@@ -30,7 +30,7 @@ from common.codes cimport (
 from common.items cimport CACHE_LINE, STREAM_AHEAD, flat_void, inline_void, prefetch_l1, prefetch_write, scalar
 from scatter.steps cimport add, complex128, multiply
 from segments.job cimport (
-    COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, find_runs, id_t, number_bytes,
+    COMPLEX, ITEMS, REAL, SIGNED, SINGLE, WORD, Block, Job, find_runs, id_t, number_bytes,
 )
 
 cdef extern from "segments/exp.h":

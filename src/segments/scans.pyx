@@ -10,7 +10,6 @@ has which positions:
 """
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.codes cimport (

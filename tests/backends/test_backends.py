@@ -15,6 +15,7 @@ from gatherscatter import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from libraries import EAGER, LIBRARIES, on, on_each
+from pairwise import in_turn
 from strategies import examples, gather_calls, numbers, numpy_dtype, scatter_calls
 
 # A geometry has duplicates, negative indices, batch axes, rows, and an axis in the middle.
@@ -201,7 +202,7 @@ def test_drawn_calls(library, function):
 
 
 @pytest.mark.parametrize("library", on_each(EAGER))
-@pytest.mark.parametrize(
+@in_turn(
     ("function", "shape", "options", "message"),
     [
         ("gather", (2, 2), {"axis": 1}, "indices[1, 0] = 3 is out of bounds for data of shape (2, 3, 4): axis 1"),

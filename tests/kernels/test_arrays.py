@@ -15,6 +15,7 @@ from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import in_turn
 from strategies import (
     DISTINCT_LAYOUTS,
     INDEX_DTYPES,
@@ -319,7 +320,7 @@ def test_layouts_with_all_strategies(name, reduction, row, axis):
         check_layout(name, (1, 2, 3, 8)[turn % 4], gather_strategy, route, row, axis, reduction)
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("name", "row", "asked", "runs"),
     [
         ("alike", (), "auto", "runs"),

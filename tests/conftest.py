@@ -168,7 +168,7 @@ def _little_that_is_compiled_is_kept(request):
     """JAX keeps every program that it compiles, and glibc the memory of those that it let go: gibibytes."""
     before = request.config.stash.setdefault(RESIDENT, resident())
     yield
-    has_grown = "jax" in sys.modules and resident() - before > 1 << 28  # what follows takes as long as many tests
+    has_grown = "jax" in sys.modules and resident() - before > 1 << 29  # what follows takes as long as many tests
     if has_grown:
         sys.modules["jax"].clear_caches()
         gc.unfreeze()

@@ -108,14 +108,14 @@ def test_slices_and_integers_beside_arrays(shape, wrap):
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(calls())
 def test_get_is_numpys_often(call):
     test_get_is_numpys.hypothesis.inner_test(call)
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(calls(), st.sampled_from(METHODS), st.booleans(), st.randoms(use_true_random=False))
 def test_updates_are_the_loop_often(call, method, include_self, random):
     test_updates_are_the_loop.hypothesis.inner_test(call, method, include_self, random)

@@ -140,14 +140,14 @@ def test_scatters_are_those_of_the_reference(call, strategy, n_threads, out_layo
 
 
 @pytest.mark.slow
-@examples(2000)
+@examples(600)
 @each_gather
 def test_more_gathers(call, strategy, n_threads, out_layout):
     check_gather(call, strategy, n_threads, out_layout)
 
 
 @pytest.mark.slow
-@examples(2000)
+@examples(600)
 @each_scatter
 def test_more_scatters(call, strategy, n_threads, out_layout):
     check_scatter(call, strategy, n_threads, out_layout)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from pairwise import in_turn
 
 
 def assert_same_bits(result, expected):
@@ -58,7 +59,5 @@ def assert_refused(call, kind, message):
 
 
 def each_refused(cases):
-    """Parametrizes a test with call, kind and message from a dict of such triples."""
-    return pytest.mark.parametrize(
-        ("call", "kind", "message"), [pytest.param(*case, id=name) for name, case in cases.items()]
-    )
+    """Calls a test with call, kind and message of each in a dict of such triples."""
+    return in_turn(("call", "kind", "message"), cases.values())

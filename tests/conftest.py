@@ -119,20 +119,17 @@ def forced_threads(request):
         yield request.param
 
 
-@pytest.fixture(autouse=True)
-def _default_threads():
-    yield
-    gs.set_num_threads(None)
+# Hooks and not fixtures, which take longer than many tests.
 
 
-@pytest.fixture(autouse=True)
-def _graphs_are_valid(monkeypatch):
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
     """Of each graph of Dask arrays that a test computes, the layers depend on those that their tasks use."""
-    base = sys.modules.get("dask.base")
-    if base is None:
+    base = sys.modules.get("dask.base")  # which a test before may have imported
+    if base is None or hasattr(base, "is_watched"):
         return
     name = "collections_to_expr" if hasattr(base, "collections_to_expr") else "collections_to_dsk"  # older Dask
-    convert = getattr(base, name)
+    convert, base.is_watched = getattr(base, name), True
 
     def checked(collections, *args, **kwargs):
         for one in collections:
@@ -140,7 +137,15 @@ def _graphs_are_valid(monkeypatch):
                 graph.validate()
         return convert(collections, *args, **kwargs)
 
-    monkeypatch.setattr(base, name, checked)
+    setattr(base, name, checked)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown():
+    try:
+        return (yield)
+    finally:
+        gs.set_num_threads(None)
 
 
 @pytest.fixture
@@ -163,7 +168,7 @@ def _little_that_is_compiled_is_kept(request):
     """JAX keeps every program that it compiles, and glibc the memory of those that it let go: gibibytes."""
     before = request.config.stash.setdefault(RESIDENT, resident())
     yield
-    has_grown = "jax" in sys.modules and resident() - before > 1 << 28  # what follows takes as long as many tests
+    has_grown = "jax" in sys.modules and resident() - before > 1 << 29  # what follows takes as long as many tests
     if has_grown:
         sys.modules["jax"].clear_caches()
         gc.unfreeze()

@@ -11,6 +11,7 @@ from gatherscatter._kernels.gather import true_elements
 from gatherscatter.backends import kernels
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairwise import in_turn
 
 METHODS = (*STEPS, "mean")
 DTYPES = ("f4", "i8", "i2", "u1", "f8")
@@ -107,14 +108,14 @@ def test_slices_and_integers_beside_arrays(shape, wrap):
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(calls())
 def test_get_is_numpys_often(call):
     test_get_is_numpys.hypothesis.inner_test(call)
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(calls(), st.sampled_from(METHODS), st.booleans(), st.randoms(use_true_random=False))
 def test_updates_are_the_loop_often(call, method, include_self, random):
     test_updates_are_the_loop.hypothesis.inner_test(call, method, include_self, random)
@@ -124,7 +125,7 @@ X = np.arange(120).reshape(2, 3, 4, 5)
 ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 0, 1])
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "index",
     [
         (slice(None), ROWS, COLUMNS),
@@ -163,7 +164,6 @@ ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 0, 1])
         np.int8(1),
         np.array(1),
     ],
-    ids=str,
 )
 def test_axes_are_numpys(index):
     np.testing.assert_array_equal(gs.at(X)[index].get(), X[index], strict=True)
@@ -200,7 +200,7 @@ def test_any_dtype_is_moved(dtype):
 # Modes
 
 
-@pytest.mark.parametrize("index", [9, (slice(None), 9), (1, [0, 9, -9]), ([9, 0], [1, -9]), ([0, 1], slice(None), -9)])
+@in_turn("index", [9, (slice(None), 9), (1, [0, 9, -9]), ([9, 0], [1, -9]), ([0, 1], slice(None), -9)])
 @pytest.mark.parametrize("mode", ["clip", "wrap", "fill"])
 def test_modes_of_get(index, mode):
     x = np.arange(24).reshape(2, 3, 4)
@@ -313,7 +313,7 @@ def test_dense_masks_take_four_bytes_for_each_element():
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 63, 64, 1000, 4099])
+@in_turn("size", [0, 1, 7, 8, 9, 63, 64, 1000, 4099])
 def test_true_elements(n_threads, size):
     rng = np.random.default_rng(size)
     for share in (0, 0.01, 0.5, 0.99, 1):

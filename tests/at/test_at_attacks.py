@@ -8,6 +8,7 @@ import pytest
 from assertions import assert_same_bits
 from gatherscatter._kernels.gather import true_elements
 from gatherscatter.backends import kernels
+from pairwise import in_turn
 
 A, B = np.array([0, 2]), np.array([1, 1])
 
@@ -102,7 +103,7 @@ def test_more_axes_than_numpy_has():
 
 @pytest.mark.parametrize("team", [1, 2, 8])
 @pytest.mark.parametrize("n", [5, 129, 5000])
-@pytest.mark.parametrize(("before", "after"), [(0.1, 1), (1, 0.1), (0.5, 0.5), (0, 1), (1, 0)])
+@in_turn(("before", "after"), [(0.1, 1), (1, 0.1), (0.5, 0.5), (0, 1), (1, 0)])
 def test_a_mask_that_changes_between_counting_and_writing(team, n, before, after):
     rng = np.random.default_rng(0)
     mask, last = rng.random(n) < before, rng.random(n) < after

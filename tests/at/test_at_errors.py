@@ -9,11 +9,12 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from gatherscatter.indexing import absent
+from pairwise import in_turn
 
 X = np.zeros((4, 5))
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("index", "message"),
     [
         (1.0, "at: 1.0 is a float, which is not an index; pass 1"),
@@ -73,7 +74,6 @@ X = np.zeros((4, 5))
             "at: index 5 at position (1,) is out of bounds for an array of shape (4, 5): axis 1 has size 5",
         ),
     ],
-    ids=str,
 )
 def test_indices(index, message):
     for call in (gs.at(X)[index].get, lambda: gs.at(X)[index].add(1.0)):
@@ -134,7 +134,7 @@ def test_options(index):
 INDEXED = gs.at(X)[[0, 1]]
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("use", "error", "message"),
     [
         (

@@ -14,6 +14,7 @@ import pytest
 from constants import SEGMENT_REDUCTIONS
 from gatherscatter import reference, self_check
 from libraries import needs, to_strict
+from pairwise import in_turn
 
 OWN = xp.__array_api_version__
 VERSIONS = ("2023.12", "2024.12", "2025.12")  # docs/backends.md names them
@@ -95,7 +96,7 @@ def test_gathers_and_scatters(version):
         np.testing.assert_array_equal(np.asarray(xp.asarray(result, device=cpu)), expected, str(call), strict=True)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@in_turn("name", CALLS)
 def test_other_functions(name):
     expected, result = CALLS[name](np.asarray), CALLS[name](to_strict)
     np.testing.assert_allclose(np.asarray(result), expected, 1e-12, strict=True)

@@ -13,8 +13,8 @@ from assertions import assert_same_numbers
 from constants import DTYPES, FUNCTIONS, GATHER_MODES, GATHERS, REDUCTIONS, SCATTER_MODES, SCATTERS, reduces
 from gatherscatter import reference
 from hypothesis import given
-from hypothesis import strategies as st
 from libraries import EAGER, LIBRARIES, on, on_each
+from pairwise import in_turn
 from strategies import examples, gather_calls, numbers, numpy_dtype, scatter_calls
 
 # A geometry has duplicates, negative indices, batch axes, rows, and an axis in the middle.
@@ -51,7 +51,7 @@ def cells(functions, reductions, choices):
 
     NumPy gets all. By default other libraries get a third of the cells of scatters, in which any two of function,
     reduction and dtype still meet, and an expensive one so few choices of each cell that each of them still meets any
-    of these. Tests marked slow have the rest, of which XLA gets half: it compiles a program for each.
+    of these. Tests marked slow have the rest, of which XLA gets a quarter: it compiles a program for each.
     """
     is_gather = len(reductions) == 1
     combinations = list(itertools.product(*map(enumerate, (functions, reductions, DTYPES))))
@@ -71,7 +71,7 @@ def cells(functions, reductions, choices):
             few = tuple(choices[(3 * j + 2 * n + k) % len(choices)] for k in (0, 3)[: 1 + (dtype[0] in "bc")])
         if is_gather or (i + j + n) % 3 == 0:
             yield pytest.param(*cell, few if is_expensive else choices, marks=marks, id=name)
-        rest = choices[(i + j + n) % 2 :: 2] if library.name in COMPILED and not is_gather else choices
+        rest = choices[(i + j + n) % 4 :: 4] if library.name in COMPILED and not is_gather else choices
         yield pytest.param(*cell, rest, marks=[*marks, pytest.mark.slow], id=f"{name}-every mode")
 
 
@@ -174,34 +174,46 @@ def native(array):
     return np.array(array.astype(array.dtype.newbyteorder("=")), order="C")
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("library", on_each(LIBRARIES[1:]))
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_drawn_calls(library, function):
-    dtypes = [numpy_dtype(name) for name in DTYPES if libraries.has_dtype(library, name)]
+def drawn_for():
+    """The libraries that take the same drawn calls: the ways of one package on one device."""
+    groups = {}
+    for library in LIBRARIES[1:]:
+        groups.setdefault((library.package, library.device), []).append(library)
+    return [pytest.param(group, marks=on(group[0]), id=group[0].name) for group in groups.values()]
 
-    @examples(HOW_MANY[library.package])
-    @given(draw=st.data())
-    def check(draw):
-        if function.startswith("gather"):
-            *arrays, options = draw.draw(gather_calls(function, dtypes))
-            arrays = list(map(native, arrays))
-        else:
-            *arrays, options = draw.draw(scatter_calls(function, dtypes, REDUCTIONS))
-            arrays = list(map(native, arrays))
-            if libraries.rounds_otherwise(library, options["reduction"], arrays[0].dtype.name):
-                for i in (0, 2):
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("ways", drawn_for())
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_drawn_calls(ways, function):
+    """A call is drawn, and its result made by the loop, once for all ways of a package."""
+    dtypes = [numpy_dtype(name) for name in DTYPES if libraries.has_dtype(ways[0], name)]
+    draw_call = (
+        gather_calls(function, dtypes) if function.startswith("gather") else scatter_calls(function, dtypes, REDUCTIONS)
+    )
+
+    @examples(HOW_MANY[ways[0].package])
+    @given(call=draw_call)
+    def check(call):
+        *drawn, options = call
+        dtype, cases = drawn[0].dtype.name, {}
+        for library in ways:
+            if libraries.cannot(library, function, options.get("reduction"), dtype):
+                continue
+            is_small = libraries.rounds_otherwise(library, options.get("reduction"), dtype)
+            if is_small not in cases:
+                arrays = list(map(native, drawn))
+                for i in (0, 2) if is_small else ():
                     arrays[i] = some_numbers(True, arrays[i].shape, arrays[i].dtype, i)
-        if libraries.cannot(library, function, options.get("reduction"), arrays[0].dtype.name):
-            return
-        expected = getattr(reference, function)(*arrays, **options)
-        assert_agrees(library, function, arrays, options, expected)
+                cases[is_small] = arrays, getattr(reference, function)(*arrays, **options)
+            arrays, expected = cases[is_small]
+            assert_agrees(library, function, map(np.copy, arrays), options, expected)
 
     check()
 
 
 @pytest.mark.parametrize("library", on_each(EAGER))
-@pytest.mark.parametrize(
+@in_turn(
     ("function", "shape", "options", "message"),
     [
         ("gather", (2, 2), {"axis": 1}, "indices[1, 0] = 3 is out of bounds for data of shape (2, 3, 4): axis 1"),

@@ -11,6 +11,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from libraries import needs
+from pairwise import in_turn
 
 # Messages
 
@@ -253,7 +254,7 @@ def test_the_message_for_arrays_of_expressions():
     )
 
 
-@pytest.mark.parametrize("case", WRONG)
+@in_turn("case", WRONG)
 def test_messages_at_the_call(case):
     call, error, message = WRONG[case]
     with pytest.raises(error) as raised:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from libraries import by_primitives, on_devices
+from pairwise import in_turn
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128]
 
@@ -43,9 +44,9 @@ def case(dtype, row, seed):
 
 
 @pytest.mark.parametrize("setting", [by_gatherscatter, by_torch])
-@pytest.mark.parametrize("row", [(), (3,), (2, 2)])
+@in_turn("row", [(), (3,), (2, 2)])
 @pytest.mark.parametrize("reduction", ["add", "mul", "mean"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@in_turn("dtype", DTYPES)
 @pytest.mark.parametrize("device", on_devices("torch"))
 def test_torch_has_the_bits_of_the_loop(dtype, reduction, row, setting, device):
     """On the CPU by the same primitives as on a GPU."""

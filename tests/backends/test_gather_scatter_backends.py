@@ -9,6 +9,7 @@ from assertions import assert_refused, assert_same_numbers
 from constants import REDUCTIONS
 from gatherscatter import fused
 from libraries import LIBRARIES, on_each
+from pairwise import in_turn
 
 INDICES, ROWS = np.array([3, -1, 0, 3, 5, 3]), np.array([2, 2, -5, 0, 4, 1])
 DATA, SOURCE = (
@@ -108,9 +109,10 @@ class TestPyTorch:
         return data.requires_grad_(), torch.tensor(INDICES), source.requires_grad_(), torch.tensor(ROWS)
 
     @pytest.mark.parametrize("include_self", [True, False])
-    @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min", "mean"])
+    @in_turn("reduction", ["none", "add", "mul", "max", "min", "mean"])
     @pytest.mark.parametrize("wanted", [(0,), (1,), (0, 1)])
     def test_gradients(self, passes, reduction, include_self, wanted):
+        passes.clear()
         torch = self.torch
         words = {"reduction": reduction, "include_self": include_self}
         data, indices, source, rows = self.leaves()

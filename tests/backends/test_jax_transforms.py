@@ -52,7 +52,7 @@ def test_any_axes_are_mapped(kind, axes):
         if axes[:k] == (None,) * k:
             continue
         expected = jax.tree.map(lambda *each: np.stack(each), *[call(*one(j)[:k]) for j in range(n)])
-        for way in (lambda f: f, jax.jit):
+        for way in (lambda f: f, jax.jit)[: 1 + (call is gradients)]:  # whose program has the calls of the others
             found = way(jax.vmap(call, axes[:k]))(*stacked[:k])
             assert jax.tree.all(jax.tree.map(np.allclose, found, expected))
     pairs = jnp.asarray(np.stack([stacked[1]] * 2))

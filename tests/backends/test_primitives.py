@@ -9,6 +9,7 @@ import gatherscatter as gs
 import pytest
 import torch
 from libraries import by_primitives, needs
+from pairwise import in_turn
 
 PATH = Path(__file__).parents[2] / "benchmarks" / "gpu_operators.py"
 pytestmark = needs(PATH.exists(), "benchmarks/ is not part of the source distribution")
@@ -61,7 +62,7 @@ def test_operators_inside_of_ours_are_counted(counting, calls):
     assert counting.by_primitives(calls["add of rows"], mode="promise_in_bounds").names[-1] == "index_add"
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64, torch.uint32, torch.uint64])
+@in_turn("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64, torch.uint32, torch.uint64])
 @pytest.mark.parametrize("name", ["gather", "gather_nd", "gather_elements"])
 def test_the_check_reads_indices_as_they_are(name, dtype):
     """Of every dtype the least and the greatest, at both ends."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from constants import FLOAT_REDUCTIONS, GATHER_MODES
+from pairwise import in_turn
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.functional import hessian
 from torch_cases import GEOMETRIES, distinct, each_device, geometry, updates_for
@@ -195,7 +196,7 @@ def test_dropped_factors_have_no_gradient(n, include_self):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+@in_turn("reduction", FLOAT_REDUCTIONS)
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 0)])
 def test_gradients_of_rank_0(shape, reduction, include_self):
     """Empty tuples name data of rank 0."""
@@ -239,7 +240,7 @@ EMPTY = {"scatter": (0,), "scatter_nd": (0, 1), "scatter_elements": (0, 2)}
 
 @each_device
 @pytest.mark.parametrize("include_self", [True, False])
-@pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+@in_turn("reduction", FLOAT_REDUCTIONS)
 @pytest.mark.parametrize("function", EMPTY)
 def test_a_scatter_of_no_updates_keeps_the_graph(function, reduction, include_self, device):
     """A layer without edges: backward() must not fail."""

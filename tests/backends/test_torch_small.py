@@ -11,6 +11,7 @@ import torch
 from gatherscatter._kernels import tensors
 from gatherscatter.backends.torch import exchange
 from gatherscatter.operators import AXIS, GATHER, SCATTER
+from pairwise import in_turn
 from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -40,7 +41,7 @@ def scatter(data, indices, updates, out=None):
 # What they do
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "dtype",
     ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
      "complex64", "complex128"],
@@ -188,7 +189,7 @@ def tail_of_cut():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", REFUSED)
+@in_turn("name", REFUSED)
 def test_arguments_that_need_more(name):
     given, places = REFUSED[name](), torch.tensor([0])
     dtype = given.dtype if isinstance(given, torch.Tensor) and not given.is_quantized else torch.float32

@@ -7,6 +7,7 @@ import pytest
 import torch
 from gatherscatter import fused
 from gatherscatter.backends.torch import operators
+from pairwise import in_turn
 from torch_cases import distinct
 
 HEADS = [(), (3,), (3, 16)]  # the last ones are as many as a slice has elements: they take two steps
@@ -50,7 +51,7 @@ def in_steps(data, source, weights, reduction="add"):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min", "mean"])
+@in_turn("reduction", ["none", "add", "mul", "max", "min", "mean"])
 def test_gradients_are_those_of_the_steps(passes, reduction, dtype):
     if dtype.itemsize == 2 and reduction == "mul":
         return  # quotients of 16 bits

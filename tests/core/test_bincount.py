@@ -4,6 +4,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from libraries import LIBRARIES, on_each
+from pairwise import in_turn
 
 X = np.array([1, 3, 1, 0])
 
@@ -54,7 +55,7 @@ def test_sizes():
     assert gs.bincount([0], length=np.int64(2)).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("call", "error", "message"),
     [
         (lambda: gs.bincount([-1, 2]), IndexError, r"x\[0\] = -1 is out of bounds .* negative values have no bin$"),

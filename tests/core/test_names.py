@@ -7,6 +7,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_refused
+from pairwise import in_turn
 
 CALLS = {
     "scatter_add": "scatter_elements(data, indices, updates, reduction='add'), or of slices scatter",
@@ -31,7 +32,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@in_turn("name", CALLS)
 def test_functions(name):
     with pytest.raises(AttributeError) as caught:
         getattr(gs, name)

@@ -18,6 +18,7 @@ from gatherscatter import _kernels
 from gatherscatter._kernels import threads as kernel
 from libraries import needs
 from packaging.requirements import Requirement
+from pairwise import in_turn
 
 ROOT = Path(__file__).parents[2]
 CITATION = ROOT / "CITATION.cff"
@@ -48,7 +49,7 @@ SETTINGS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in gs.__all__ if inspect.isfunction(getattr(gs, name))])
+@in_turn("name", [name for name in gs.__all__ if inspect.isfunction(getattr(gs, name))])
 def test_every_public_function_has_an_example(name):
     document = getattr(gs, name).__doc__
     assert ">>>" in document

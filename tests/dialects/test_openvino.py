@@ -12,6 +12,7 @@ from constants import DTYPES
 from gatherscatter import openvino, reference
 from libraries import EAGER, LIBRARIES, on, on_each
 from openvino_calls import BATCHES, COUNT, DEEP, FOUR, SQUARE, array, call
+from pairwise import in_turn
 from strategies import numpy_dtype
 
 # (data, indices, batch_dims, output), numbered as in the documents of GatherND.
@@ -109,7 +110,7 @@ def test_gather_takes_unsigned_indices_for_what_they_are(version):
 
 
 @pytest.mark.parametrize("library", on_each(EAGER))
-@pytest.mark.parametrize("axis", [1, -1, [1], (-1,), array(1), array([1], np.int32)])
+@in_turn("axis", [1, -1, [1], (-1,), array(1), array([1], np.int32)])
 def test_axis_is_a_scalar_or_one_element(library, axis):
     axis = library.asarray(axis) if isinstance(axis, np.ndarray) else axis
     assert call(library, openvino.gather, SQUARE, array([1]), axis).tolist() == [[2], [4]]
@@ -126,7 +127,7 @@ def test_batch_dims_counts_back_from_the_rank_of_indices(library):
 
 
 @pytest.mark.parametrize("library", on_each(EAGER))
-@pytest.mark.parametrize(
+@in_turn(
     ("data", "indices", "axis", "output"),
     [
         (SQUARE, [[0, 1], [0, 0]], 0, [[1, 4], [1, 2]]),
@@ -154,7 +155,7 @@ ND_EXAMPLES = {
 
 
 @pytest.mark.parametrize("library", on_each(EAGER))
-@pytest.mark.parametrize("reduction", ND_EXAMPLES)
+@in_turn("reduction", ND_EXAMPLES)
 def test_scatter_nd_update_reduces(library, reduction):
     for dtype in (np.float32, np.int32):
         data, updates = array([1, 2, 3, 4], dtype), array(ND_UPDATES, dtype)
@@ -238,7 +239,7 @@ def test_one_element_will_do_for_updates_of_rank_0(library, reduction):
 
 
 @pytest.mark.parametrize("library", on_each(EAGER))
-@pytest.mark.parametrize(
+@in_turn(
     ("use_init_val", "reduction", "expected"),
     [
         (True, "none", [30, 10, 60, 70]),

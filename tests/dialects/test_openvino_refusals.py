@@ -5,6 +5,7 @@ import pytest
 from gatherscatter import openvino
 from libraries import EAGER, on_each
 from openvino_calls import BATCHES, SQUARE, array, call
+from pairwise import in_turn
 
 
 def one(function, indices, **options):
@@ -32,7 +33,7 @@ REFUSED_NEGATIVES = [
 
 
 @pytest.mark.parametrize("library", on_each(EAGER))
-@pytest.mark.parametrize(("function", "options", "message"), REFUSED_NEGATIVES)
+@in_turn(("function", "options", "message"), REFUSED_NEGATIVES)
 def test_documents_without_negative_indices_refuse_them(library, function, options, message):
     arguments, options = one(function, [2, -1, 0], **options)
     with pytest.raises(IndexError) as error:
@@ -43,7 +44,7 @@ def test_documents_without_negative_indices_refuse_them(library, function, optio
 
 
 @pytest.mark.parametrize("library", on_each(EAGER))
-@pytest.mark.parametrize(
+@in_turn(
     ("function", "options"),
     [
         (openvino.gather_nd, {"version": 5}),
@@ -153,7 +154,7 @@ REFUSALS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "refused", "message"), REFUSALS, ids=[message for _, _, message in REFUSALS])
+@in_turn(("kind", "refused", "message"), REFUSALS)
 def test_refusals_word_for_word(kind, refused, message):
     with pytest.raises(kind) as error:
         refused()

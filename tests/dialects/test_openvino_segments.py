@@ -7,6 +7,7 @@ from assertions import assert_same_bits
 from gatherscatter import openvino
 from libraries import LIBRARIES, on_each
 from openvino_calls import array, call
+from pairwise import in_turn
 from strategies import numpy_dtype
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -105,7 +106,7 @@ def test_documents_examples(library, example):
     np.testing.assert_allclose(call(library, function, *arguments), output, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+@in_turn("dtype", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize("mode", ["ZERO", "LOWEST"])
 def test_segment_max_by_a_loop(dtype, mode):
     rng = np.random.default_rng(5)
@@ -130,7 +131,7 @@ def bags(table, groups, default, weights, is_mean):
     return np.array(result).reshape(len(groups), *table.shape[1:]).astype(table.dtype)
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+@in_turn("dtype", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize("default", [None, 1])
 @pytest.mark.parametrize("kind", ["sum", "mean", "weights"])
 def test_bags_by_a_loop(dtype, default, kind):

@@ -12,6 +12,7 @@ import pytest
 from assertions import assert_same_bits
 from constants import DTYPES
 from libraries import EAGER, on, on_each
+from pairwise import in_turn
 from strategies import numpy_dtype
 from tensorflow_calls import COMBINES, SORTED, refusal
 
@@ -56,7 +57,7 @@ def numbered(strings):
     return np.searchsorted(names, np.array(strings)).astype(np.int32)
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@in_turn("example", EXAMPLES)
 @pytest.mark.parametrize("kind", ["U", "S", "O", "list"])
 def test_examples_of_strings(example, kind):
     params, indices, batch_dims, output = EXAMPLES[example]
@@ -66,7 +67,7 @@ def test_examples_of_strings(example, kind):
     assert_same_bits(result, np.array(output, result.dtype))
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@in_turn("example", EXAMPLES)
 @pytest.mark.parametrize("library", on_each(EAGER))
 def test_examples_on_every_library(library, example):
     params, indices, batch_dims, output = EXAMPLES[example]
@@ -281,7 +282,7 @@ def test_scatter_nd_shape():
 
 
 @pytest.mark.parametrize("what", ["update", *COMBINES])
-@pytest.mark.parametrize(
+@in_turn(
     ("tensor", "updates"),
     [
         (np.zeros(3, "f4"), np.array([1.5])),  # rounds

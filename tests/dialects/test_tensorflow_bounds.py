@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from libraries import EAGER, on_each
+from pairwise import in_turn
 from tensorflow_calls import COMBINES, refusal
 
 POLICIES = ("", "DEFAULT", "ERROR")
@@ -14,8 +15,8 @@ POLICIES = ("", "DEFAULT", "ERROR")
 # Indices out of bounds
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize(
+@in_turn("policy", POLICIES)
+@in_turn(
     ("indices", "message"),
     [
         (
@@ -55,10 +56,8 @@ def test_gather_raises(library):
     )
 
 
-@pytest.mark.parametrize("index", [-1, -4, 3, -(2**31), 2**31 - 1])
-@pytest.mark.parametrize(
-    "what", ["scatter_nd", "tensor_scatter_nd_update", *(f"tensor_scatter_nd_{w}" for w in COMBINES)]
-)
+@in_turn("index", [-1, -4, 3, -(2**31), 2**31 - 1])
+@in_turn("what", ["scatter_nd", "tensor_scatter_nd_update", *(f"tensor_scatter_nd_{w}" for w in COMBINES)])
 @pytest.mark.parametrize("library", on_each(EAGER))
 def test_scatters_raise(library, what, index):
     tensor, updates = library.asarray(np.zeros(3)), library.asarray(np.ones(2))
@@ -87,7 +86,7 @@ def test_ignore_gathers_zeros(library, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-@pytest.mark.parametrize("what", ["scatter_nd", *COMBINES])
+@in_turn("what", ["scatter_nd", *COMBINES])
 @pytest.mark.parametrize("library", on_each(EAGER))
 def test_ignore_skips_updates(library, what, dtype):
     tensor, updates = np.float32([5, 6, 7]), np.float32([1, 10, 100, 1000, 20])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from libraries import EAGER, LIBRARIES, on_each
+from pairwise import in_turn
 from strategies import numpy_dtype
 from tensorflow_calls import SORTED, refusal
 
@@ -46,7 +47,7 @@ def arguments(dtype, shape, n, is_sorted, id_dtype="int64"):
     return data, np.sort(ids) if is_sorted else ids
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+@in_turn("dtype", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize("what", SORTED)
 def test_sorted_segments_by_a_loop(what, dtype):
     data, ids = arguments(dtype, (9,), 5, True)
@@ -54,8 +55,8 @@ def test_sorted_segments_by_a_loop(what, dtype):
     assert_same_bits(getattr(gtf, f"segment_{what}")(data, ids.astype("int32")), expected)
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
-@pytest.mark.parametrize("what", UNSORTED)
+@in_turn("dtype", [*FLOATS, *INTEGERS])
+@in_turn("what", UNSORTED)
 @pytest.mark.parametrize("shape", [(9,), (4, 3)])
 def test_unsorted_segments_by_a_loop(what, dtype, shape):
     if what == "sqrt_n" and dtype in INTEGERS:

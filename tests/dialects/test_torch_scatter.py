@@ -11,6 +11,7 @@ import pytest
 import torch
 from gatherscatter import torch_scatter as gts
 from libraries import on_devices
+from pairwise import in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated")  # what PyTorch says of its own doings
 each_device = pytest.mark.parametrize("device", on_devices("torch"))
@@ -105,7 +106,7 @@ def drawn(seed):
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("seed", range(40))
+@in_turn("seed", range(40))
 def test_scatters_are_loops(seed, reduction):
     draw, src, index, full, dim, n = drawn(seed)
     out = numbers(draw, [n if axis == dim else m for axis, m in enumerate(src.shape)], src.dtype)
@@ -124,7 +125,7 @@ def test_scatters_are_loops(seed, reduction):
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean", "min", "max"])
-@pytest.mark.parametrize("seed", range(40, 70))
+@in_turn("seed", range(40, 70))
 def test_sorted_groups_are_loops(seed, reduction):
     draw, src, _, _, dim, n = drawn(seed)
     sizes = [m if draw.random() < 0.5 else 1 for m in src.shape[:dim]]
@@ -148,7 +149,7 @@ def test_sorted_groups_are_loops(seed, reduction):
     close(out, expected)
 
 
-@pytest.mark.parametrize("seed", range(70, 90))
+@in_turn("seed", range(70, 90))
 def test_gathers_are_loops(seed):
     _, src, _, _, dim, n = drawn(seed)
     index = torch.randint(0, n, (*src.shape[:dim], 4)).sort(-1).values
@@ -162,7 +163,7 @@ def test_gathers_are_loops(seed):
 
 
 @pytest.mark.parametrize("name", COMPOSITES)
-@pytest.mark.parametrize("seed", range(20))
+@in_turn("seed", range(20))
 def test_composites_are_pytorchs_functions_of_each_group(seed, name):
     _, src, index, full, dim, n = drawn(seed)
     src = torch.randn(src.shape, dtype=FLOATS[seed % 4])

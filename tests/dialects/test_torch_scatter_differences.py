@@ -12,6 +12,7 @@ import torch
 from assertions import assert_refused, each_refused
 from gatherscatter import torch_scatter as gts
 from libraries import needs, on_devices
+from pairwise import in_turn
 
 each_device = pytest.mark.parametrize("device", on_devices("torch"))
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
@@ -175,7 +176,7 @@ def test_out_is_unchanged_by_a_call_that_fails(call, device):
 
 
 @each_device
-@pytest.mark.parametrize("name", ["sum", "mul", "mean", "min", "max", "std", "logsumexp", "softmax", "log_softmax"])
+@in_turn("name", ["sum", "mul", "mean", "min", "max", "std", "logsumexp", "softmax", "log_softmax"])
 @pytest.mark.parametrize("bad", [-1, 2])
 def test_difference_indices_are_checked(name, bad, device):
     index = tensor([0, bad], device=device)

@@ -17,8 +17,9 @@ from gatherscatter import memory
 
 LEAKED = 8192  # bytes, of one round of all failures: less than one scratch block, more than what Python's caches take
 MAX_FAILURES = 5000
-ROUNDS = 3  # the first ones fill caches
+ROUNDS = 2  # the first one fills caches
 MORE_ROUNDS = 6  # where the last one took memory: a leak does so in each, a heap that is rearranged once
+SMALL, LARGE = 1500, 270_000  # items
 PASSES = 4  # in turn, of a call that can do without some of its allocations: then it has no more
 OMP = "libgomp"  # ends the process where it gets no memory
 
@@ -156,7 +157,10 @@ class Trial:
 def main(whose, lasts, function, strategy, first):
     allocations = CAllocations() if whose == "c" else PythonAllocations()
     if (function, strategy) in fault_calls.ALL_RECIPES:
-        chosen = fault_calls.calls(function, strategy, sizes=(1500, 270_000), reduced=fault_calls.SOME_REDUCED)
+        reduced = {"reduced": fault_calls.SOME_REDUCED}
+        chosen = fault_calls.calls(function, strategy, sizes=(SMALL,), **reduced)
+        # Of large ones, whose trials take ten times as long, every second one: those of "on" are the others.
+        chosen += fault_calls.calls(function, strategy, sizes=(LARGE,), **reduced)[lasts == "on" :: 2]
         if whose == "c":  # objects; NumPy's own functions for these, and for strings, crash without Python's memory
             chosen += fault_calls.calls(function, strategy, sizes=(300,), dtypes=("O",), threads=(1,))
     else:

@@ -1,8 +1,9 @@
-"""For test_scratch.py, in a separate process: the memory of a call without its result, by the system and tracemalloc.
+"""For test_scratch.py, in a separate process: the memory of calls without the result, by the system and tracemalloc.
 
-Arguments: the function, strategy, reduction, include_self (0 or 1), out, and the number of items in millions.
+Arguments: the function, the strategy, and the number of items in millions. A line of JSON for each call.
 """
 
+import ctypes
 import json
 import sys
 import tracemalloc
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import fault_calls
 from gatherscatter import memory
+
+LIBC = ctypes.CDLL(None)
 
 
 def peak():
@@ -20,29 +23,36 @@ def peak():
     raise OSError("no VmHWM")
 
 
-def main(function, strategy, reduction, include_self, out, millions):
-    dtype = "i4" if strategy == "private" else "f4"
-    make = lambda n: fault_calls.Call(function, strategy, reduction, include_self == "1", out, n, 2, dtype)  # noqa: E731
-    small = make(3000)
-    small.run(small.arrays())  # modules are imported, and OpenMP's threads run
-    call = make(int(float(millions) * 1e6))
+def measured(call):
+    """What a call takes, in bytes, and the route that it ran."""
     arrays = call.arrays()
     if arrays.out is not None:
         arrays.out[...] = arrays.out  # in memory
     function, values, options = call.arguments(arrays)
+    memory.empty_cache()
+    LIBC.malloc_trim(0)  # what calls before left in the heap
+    tracemalloc.start()
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = peak()
     with call.forced():
         result = function(*values, **options)
         extra = peak() - before
-        ran = call.last_route()
-        result_bytes = 0 if arrays.out is not None else result.nbytes
-        del result
-        memory.empty_cache()
-        tracemalloc.start()
-        function(*values, **options)
         traced = tracemalloc.get_traced_memory()[1]
-    print(json.dumps({"resident": extra - result_bytes, "traced": traced - result_bytes, "route": ran}))
+        tracemalloc.stop()
+        ran = call.last_route()
+    n_bytes = 0 if arrays.out is not None else result.nbytes
+    return {"resident": extra - n_bytes, "traced": traced - n_bytes, "route": ran}
+
+
+def main(function, strategy, millions):
+    def calls(n):
+        outs, reduced = ("new", "in place"), fault_calls.SOME_REDUCED
+        return fault_calls.calls(function, strategy, sizes=(n,), outs=outs, reduced=reduced)
+
+    for call in calls(3000):  # modules are imported, and OpenMP's threads run
+        call.run(call.arrays())
+    for call in calls(int(float(millions) * 1e6)):
+        print(json.dumps(measured(call)), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import pytest
 import segment_calls
 from fault_hook import how_it_ended, run_python
 from libraries import needs
+from pairwise import pairwise
 
 WILD = [10**15, -(10**15), 2**62, -(2**63), 2**31, -1, 0, 7]
 MOST_ATTEMPTS = 100
@@ -45,12 +46,14 @@ def another_thread(work):
 
 
 def chosen(function, strategy, n, outs, counts):
-    modes = [mode for mode in MODES]
-    return [
-        call
-        for call in fault_calls.calls(function, strategy, sizes=(n,), outs=outs, threads=counts, modes=modes)
+    """Calls in which any two of reduction, mode, out and number of threads meet."""
+    calls = {
+        ((call.reduction, call.include_self), call.mode, call.out, call.threads): call
+        for call in fault_calls.calls(function, strategy, sizes=(n,), outs=outs, threads=counts, modes=MODES)
         if (call.reduction, call.include_self) in some
-    ]
+    }
+    axes = [list(dict.fromkeys(values)) for values in zip(*calls, strict=True)]
+    return [calls[one] for one in pairwise(*axes)]
 
 
 @pytest.mark.slow

@@ -27,12 +27,10 @@ def allowed(call):
 @pytest.mark.parametrize(("function", "strategy"), fault_calls.RECIPES)
 def test_at_most_64_mib(function, strategy, record_property):
     """Of 9e6 updates, as the system counts and as tracemalloc does."""
-    found = {}
-    for call in fault_calls.calls(function, strategy, outs=("new", "in place"), reduced=fault_calls.SOME_REDUCED):
-        own = str(int(call.include_self))
-        run = run_python("measure_memory.py", function, strategy, call.reduction, own, call.out, str(MILLIONS))
-        assert how_it_ended(run) is None, call
-        found[call] = json.loads(run.stdout)
+    calls = fault_calls.calls(function, strategy, outs=("new", "in place"), reduced=fault_calls.SOME_REDUCED)
+    run = run_python("measure_memory.py", function, strategy, str(MILLIONS))
+    assert how_it_ended(run) is None, run.stdout
+    found = dict(zip(calls, map(json.loads, run.stdout.splitlines()), strict=True))
     for call, sizes in found.items():
         record_property(str(call), sizes)
         print(f"{call}: {sizes['resident'] / MIB:.1f} MiB resident, {sizes['traced'] / MIB:.1f} MiB traced")

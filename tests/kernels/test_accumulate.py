@@ -12,7 +12,7 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels.codes import Status
 from gatherscatter.backends import kernels
 from gatherscatter.operators import SCATTER, SCATTER_ELEMENTS, SCATTER_ND
-from pairwise import pairwise
+from pairwise import in_turn, pairwise
 from routes import ROUTES, routes_for
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -148,7 +148,7 @@ def test_the_definition_in_more_cases(pair):
 
 
 @pytest.mark.parametrize("route", ASKED)
-@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair[0].kind not in "iu"], ids=str)
+@in_turn("pair", [pair for pair in PAIRS if pair[0].kind not in "iu"])
 def test_signalling_nans(pair, route):
     """An element without an update keeps its bytes; one with an update is a quiet NaN."""
     narrow, wide = pair
@@ -172,7 +172,7 @@ def test_signalling_nans(pair, route):
         assert (bits[3, 0] & quiet) == (quiet if include_self else 0)
 
 
-@pytest.mark.parametrize("route", ASKED)
+@in_turn("route", ASKED)
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_a_bad_index_changes_nothing(route, n_threads):
     """The status is the position of the first bad index, in whichever part of the indices it is."""

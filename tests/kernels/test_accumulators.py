@@ -11,7 +11,7 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter import reference
 from gatherscatter.backends import kernels
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from routes import every_route, routes_for
 from strategies import numbers, numpy_dtype
 
@@ -134,7 +134,7 @@ def test_a_thread_that_flushes_subnormal_numbers_to_zero():
 
 
 @every_route
-@pytest.mark.parametrize("reduction", ["max", "min", "add", "mul"])
+@in_turn("reduction", ["max", "min", "add", "mul"])
 def test_any_byte_of_a_bool_is_true(reduction, route):
     data = np.array([2, 0, 0], "u1").view("?")
     updates = np.array([255, 2], "u1").view("?")
@@ -177,8 +177,8 @@ def test_rows_without_updates_keep_the_bits_of_a_signalling_nan(row, route):
 
 class TestMeans:
     @every_route
-    @pytest.mark.parametrize("terms", [1, 2, 3, 7, 1000])
-    @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+    @in_turn("terms", [1, 2, 3, 7, 1000])
+    @in_turn("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
     def test_integers_near_the_limits_of_their_division(self, dtype, terms, route):
         bounds = np.iinfo(dtype)
         powers = [sign * 2**bits for sign in (1, -1) for bits in (0, 24, 31, 32, 51, 52, 53, 63)]
@@ -267,7 +267,7 @@ class TestMeans:
 
 
 @marked
-@pytest.mark.parametrize("layout", ["F", "sliced", "reversed"])
+@in_turn("layout", ["F", "sliced", "reversed"])
 def test_strided_results(reduction, include_self, layout):
     rng = np.random.default_rng(0)
     memory = rng.random((80, 9))

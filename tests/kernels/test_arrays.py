@@ -15,6 +15,7 @@ from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import in_turn
 from strategies import (
     DISTINCT_LAYOUTS,
     INDEX_DTYPES,
@@ -139,14 +140,14 @@ def test_scatters_are_those_of_the_reference(call, strategy, n_threads, out_layo
 
 
 @pytest.mark.slow
-@examples(2000)
+@examples(600)
 @each_gather
 def test_more_gathers(call, strategy, n_threads, out_layout):
     check_gather(call, strategy, n_threads, out_layout)
 
 
 @pytest.mark.slow
-@examples(2000)
+@examples(600)
 @each_scatter
 def test_more_scatters(call, strategy, n_threads, out_layout):
     check_scatter(call, strategy, n_threads, out_layout)
@@ -319,7 +320,7 @@ def test_layouts_with_all_strategies(name, reduction, row, axis):
         check_layout(name, (1, 2, 3, 8)[turn % 4], gather_strategy, route, row, axis, reduction)
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("name", "row", "asked", "runs"),
     [
         ("alike", (), "auto", "runs"),

@@ -14,6 +14,7 @@ from gatherscatter import reference
 from gatherscatter.backends import kernels
 from gatherscatter.reductions import REDUCTIONS as RECORDS
 from gatherscatter.reductions import wider_dtypes
+from pairwise import in_turn
 from routes import routes_for
 from strategies import PLAIN_DTYPES, numbers, numpy_dtype, values
 
@@ -77,7 +78,7 @@ def test_scatters(dtype, reduction):
 
 
 @pytest.mark.parametrize("mode", GATHER_MODES)
-@pytest.mark.parametrize("dtype", {dtype.itemsize: dtype for dtype in PLAIN_DTYPES}.values(), ids=str)
+@in_turn("dtype", {dtype.itemsize: dtype for dtype in PLAIN_DTYPES}.values())
 def test_gathers(dtype, mode):
     few = INDICES if mode in ("raise", "promise_in_bounds") else BEYOND
     for row, indices in itertools.product(rows_of(dtype), (few, np.tile(few, 7))):  # 64 or more, for runs

@@ -12,7 +12,7 @@ from assertions import assert_same_bits, assert_same_numbers
 from constants import reduces
 from gatherscatter import reference
 from gatherscatter.backends import kernels
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from routes import ROUTES, routes_for
 from scatters import along, applied
 from strategies import numbers, numpy_dtype
@@ -109,8 +109,8 @@ def test_rows_that_are_not_contiguous(reduction, include_self):
 
 
 @marked
-@pytest.mark.parametrize("row", [(), (3,), (16,)])
-@pytest.mark.parametrize("bad", [N_ROWS, -N_ROWS - 1, 2**40])
+@in_turn("row", [(), (3,), (16,)])
+@in_turn("bad", [N_ROWS, -N_ROWS - 1, 2**40])
 def test_an_index_out_of_bounds(bad, row, reduction, include_self):
     for n in (20, 50, 200):
         data, indices, updates = operands(np.dtype("f4"), row, n)

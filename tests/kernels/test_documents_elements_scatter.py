@@ -8,6 +8,7 @@ import gatherscatter as gs
 import ml_dtypes
 import numpy as np
 import pytest
+from pairwise import in_turn
 
 SQUARE = [[1, 2], [3, 4]]
 NINE = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
@@ -44,7 +45,7 @@ TYPES = [
 
 @pytest.mark.parametrize("name", GATHER_ELEMENTS)
 @pytest.mark.parametrize("index_dtype", ["i4", "i8"])
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@in_turn("dtype", TYPES)
 def test_gather_elements(name, index_dtype, dtype):
     data, indices, axis, expected = GATHER_ELEMENTS[name]
     array = np.array(data).astype(dtype)
@@ -55,7 +56,7 @@ def test_gather_elements(name, index_dtype, dtype):
 
 
 @pytest.mark.parametrize("name", SCATTER_ND)
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@in_turn("dtype", TYPES)
 def test_scatter_nd(name, dtype):
     data, indices, updates, expected = (np.array(value) for value in SCATTER_ND[name])
     result = gs.scatter_nd(data.astype(dtype), indices, updates.astype(dtype))
@@ -86,7 +87,7 @@ def test_gather_elements_default_axis_is_the_outermost():
     assert gs.gather_elements(np.array(data), np.array(indices)).tolist() == expected
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("reduction", "f"),
     [
         ("none", lambda a, b: b),

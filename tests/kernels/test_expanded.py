@@ -4,7 +4,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 
 SHAPES = [((50, 17), 0), ((50, 6, 5), 0), ((4, 50, 33), 1), ((3, 50, 4, 6), 1), ((2, 3, 50, 40), 2), ((50, 1, 9), 0)]
 
@@ -17,7 +17,7 @@ def expanded(rng, shape, axis, n, beyond=0):
 
 
 @pytest.mark.parametrize("mode", ["raise", "clip", "wrap", "fill"])
-@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+@in_turn(("shape", "axis"), SHAPES)
 def test_gathers(shape, axis, mode, forced_threads):
     rng = np.random.default_rng(0)
     data = rng.random(shape)
@@ -77,7 +77,7 @@ def test_a_bad_index_is_named_at_its_first_position(shape, axis):
         assert str(list(place))[1:-1] in messages[0]
 
 
-@pytest.mark.parametrize("dtype", ["?", "i2", "f2", "f4", ">f8", "c16", "U5", "M8[s]"])
+@in_turn("dtype", ["?", "i2", "f2", "f4", ">f8", "c16", "U5", "M8[s]"])
 def test_scalar_updates(dtype, forced_threads):
     rng = np.random.default_rng(0)
     numeric = np.dtype(dtype).kind in "iufc"

@@ -11,7 +11,7 @@ from assertions import assert_same_bits
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels.codes import GatherStrategy
 from gatherscatter.backends import kernels
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from test_streamed_gathers import between_guards
 
 AHEAD = 256  # items: see far_items.cpp
@@ -50,7 +50,7 @@ def check(data, indices, expected, *, runs=True, n_threads=(1, 3), places=(0, 1,
 
 @pytest.mark.parametrize("where", ["anywhere", "near"])
 @pytest.mark.parametrize("index_dtype", ["i4", "i8"])
-@pytest.mark.parametrize("width", WIDTHS)
+@in_turn("width", WIDTHS)
 def test_single_indices(width, index_dtype, where):
     rng = np.random.default_rng(width)
     data = rows_of(width, rng)
@@ -61,7 +61,7 @@ def test_single_indices(width, index_dtype, where):
 
 @pytest.mark.parametrize("where", ["anywhere", "near"])
 @pytest.mark.parametrize("index_dtype", ["i4", "i8"])
-@pytest.mark.parametrize("width", WIDTHS)
+@in_turn("width", WIDTHS)
 def test_pairs(width, index_dtype, where):
     rng = np.random.default_rng(width)
     data = rows_of(width, rng)
@@ -117,7 +117,7 @@ def test_nothing_beyond_data_is_read(width):
 
 
 @pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("width", [1, 3, 4, 12, 24, 40])
+@in_turn("width", [1, 3, 4, 12, 24, 40])
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5, 1])
 def test_negative_indices(share, width, k):
     """A few end a group of items; from many on, other loops see to the rest: BLOCKS for rows that are not words."""
@@ -139,7 +139,7 @@ def test_negative_indices(share, width, k):
 
 
 @pytest.mark.parametrize("width", [1, 3, 4, 24])
-@pytest.mark.parametrize("place", [0, 15, 16, 700, 1500 - AHEAD - 1, 1500 - AHEAD, 1498, 1499])
+@in_turn("place", [0, 15, 16, 700, 1500 - AHEAD - 1, 1500 - AHEAD, 1498, 1499])
 def test_an_index_out_of_bounds(place, width):
     rng = np.random.default_rng(0)
     data = rows_of(width, rng)
@@ -206,7 +206,7 @@ def test_fill(item, index_dtype, wraps):
                 assert all((guard == 171).all() for guard in guards)
 
 
-@pytest.mark.parametrize("view", ["reversed", "every other", "transposed", "columns"])
+@in_turn("view", ["reversed", "every other", "transposed", "columns"])
 @pytest.mark.parametrize("width", [3, 4, 12, 24])
 def test_other_layouts(width, view):
     """Items that are not adjacent, and results that are not contiguous."""
@@ -223,7 +223,7 @@ def test_other_layouts(width, view):
     assert not columns[:, 0].any()
 
 
-@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+@in_turn("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(("size", "n"), [(700, 300), (3000, 1500), (5000, 5000), (40_000, 700)])
 def test_a_row_for_each_run(size, n, width):
     """While items of a row are moved, the next row is prefetched."""

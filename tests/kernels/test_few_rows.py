@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
+from pairwise import in_turn
 
 LONGEST = 64  # MOST_ROWS of few_rows.pxd
 
@@ -13,7 +14,7 @@ def numbers(shape, dtype):
     return (np.arange(np.prod(shape)) % 100).reshape(shape).astype(dtype)
 
 
-@pytest.mark.parametrize("row", [(), (1,), (3,), (16,), (2, 5), (0,), (40,), (4000,)])
+@in_turn("row", [(), (1,), (3,), (16,), (2, 5), (0,), (40,), (4000,)])
 @pytest.mark.parametrize("dtype", ["f4", "u1", "c16", ">i2", "U3", "M8[s]", "V7", "?"])
 def test_rows(dtype, row):
     for n in (0, 1, 10, LONGEST, LONGEST + 1):
@@ -26,13 +27,13 @@ def test_rows(dtype, row):
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2, 3), (2, 0, 3)])
-@pytest.mark.parametrize("dtype", ["i8", "i4", "u8", ">i8", "i1"])
+@in_turn("dtype", ["i8", "i4", "u8", ">i8", "i1"])
 def test_indices_of_any_rank_and_dtype(dtype, shape):
     data, indices = numbers((9, 4), "f8"), numbers(shape, dtype) % 9
     assert_same_bits(gs.gather(data, indices), data[indices.astype(int)])
 
 
-@pytest.mark.parametrize("bad", [7, -8, 2**40, -(2**63), 2**63 - 1])
+@in_turn("bad", [7, -8, 2**40, -(2**63), 2**63 - 1])
 @pytest.mark.parametrize("at", [0, 4, 9])
 def test_a_bad_index_is_named_and_out_stays_as_it_is(bad, at):
     data, indices, out = numbers((7, 3), "f4"), np.arange(10) % 7, np.full((10, 3), -1, "f4")

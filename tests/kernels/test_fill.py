@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from routes import ROUTES
 
 ELEMENTS = [
@@ -18,7 +18,7 @@ ELEMENTS = [
 
 
 @pytest.mark.parametrize("shape", [(6, 40), (240,), (6, 0), (), (1, 1)])
-@pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.dtype.str)
+@in_turn("element", ELEMENTS)
 def test_elements(element, shape):
     data = np.broadcast_to(element, shape)
     indices = np.zeros((1, len(shape)), int) if 0 not in shape else np.zeros((0, 2), int)

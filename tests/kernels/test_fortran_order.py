@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
+from pairwise import in_turn
 from routes import routes_for
 
 N = 1200
@@ -33,7 +34,7 @@ def reductions(dtype):
 
 
 @pytest.mark.parametrize("row", [(16,), (3,), (4, 5)], ids=str)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@in_turn("dtype", DTYPES)
 def test_gathers(dtype, row, forced_threads):
     rng = np.random.default_rng(0)
     indices = rng.integers(-60, 60, N)
@@ -60,7 +61,7 @@ def test_gathers_of_data_beyond_the_caches():
         assert_same_bits(found, np.ascontiguousarray(expected[:, ::-1] if part.strides[1] < 0 else expected))
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("dtype", "reduction", "row"),
     [
         (dtype, name, [(16,), (3,), (4, 5)][(i + j) % 3])
@@ -68,7 +69,6 @@ def test_gathers_of_data_beyond_the_caches():
         for j, name in enumerate(reductions(dtype))
         if (dtype, name) != ("?", "mean")
     ],
-    ids=str,
 )
 def test_scatters_in_place(dtype, reduction, row, forced_threads):
     rng = np.random.default_rng(0)

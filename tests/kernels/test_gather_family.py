@@ -13,7 +13,7 @@ from gatherscatter import reference
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from strategies import (
     DISTINCT_LAYOUTS,
     INDEX_DTYPES,
@@ -87,7 +87,7 @@ def test_every_dtype_in_every_layout(dtype):
 
 
 @both
-@pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=str)
+@in_turn("dtype", INDEX_DTYPES)
 @pytest.mark.parametrize("mode", GATHER_MODES)
 def test_every_index_dtype_in_every_layout(name, dtype, mode):
     for layout in DISTINCT_LAYOUTS:
@@ -100,7 +100,7 @@ def test_every_index_dtype_in_every_layout(name, dtype, mode):
         assert_same_bits(FUNCTIONS[name](data, indices, mode=mode), LOOPS[name](data, indices, mode=mode))
 
 
-@pytest.mark.parametrize("n", [63, 64, 65, 127, 128, 129, 192, 9000])
+@in_turn("n", [63, 64, 65, 127, 128, 129, 192, 9000])
 @pytest.mark.parametrize("b", [0, 1])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_gather_crosses_blocks_and_tasks(forced_threads, n, b, order):
@@ -150,8 +150,8 @@ def test_large_work_is_parallel_without_being_forced():
 
 
 @every
-@pytest.mark.parametrize("size", [1, 2, 127, 128, 32768])
-@pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=str)
+@in_turn("size", [1, 2, 127, 128, 32768])
+@in_turn("dtype", INDEX_DTYPES)
 def test_boundaries(flat, size, dtype):
     data = np.arange(size)
     info = np.iinfo(dtype)
@@ -170,9 +170,9 @@ def test_boundaries(flat, size, dtype):
             assert flat(data, indices, mode="clip").tolist() == [0, end, end]
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+@in_turn("axis", [0, 1, -1, -2])
 @pytest.mark.parametrize("mode", ["raise", "promise_in_bounds"])
-@pytest.mark.parametrize("where", [0, 1700, 2999])
+@in_turn("where", [0, 1700, 2999])
 def test_one_bad_index_anywhere_leaves_out_as_it_was(forced_threads, axis, mode, where):
     data = np.zeros((3000, 3000), "u1") if axis in (1, -1) else np.zeros((3000, 2), "u1")
     size = data.shape[axis]
@@ -278,14 +278,14 @@ REFUSED_TYPES = {
 }
 
 
-@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+@in_turn("call", REFUSED.values())
 def test_refused(call):
     for _ in range(2):  # a plan that was refused is not cached as one that holds
         with pytest.raises(ValueError, match=r"^gather(_elements)?: "):
             call()
 
 
-@pytest.mark.parametrize("call", REFUSED_TYPES.values(), ids=REFUSED_TYPES)
+@in_turn("call", REFUSED_TYPES.values())
 def test_refused_types(call):
     with pytest.raises(TypeError, match=r"^gather(_elements)?: "):
         call()
@@ -298,7 +298,7 @@ def test_an_empty_slice_does_not_hide_a_bad_index():
 
 
 @every
-@pytest.mark.parametrize("mode", ["raise", "clip", "wrap", "promise_in_bounds"])
+@in_turn("mode", ["raise", "clip", "wrap", "promise_in_bounds"])
 @pytest.mark.parametrize("dtype", ["f4", object])
 def test_nothing_lies_on_an_empty_axis(flat, mode, dtype):
     with pytest.raises(IndexError):

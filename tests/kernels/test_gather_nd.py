@@ -10,7 +10,7 @@ from gatherscatter import reference
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from strategies import (
     DISTINCT_LAYOUTS,
     INDEX_DTYPES,
@@ -58,7 +58,7 @@ def test_out_of_any_layout(case, n_threads, data):
     assert_same_bits(out, expected)
 
 
-@pytest.mark.parametrize("dtype", PLAIN_DTYPES + REFERENCE_DTYPES, ids=str)
+@in_turn("dtype", PLAIN_DTYPES + REFERENCE_DTYPES)
 def test_every_dtype_in_every_layout(dtype):
     for layout in LAYOUTS:
         data = lay_out(values((5, 4, 3), dtype, 1), layout)
@@ -68,7 +68,7 @@ def test_every_dtype_in_every_layout(dtype):
             assert_same_bits(gs.gather_nd(data, part), reference.gather_nd(data, part))
 
 
-@pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=str)
+@in_turn("dtype", INDEX_DTYPES)
 @pytest.mark.parametrize("mode", GATHER_MODES)
 def test_every_index_dtype_in_every_layout(dtype, mode):
     for layout in DISTINCT_LAYOUTS:
@@ -122,8 +122,8 @@ def test_batches_of_every_length_share_a_block(forced_threads, inner):
     np.testing.assert_array_equal(out, expected)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7])
-@pytest.mark.parametrize("order", ["contiguous", "transposed", "sliced"])
+@in_turn("n", [1, 2, 3, 7])
+@in_turn("order", ["contiguous", "transposed", "sliced"])
 @pytest.mark.parametrize("mode", ["raise", "fill"])
 def test_few_long_rows_are_cut(forced_threads, n, order, mode):
     """Rows are cut between threads where there are fewer tuples than tasks, also in the middle of the bytes."""
@@ -152,7 +152,7 @@ def test_large_work_is_parallel_without_being_forced():
 
 
 @pytest.mark.parametrize("size", [1, 2, 127, 128, 32768])
-@pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=str)
+@in_turn("dtype", INDEX_DTYPES)
 def test_boundaries(size, dtype):
     data = np.arange(size)
     info = np.iinfo(dtype)
@@ -231,7 +231,7 @@ def test_nothing_lies_on_an_empty_axis(mode, dtype):
 
 
 class TestFillValue:
-    @pytest.mark.parametrize(
+    @in_turn(
         ("dtype", "fill_value"),
         [
             ("f4", 0), ("f4", np.nan), ("f4", 1), ("f4", np.float32(1.5)), ("f8", np.float32(1.5)), ("i1", -128),
@@ -242,7 +242,6 @@ class TestFillValue:
             (ml_dtypes.float8_e5m2, 1.5), (ml_dtypes.float8_e5m2, np.zeros((), ml_dtypes.float8_e5m2)),
             (np.dtypes.StringDType(), "long " * 9), (ml_dtypes.bfloat16, 0.1), ("f2", 0.1), ("f4", np.inf),
         ],
-        ids=repr,
     )  # fmt: skip
     def test_fits(self, dtype, fill_value):
         data = np.zeros(2, dtype)
@@ -263,14 +262,13 @@ class TestFillValue:
         result = gs.gather_nd(np.zeros(2, dtype)[:0], np.array([[0]]), mode="fill")
         assert_same_bits(result, np.zeros(1, dtype))
 
-    @pytest.mark.parametrize(
+    @in_turn(
         ("dtype", "fill_value"),
         [
             ("i4", 1.0), ("i4", np.nan), ("u1", 256), ("u1", -1), ("f4", 1j), ("f4", np.float64(1e39)), ("?", 1),
             ("U3", "abcd"), ("i4", "7"), ("i4", None), ("M8[D]", np.datetime64("2026-11-20T01")), ("f4", np.array("x")),
             ("f4", 1e300), ("f2", 70000), (ml_dtypes.int4, 1.5), (ml_dtypes.int4, 8),
         ],
-        ids=repr,
     )  # fmt: skip
     def test_does_not_fit(self, dtype, fill_value):
         with pytest.raises(TypeError, match=r"^gather_nd: fill_value=.* cannot be held by data's dtype"):

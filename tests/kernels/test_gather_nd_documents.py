@@ -7,6 +7,7 @@ TensorFlow's tf.gather_nd.
 import gatherscatter as gs
 import numpy as np
 import pytest
+from pairwise import in_turn
 
 SQUARE = [[0, 1], [2, 3]]
 CUBE = [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
@@ -83,7 +84,7 @@ STRINGS = ["U2", "S2", object, np.dtypes.StringDType()]
 NUMBERS = ["i4", "f4", "u1", "D"]
 
 
-@pytest.mark.parametrize("name", CASES)
+@in_turn("name", CASES)
 @pytest.mark.parametrize("index_dtype", ["i4", "i8"])
 def test_example(name, index_dtype):
     data, indices, batch_dims, expected = CASES[name]

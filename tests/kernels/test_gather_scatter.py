@@ -11,7 +11,7 @@ from constants import REDUCTIONS, reduces
 from gatherscatter import reference
 from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import NumPyBackend
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from routes import draw
 
 DTYPES = ["f4", "f8", "i4", "i8", "u1", "f2", "F"]
@@ -44,8 +44,9 @@ every_team = pytest.mark.parametrize("n_threads", [3, *(pytest.param(n, marks=py
 class TestOnePass:
     @every_team
     @every_rule
-    @pytest.mark.parametrize("dtype", DTYPES)
+    @in_turn("dtype", DTYPES)
     def test_every_reduction_and_dtype(self, passes, dtype, reduction, include_self, n_threads):
+        passes.clear()
         if not reduces(reduction, np.dtype(dtype).name):
             return
         words = {"reduction": reduction, "include_self": include_self}
@@ -83,6 +84,7 @@ class TestOnePass:
     )
     def test_rows_of_every_length(self, passes, n_bytes, reduction, include_self, n_threads):
         """The parts of a row that are reduced in registers have 256, 128, 64 and 32 bytes, and then one number."""
+        passes.clear()
         words = {"reduction": reduction, "include_self": include_self}
         dtypes = [
             name for name in ("f4", "f8", "F", "D", "i4", "u4", "i8", "u8") if reduces(reduction, np.dtype(name).name)
@@ -122,9 +124,10 @@ class TestOnePass:
 
     @every_team
     @every_rule
-    @pytest.mark.parametrize("shape", [(32,), (6, 1, 6), (1, 32)])
+    @in_turn("shape", [(32,), (6, 1, 6), (1, 32)])
     def test_data_that_repeats_a_row(self, passes, shape, reduction, include_self, n_threads):
         """It is read where it is. So is no other data with a stride of 0."""
+        passes.clear()
         words = {"reduction": reduction, "include_self": include_self}
         for dtype in ("f4", "i2"):
             source, table = draw((37, *shape), dtype, 2), draw((1, *shape), dtype, 1)
@@ -211,7 +214,7 @@ class TestOnePass:
             gs.gather_scatter(data, good, source, bad, reduction="add", out=data)
         assert not data.any()
 
-    @pytest.mark.parametrize("n", [1, 3, 10, 300])
+    @in_turn("n", [1, 3, 10, 300])
     @every_rule
     def test_in_place_with_few_and_with_many_updates(self, passes, n, reduction, include_self, forced_threads):
         words = {"reduction": reduction, "include_self": include_self}
@@ -254,9 +257,10 @@ class TestIndices:
                     assert_same_numbers(found, expected)
         assert passes == [True] * 8
 
-    @pytest.mark.parametrize("to", INDEX_DTYPES)
+    @in_turn("to", INDEX_DTYPES)
     @pytest.mark.parametrize("of", ["i1", "i4", "u8", ">i4"])
     def test_dtypes(self, passes, to, of, forced_threads):
+        passes.clear()
         data, source = draw((120, 16), "f4", 1), draw((90, 16), "f4", 2)
         indices, rows = pairs(120, 90, 300)
         indices = (indices % 120 if "u" in to else indices).astype(to)

@@ -9,6 +9,7 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels import gather as kernel
 from gatherscatter.backends import kernels
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS, GATHER_ND
+from pairwise import in_turn
 
 DATA, SOURCE = np.zeros((4, 16)), np.ones((3, 16))
 
@@ -187,8 +188,8 @@ def test_a_failed_call_leaves_out_as_it_was(n_threads):
 class TestNumbers:
     """Indices as the numbers of slices: by all threads, and as the loop finds them."""
 
-    @pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
-    @pytest.mark.parametrize("mode", ["raise", "clip", "wrap", "fill", "promise_in_bounds"])
+    @in_turn("n_threads", [1, 2, 3, 8])
+    @in_turn("mode", ["raise", "clip", "wrap", "fill", "promise_in_bounds"])
     @pytest.mark.parametrize("dtype", ["i1", "i4", "i8", ">i8"])
     def test_positions(self, mode, dtype, n_threads):
         rng = np.random.default_rng(0)

@@ -12,6 +12,7 @@ from gatherscatter import reference
 from gatherscatter._kernels import codes, gather, scatter, threads
 from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterRoute, Status, TypeCode
 from gatherscatter.backends import kernels
+from pairwise import in_turn
 
 OK = Status.OK
 
@@ -106,7 +107,7 @@ RESOLVED = {
 class TestNegativeIndices:
     @pytest.mark.parametrize("wrap", [True, False])
     @pytest.mark.parametrize("mode", ["clip", "wrap", "skip"])
-    @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", ">i4", "u1", "u8"])
+    @in_turn("dtype", ["i1", "i2", "i4", "i8", ">i4", "u1", "u8"])
     def test_modes(self, dtype, mode, wrap):
         values = [N - 1, N, 0, 1, 2 * N + 1, 100] + ([-1, -N, -N - 1, -2 * N - 1, -100] if "u" not in dtype else [])
         indices, rows = np.array(values, dtype)[:, None], np.empty(len(values), np.int64)
@@ -115,8 +116,8 @@ class TestNegativeIndices:
         expected = [RESOLVED[mode](i, wrap) for i in values]
         assert rows.tolist() == expected
 
-    @pytest.mark.parametrize("n", [1, 64, 100, 300])
-    @pytest.mark.parametrize("k", [1, 2, 3])
+    @in_turn("n", [1, 64, 100, 300])
+    @in_turn("k", [1, 2, 3])
     @pytest.mark.parametrize("dtype", ["i1", "i4", "i8"])
     @pytest.mark.parametrize("strategy", [GatherStrategy.AUTO, GatherStrategy.BLOCKS, GatherStrategy.RUNS])
     def test_raise(self, force, strategy, dtype, k, n):
@@ -137,7 +138,7 @@ class TestNegativeIndices:
                     assert (found is not None) == good
             indices[n - 1] = 0
 
-    @pytest.mark.parametrize("value", [0, 3, 4, -1, -4, -5])
+    @in_turn("value", [0, 3, 4, -1, -4, -5])
     @pytest.mark.parametrize("wrap", [True, False])
     @pytest.mark.parametrize("route", list(ScatterRoute))
     def test_scatters(self, force, route, wrap, value):
@@ -167,7 +168,7 @@ class TestNegativeIndices:
 
 class TestReductions:
     @pytest.mark.parametrize("n_threads", [1, 3])
-    @pytest.mark.parametrize(
+    @in_turn(
         ("dtype", "code"),
         [
             (dtype, code)
@@ -227,7 +228,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMED)
+@in_turn("name", NAMED)
 @pytest.mark.parametrize("route", list(ScatterRoute)[1:], ids=lambda route: route.name)
 def test_a_public_call_runs_the_route_that_is_asked_for(route, name):
     function, shape, index_shape, axis = NAMED[name]
@@ -296,7 +297,7 @@ def test_a_public_gather_runs_the_strategy_that_is_asked_for(strategy):
 
 
 @pytest.mark.parametrize("n", [1500, 5000])
-@pytest.mark.parametrize("columns", [16, 31, 100])
+@in_turn("columns", [16, 31, 100])
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum], ids=lambda ufunc: ufunc.__name__)
 def test_rows_are_combined_in_batches(n, columns, ufunc):
     rng = np.random.default_rng(n)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
+from pairwise import in_turn
 
 PIXELS = [("u1", 3), ("u2", 3), ("u1", 6), ("f4", 3), ("f8", 3), ("u1", 5), ("u1", 4)]  # dtype, channels
 LENGTHS = [1, 2, 127, 128, 129, 1000]
@@ -23,7 +24,7 @@ def between_guards(shape, dtype):
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("index_dtype", ["i4", "i8"])
-@pytest.mark.parametrize(("dtype", "channels"), PIXELS)
+@in_turn(("dtype", "channels"), PIXELS)
 def test_pairs(dtype, channels, index_dtype, n_threads):
     data, rng = image(dtype, channels), np.random.default_rng(1)
     views = {"whole": data, "reversed": data[::-1, ::-1], "half": data[:, ::2], "transposed": data.swapaxes(0, 1)}
@@ -41,7 +42,7 @@ def test_pairs(dtype, channels, index_dtype, n_threads):
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize(("dtype", "channels"), PIXELS)
+@in_turn(("dtype", "channels"), PIXELS)
 def test_single_indices(dtype, channels, n_threads):
     data, rng = image(dtype, channels).reshape(-1, channels), np.random.default_rng(1)
     for n in LENGTHS:
@@ -60,7 +61,7 @@ def test_single_indices(dtype, channels, n_threads):
 
 
 @pytest.mark.parametrize("place", [0, 127, 128, 299])
-@pytest.mark.parametrize(("axis", "value"), [(0, 40), (0, -41), (1, 30), (1, -31), (1, 2**62), (0, -(2**63))])
+@in_turn(("axis", "value"), [(0, 40), (0, -41), (1, 30), (1, -31), (1, 2**62), (0, -(2**63))])
 def test_an_index_out_of_bounds(axis, value, place):
     data, pairs = image("u1", 3), np.random.default_rng(1).integers(-30, 30, (300, 2))
     pairs[place, axis] = value

@@ -15,7 +15,7 @@ from constants import FLOAT_REDUCTIONS, FUNCTIONS
 from gatherscatter._kernels import scatter
 from gatherscatter._kernels.codes import ScatterRoute
 from gatherscatter.backends import kernels
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 
 # name: (shape of data, shape of indices, options)
 CASES = {
@@ -52,7 +52,7 @@ def case(name, dtype="f4", seed=0):
     return suffix, data, indices, rng.integers(1, 9, result.shape).astype(dtype), options
 
 
-@pytest.mark.parametrize("name", CASES)
+@in_turn("name", CASES)
 @pytest.mark.parametrize("mode", ["raise", "clip", "wrap", "fill", "promise_in_bounds"])
 def test_results_are_those_of_the_function(name, mode):
     suffix, data, indices, updates, options = case(name)

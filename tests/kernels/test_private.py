@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
+from pairwise import in_turn
 from routes import ran
 
 every_team = pytest.mark.parametrize("n_threads", [2, 8])
 
 
 @every_team
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+@in_turn("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 @pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
 def test_against_the_loop(dtype, reduction, n_threads):
     rng = np.random.default_rng(0)

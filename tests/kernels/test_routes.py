@@ -14,7 +14,7 @@ from assertions import assert_same_bits, assert_same_numbers
 from constants import DTYPES, REDUCTIONS, reduces
 from gatherscatter import fused, reference
 from gatherscatter.backends import kernels
-from pairwise import pairwise
+from pairwise import in_turn, pairwise
 from routes import ROUTES, draw, every_route, ran, routes_for
 from scatters import along
 from strategies import numpy_dtype
@@ -82,7 +82,7 @@ class TestOrders:
                 assert_alike(gs.scatter, (data, indices, updates), options, expected, teams)
 
     @pytest.mark.parametrize("include_self", [True, False])
-    @pytest.mark.parametrize("reduction", ["none", "add", "max", "mean"])
+    @in_turn("reduction", ["none", "add", "max", "mean"])
     @pytest.mark.parametrize("row", [(), (3,)])
     def test_dropped_updates(self, row, reduction, include_self, teams):
         """Some blocks are dropped as a whole."""
@@ -179,7 +179,7 @@ class TestLayouts:
 
 class TestErrors:
     @every_route
-    @pytest.mark.parametrize("place", [0, 127, 128, 2047, 2048, 4321, 8999])
+    @in_turn("place", [0, 127, 128, 2047, 2048, 4321, 8999])
     def test_a_bad_index_changes_nothing(self, place, route):
         indices = np.arange(9000) * 701 // 9000
         rules = {"reduction": "add"}, {"reduction": "mean"}, {"reduction": "max", "include_self": False}
@@ -196,7 +196,7 @@ class TestErrors:
             assert (arrays["out"] == 7).all()
 
     @every_route
-    @pytest.mark.parametrize("n_threads", [1, 2, 3, 8, 192])
+    @in_turn("n_threads", [1, 2, 3, 8, 192])
     def test_the_first_of_several_bad_indices_is_named(self, route, n_threads):
         indices = np.zeros(5000, int)
         indices[[777, 778, 2048, 4999]] = 9, 10, 11, 2**62
@@ -221,7 +221,7 @@ class TestErrors:
                     gs.scatter_elements(out, indices, updates, **options)
                 assert_same_bits(out, data)
 
-    @pytest.mark.parametrize("dtype", DTYPES)
+    @in_turn("dtype", DTYPES)
     @pytest.mark.parametrize("reduction", REDUCTIONS)
     def test_routes_that_are_forced_run_what_they_can(self, reduction, dtype):
         """The tests leave out those that leave it to another."""
@@ -302,8 +302,8 @@ class TestColumns:
             self.check((data, indices.astype(index_dtype), updates), options, (1,))
 
     @every_route
-    @pytest.mark.parametrize("place", [(0, 0), (0, 63), (150, 64), (299, 129)])
-    @pytest.mark.parametrize("value", [50, -51, 2**31 - 1])
+    @in_turn("place", [(0, 0), (0, 63), (150, 64), (299, 129)])
+    @in_turn("value", [50, -51, 2**31 - 1])
     def test_an_index_out_of_bounds(self, value, place, route):
         data, indices, updates = self.operands((50, 130), (300, 130))
         indices %= 50
@@ -386,8 +386,8 @@ def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, teams):
 
 
 class TestTiles:
-    @pytest.mark.parametrize("route", ROUTES)
-    @pytest.mark.parametrize(
+    @in_turn("route", ROUTES)
+    @in_turn(
         ("reduction", "options"),
         [
             ("none", {}),
@@ -395,7 +395,6 @@ class TestTiles:
             ("mean", {}),
             *((name, {"accumulate_dtype": "float64"}) for name in ("add", "mean")),
         ],
-        ids=str,
     )
     @pytest.mark.parametrize("shape", [(100,), (100, 3), (400_000,), (150_000, 3)])
     def test_no_updates(self, shape, reduction, options, route):

@@ -12,7 +12,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from scatters import applied
 
 # Around the 64 elements that are resolved ahead, and the 128 of a block.
@@ -84,7 +84,7 @@ class TestPlainTuples:
         assert_same_bits(gs.gather_elements(data.reshape(1, -1).repeat(40, 0), grid, axis=1), data[grid])
         assert_same_bits(gs.gather_elements(np.tile(data[:, None], 100), grid, axis=0), data[grid])
 
-    @pytest.mark.parametrize("n", EDGES)
+    @in_turn("n", EDGES)
     def test_runs_across_the_axis(self, forced_threads, n):
         rng = np.random.default_rng(n)
         data, indices = rng.random((5, n), np.float32), rng.integers(0, 5, (3, n))

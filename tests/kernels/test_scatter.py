@@ -12,7 +12,7 @@ from gatherscatter import reference
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from scatters import FLAT, FUNCTIONS, LOOPS, each, every
 from strategies import (
     DISTINCT_LAYOUTS,
@@ -116,7 +116,7 @@ def test_every_reduction_of_every_dtype(name, dtype, reduction):
 
 
 @each
-@pytest.mark.parametrize("dtype", PLAIN_DTYPES + REFERENCE_DTYPES, ids=str)
+@in_turn("dtype", PLAIN_DTYPES + REFERENCE_DTYPES)
 def test_assignment_of_every_dtype_in_every_layout(name, dtype):
     for layout in LAYOUTS:
         data = lay_out(values((5, 4, 3), dtype, 1), layout)
@@ -132,8 +132,8 @@ def test_assignment_of_every_dtype_in_every_layout(name, dtype):
 
 
 @each
-@pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=str)
-@pytest.mark.parametrize("mode", SCATTER_MODES)
+@in_turn("dtype", INDEX_DTYPES)
+@in_turn("mode", SCATTER_MODES)
 def test_every_index_dtype_in_every_layout(name, dtype, mode):
     for layout in DISTINCT_LAYOUTS:
         info = np.iinfo(dtype)
@@ -217,7 +217,7 @@ class TestShapes:
                 call()
 
     @every
-    @pytest.mark.parametrize("mode", ["raise", "clip", "wrap", "promise_in_bounds"])
+    @in_turn("mode", ["raise", "clip", "wrap", "promise_in_bounds"])
     @pytest.mark.parametrize("dtype", ["f4", object])
     def test_nothing_lies_on_an_empty_axis(self, flat, mode, dtype):
         with pytest.raises(IndexError):
@@ -260,8 +260,8 @@ class TestShapes:
 
 
 @every
-@pytest.mark.parametrize("size", [1, 2, 127, 128, 32768])
-@pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=str)
+@in_turn("size", [1, 2, 127, 128, 32768])
+@in_turn("dtype", INDEX_DTYPES)
 def test_boundaries(flat, size, dtype):
     info = np.iinfo(dtype)
     data = np.zeros(size, int)

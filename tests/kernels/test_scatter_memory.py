@@ -11,14 +11,14 @@ from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS
 from gatherscatter import reference
 from gatherscatter.backends import kernels
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from routes import every_route
 from scatters import FLAT, along, every
 
 
 class TestOverlap:
     @every
-    @pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
+    @in_turn("reduction", FLOAT_REDUCTIONS)
     def test_out_with_updates(self, flat, reduction, forced_threads):
         for store_slice in (slice(0, 5000), slice(1, 5001), slice(None, None, 2), slice(9999, 4999, -1)):
             store = np.random.default_rng(0).standard_normal(10_000)
@@ -41,7 +41,7 @@ class TestOverlap:
             assert_same_bits(out, expected)
 
     @every
-    @pytest.mark.parametrize("reduction", ["none", "add", "mean"])
+    @in_turn("reduction", ["none", "add", "mean"])
     def test_out_with_a_part_of_data(self, flat, reduction, forced_threads):
         indices = np.random.default_rng(1).integers(0, 5000, 6000)
         updates = np.random.default_rng(2).standard_normal(6000)

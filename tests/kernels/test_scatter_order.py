@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from scatters import FLAT, along, every
 from strategies import (
     lay_out,
@@ -57,8 +57,8 @@ class TestOrder:
             assert_same_numbers(result, wanted)
 
     @every
-    @pytest.mark.parametrize("dtype", ["u1", "i8", "V3", "D", "V32", object])
-    @pytest.mark.parametrize("n_destinations", [1, 7, 3000])
+    @in_turn("dtype", ["u1", "i8", "V3", "D", "V32", object])
+    @in_turn("n_destinations", [1, 7, 3000])
     def test_the_last_assignment_wins(self, flat, dtype, n_destinations, forced_threads):
         rng = np.random.default_rng(0)
         data, updates = values((n_destinations,), np.dtype(dtype), 1), values((5000,), np.dtype(dtype), 2)
@@ -68,8 +68,8 @@ class TestOrder:
             expected[where] = updates[i]
         assert_same_bits(flat(data, indices, updates), expected)
 
-    @pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
-    @pytest.mark.parametrize("row", [1, 2, 5, 16, 33, 300])
+    @in_turn("reduction", FLOAT_REDUCTIONS)
+    @in_turn("row", [1, 2, 5, 16, 33, 300])
     @pytest.mark.parametrize("dtype", ["u2", "f4"])
     def test_rows(self, reduction, row, dtype, forced_threads):
         """The rows' elements are independent columns, each with the loop's order."""
@@ -190,8 +190,8 @@ class TestWorstCases:
                 assert_same_bits(flat(data, indices, updates, reduction=reduction), wanted)
 
     @every
-    @pytest.mark.parametrize("kind", ["one", "two", "power law"])
-    @pytest.mark.parametrize("dtype", ["f4", "f2", ml_dtypes.bfloat16], ids=str)
+    @in_turn("kind", ["one", "two", "power law"])
+    @in_turn("dtype", ["f4", "f2", ml_dtypes.bfloat16])
     def test_float_sums(self, flat, kind, dtype, forced_threads):
         indices = destinations(kind, 5000, 5000)
         data, updates = numbers((5000,), np.dtype(dtype), 3), numbers((5000,), np.dtype(dtype), 6)

@@ -9,6 +9,7 @@ import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import FLOAT_REDUCTIONS, reduces
 from gatherscatter import reference
+from pairwise import in_turn
 from scatters import FLAT, FUNCTIONS, LOOPS, every
 from strategies import numbers
 
@@ -137,11 +138,10 @@ class TestReductions:
 
 
 class TestScalarUpdates:
-    @pytest.mark.parametrize(
+    @in_turn(
         ("dtype", "scalar"),
         [("?", True), ("i1", -3), ("u8", 2**64 - 1), ("f2", 1.5), (ml_dtypes.bfloat16, 2), ("f4", 2), ("f8", -0.0),
          ("F", 1 - 2j), ("D", 2.5), (">i8", 7), (">f4", 0.5)],
-        ids=repr,
     )  # fmt: skip
     def test_is_broadcast(self, dtype, scalar, forced_threads):
         data = numbers((6,), np.dtype(dtype), 0)
@@ -167,7 +167,7 @@ class TestScalarUpdates:
         assert gs.scatter(words, np.array([1]), "long " * 9).tolist() == ["a", "long " * 9]
 
     @every
-    @pytest.mark.parametrize(
+    @in_turn(
         ("dtype", "scalar"), [("i4", 1.5), ("u1", 256), ("u1", -1), ("?", 2), ("f4", 1j), ("i4", "7"), ("f4", None)]
     )
     def test_that_do_not_fit(self, flat, dtype, scalar):

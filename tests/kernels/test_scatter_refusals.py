@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from constants import REDUCTIONS
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from scatters import FLAT, FUNCTIONS, each, every
 from strategies import lay_out, values
 
@@ -70,7 +70,7 @@ REFUSED_TYPES = {
 
 
 class TestRefused:
-    @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+    @in_turn("call", REFUSED.values())
     def test_values(self, call):
         out = np.full((4, 5), 7.0)
         for _ in range(2):  # a plan that was refused is not cached as one that holds
@@ -80,7 +80,7 @@ class TestRefused:
                 call()
         assert (out == 7).all()
 
-    @pytest.mark.parametrize("call", REFUSED_TYPES.values(), ids=REFUSED_TYPES)
+    @in_turn("call", REFUSED_TYPES.values())
     def test_types(self, call):
         out = np.full((4, 5), 7.0)
         for _ in range(2):
@@ -112,11 +112,10 @@ class TestRefused:
         assert not data.any()
 
     @every
-    @pytest.mark.parametrize(
+    @in_turn(
         "dtype",
         ["U3", "S3", object, np.dtypes.StringDType(), "M8[D]", "m8[s]", "V7", "g", "G", [("x", "f4"), ("y", "f4")],
          ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4],
-        ids=str,
     )  # fmt: skip
     def test_reductions_of_what_only_moves(self, flat, dtype):
         data, updates = values((3,), np.dtype(dtype), 1), values((2,), np.dtype(dtype), 2)

@@ -14,6 +14,7 @@ from gatherscatter.backends.numpy import BACKEND as backend
 from gatherscatter.operators import SCATTER
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import in_turn
 from strategies import REDUCTION_DTYPES, numbers, scatter_calls
 
 KINDS = {"gather": AXIS, "gather_nd": ND, "gather_elements": ELEMENTS}
@@ -77,9 +78,7 @@ def test_scatters_agree(function, data):
         )
 
 
-@pytest.mark.parametrize(
-    "dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "F", "D", ">f4"]
-)
+@in_turn("dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "F", "D", ">f4"])
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
 def test_scatter_takes_the_short_way(dtype, reduction):
     data, updates = numbers((4, 2), np.dtype(dtype), 1), numbers((5, 2), np.dtype(dtype), 2)
@@ -196,9 +195,7 @@ def test_in_place_and_into_out(function, data):
             assert_same_numbers(out, expected)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "F", ">f4", "S3"]
-)
+@in_turn("dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "F", ">f4", "S3"])
 def test_scalars_fit_as_in_a_plan(dtype):
     """The short way takes a scalar only if the plan would, and writes the same element."""
     data, indices = np.zeros(3, dtype), np.array([1, -1])
@@ -279,7 +276,7 @@ def test_strided_arrays_in_place():
     assert try_scatter(AXIS, True, readonly, indices, updates, 0, 0, "add", "raise", True, readonly, 1) is None
 
 
-@pytest.mark.parametrize("n", [1, 10, 63, 64, 65, 128, 129, 300])
+@in_turn("n", [1, 10, 63, 64, 65, 128, 129, 300])
 @pytest.mark.parametrize("width", [(), (3,), (40,)])
 def test_a_bad_last_index_leaves_out_as_it_is(n, width):
     """Whether the indices are one block, which is checked before the first row is moved, or more."""
@@ -301,7 +298,7 @@ def test_a_bad_last_index_leaves_out_as_it_is(n, width):
             assert not out.any()
 
 
-@pytest.mark.parametrize("n", [1, 10, 127, 128, 129, 300])
+@in_turn("n", [1, 10, 127, 128, 129, 300])
 @pytest.mark.parametrize("width", [(), (3,), (40,)])
 @pytest.mark.parametrize("reduction", ["none", "add", "mean"])
 def test_a_bad_last_index_leaves_data_as_it_is(n, width, reduction):

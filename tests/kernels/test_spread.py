@@ -9,7 +9,7 @@ import pytest
 from assertions import assert_same_bits
 from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import BACKEND as NUMPY
-from pairwise import pairwise
+from pairwise import in_turn, pairwise
 
 DTYPES = ["u1", "f2", ml_dtypes.bfloat16, "f4", ">f4", "f8", "c16"]
 N = 700  # with the axes below, more positions than are copied at least
@@ -32,10 +32,9 @@ def layouts(rng, dtype):
     yield numbers(2 * N, 3)[::2, :2], (N, 2)
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("dtype", "reduction", "n_rows"),
     [case for case in pairwise(DTYPES, ["none", "add", "max", "mean"], [5, 4000]) if case[:2] != ("c16", "max")],
-    ids=str,
 )
 def test_layouts(dtype, reduction, n_rows, forced_threads):
     rng = np.random.default_rng(0)
@@ -75,7 +74,7 @@ def test_updates_that_are_objects_are_not_copied_without_references():
     assert result[4] is updates[-1, 0]
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("dtype", "reduction"),
     [
         *itertools.product([">f2", ">f4", ">f8", ">i2", ">u8"], ["add", "mul", "max", "min", "mean"]),
@@ -175,7 +174,7 @@ class TestUpdatesThatSuccessiveTuplesShare:
         )
 
 
-@pytest.mark.parametrize("n", [1, 9, 300, N, 30_000])
+@in_turn("n", [1, 9, 300, N, 30_000])
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_tuples_that_share_an_update(k, n, forced_threads):
     """Of several indices, too: few of them are not copied."""

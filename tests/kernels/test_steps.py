@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter.backends import kernels
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 from routes import routes_for
 from scatters import applied, step
 
@@ -190,7 +190,7 @@ def check(data, flat, updates, reduction, shape, index_dtype):
 
 
 @pytest.mark.parametrize("index_dtype", ["i4", "i8"])
-@pytest.mark.parametrize(
+@in_turn(
     ("dtype", "reduction"),
     [*itertools.product(ELEMENTS, ["none", "add"]), *itertools.product(ORDERED, ["max", "min"])],
 )
@@ -280,7 +280,7 @@ def test_points(dtype, length):
 
 @pytest.mark.parametrize("length", [1, 3])
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("value", [9, -10, 2**62, -(2**63)])
+@in_turn("value", [9, -10, 2**62, -(2**63)])
 def test_an_index_out_of_bounds(value, axis, length):
     data, updates = np.zeros((9, 9, length), np.float32), np.ones((40, length), np.float32)
     for place in (0, 1, 3, 4, 38, 39):

@@ -9,6 +9,7 @@ from assertions import assert_same_bits
 from gatherscatter import plan as plans
 from gatherscatter.backends import kernels
 from gatherscatter.operators import SCATTER, SCATTER_ELEMENTS, SCATTER_ND
+from pairwise import in_turn
 from routes import ROUTES
 
 # operator, shape of data, shape of indices, axis, batch_dims
@@ -59,7 +60,7 @@ def loop(plan, grad, indices):
 
 
 @pytest.mark.parametrize("mode", ["raise", "drop", "wrap"])
-@pytest.mark.parametrize("case", CASES)
+@in_turn("case", CASES)
 def test_the_last_writer_takes_the_gradient(case, mode):
     for dtype in ("f4", "f8", "f2", ml_dtypes.bfloat16, "c16"):
         plan, grad, indices = make(case, mode, dtype)
@@ -67,7 +68,7 @@ def test_the_last_writer_takes_the_gradient(case, mode):
             assert_same_bits(result, expected)
 
 
-@pytest.mark.parametrize("case", CASES)
+@in_turn("case", CASES)
 def test_on_each_route(case):
     """Those that group the updates otherwise do not run it."""
     plan, grad, indices = make(case, "raise", "f4")

@@ -180,7 +180,7 @@ def large(library, array):
 
 def size_for(library, n):
     """Fewer elements for the standard's functions, which take a step for each element of a segment."""
-    return 2000 if library.package == "array_api_strict" else n
+    return 400 if library.package == "array_api_strict" else n
 
 
 # Where arithmetic on ids in their own dtype goes wrong: numbers of segments beyond it.

@@ -123,14 +123,3 @@ def test_jit():
         assert np.array_equal(np.asarray(found), np.asarray(expected))
     with pytest.raises(ValueError, match="num_segments is missing"):
         jax.jit(lambda values, ids: gs.segment_reduce(values, ids))(values, ids)
-
-
-def test_compile():
-    torch = pytest.importorskip("torch")
-
-    def call(values, ids):
-        return gs.segment_reduce(values, ids, 3, reduction="var", mode="drop")
-
-    values, ids = torch.arange(6.0), torch.tensor([0, 2, 0, -1, 1, 2])
-    found = torch.compile(call, fullgraph=True, backend="eager")(values, ids)
-    assert torch.equal(found, call(values, ids))

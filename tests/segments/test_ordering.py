@@ -10,7 +10,7 @@ from assertions import assert_same_bits
 from gatherscatter._kernels import ordering as kernel
 from gatherscatter.backends import kernels
 from libraries import LIBRARIES, cannot, has_dtype, on_each
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 
 METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
 DTYPES = ("f8", "f4", "f2", "i8", "i4", "i1", "u8", "u4", "u2", "?", ">f4")
@@ -96,7 +96,7 @@ PATTERNS = {
 }
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@in_turn("pattern", PATTERNS)
 @pytest.mark.parametrize("n", [23, 24, 25, 26, 5000])
 def test_patterns(pattern, n):
     """Of which pivots may be bad. The sizes are those around which keys are exchanged one by one."""

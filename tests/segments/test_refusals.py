@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_refused
 from gatherscatter.backends import kernels
+from pairwise import in_turn
 
 DATA, IDS = np.arange(6.0), np.array([0, 1, 1, -1, 2, 0])
 
@@ -222,7 +223,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@in_turn("name", CASES)
 def test_refused(name):
     assert_refused(*CASES[name])
 
@@ -276,7 +277,7 @@ def test_ids_of_any_integer_dtype():
     assert gs.segment_reduce([1, 2, 3], [0, 0, 1]).tolist() == [3, 3]
 
 
-@pytest.mark.parametrize("reduction", ["add", "max", "count", "var", "logsumexp", ("add", "argmax"), "softmax"])
+@in_turn("reduction", ["add", "max", "count", "var", "logsumexp", ("add", "argmax"), "softmax"])
 @pytest.mark.parametrize(("dtype", "n_threads"), [("i8", 1), ("i8", 3), ("i4", 3), ("u2", 1), ("u8", 3)])
 @pytest.mark.parametrize("columns", [1, 3])
 def test_large_ids_among_many(reduction, dtype, n_threads, columns):

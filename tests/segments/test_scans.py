@@ -9,7 +9,7 @@ from constants import DTYPES
 from gatherscatter.backends import kernels
 from gatherscatter.reductions import COMPLEX
 from libraries import LIBRARIES, has_dtype, has_gradients, on_each
-from pairwise import pairwise
+from pairwise import in_turn, pairwise
 from strategies import numpy_dtype
 
 REDUCTIONS = ("add", "mul", "max", "min", "count")
@@ -67,7 +67,7 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize("n_threads", [1, 8])
-@pytest.mark.parametrize(("reduction", "shape", "dtype", "exclusive", "reverse", "skipna", "by_pointers"), CASES)
+@in_turn(("reduction", "shape", "dtype", "exclusive", "reverse", "skipna", "by_pointers"), CASES)
 def test_numpy(reduction, shape, dtype, exclusive, reverse, skipna, by_pointers, n_threads):
     if not takes(reduction, dtype, exclusive):
         reduction, exclusive = "count" if np.dtype(dtype).kind in "mM" else "mul", exclusive
@@ -85,7 +85,7 @@ def test_numpy(reduction, shape, dtype, exclusive, reverse, skipna, by_pointers,
     same(found, scan_loop.segment_scan(data, ids, n, reduction, axis=axis % data.ndim, **options))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "bool", "int16", "uint64"])
+@in_turn("dtype", ["float16", "float32", "float64", "complex64", "bool", "int16", "uint64"])
 @pytest.mark.parametrize("reduction", ["add", "mul"])
 def test_dtype(reduction, dtype):
     rng = np.random.default_rng(0)

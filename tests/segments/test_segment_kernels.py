@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gatherscatter.backends import kernels
 from gatherscatter.segments import rules
-from pairwise import each_pair
+from pairwise import each_pair, in_turn
 
 REAL = ("add", "mul", "max", "min", "mean", "var", "any", "all", "count", "first", "last", "argmax", "logsumexp")
 NOT_COMPLEX = ("max", "min", "argmax", "logsumexp")
@@ -140,7 +140,7 @@ def test_blocks_depend_on_the_shape_alone():
 
 
 @pytest.mark.usefixtures("block")
-@pytest.mark.parametrize("kind", KINDS)
+@in_turn("kind", KINDS)
 @pytest.mark.parametrize(("dtype", "unit"), [("f8", 1e-15), ("f4", 1e-6), ("f2", 1e-3)])
 def test_softmax_is_numpys(dtype, unit, kind):
     data, ids = np.random.default_rng(0).normal(scale=9, size=3000).astype(dtype), draw_ids(3000, kind)
@@ -190,7 +190,7 @@ def test_more_positions_than_a_round(n_columns):
 
 
 @pytest.mark.usefixtures("block")
-@pytest.mark.parametrize(("offset", "scale"), [(0, 1), (1e8, 1), (1e15, 1), (-3e10, 1e-3), (1e150, 1e140), (0, 1e-140)])
+@in_turn(("offset", "scale"), [(0, 1), (1e8, 1), (1e15, 1), (-3e10, 1e-3), (1e150, 1e140), (0, 1e-140)])
 def test_variance_of_distant_numbers(offset, scale):
     values = offset + scale * np.random.default_rng(0).standard_normal(500)
     exact = [Fraction(x) for x in values]

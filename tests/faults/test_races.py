@@ -183,13 +183,14 @@ def test_a_last_id_that_changes(function, options, shape):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 def test_other_threads_run_while_ids_are_checked(dtype):
-    """The longest time between two ticks of another thread is a small part of a call; the least of some attempts."""
+    """The longest time between two ticks of another thread is a small part of a call, in one of many attempts."""
     ids = np.repeat(np.arange(1000, dtype=dtype), 20_000)
-    data, gaps, times = np.zeros(ids.shape, "i1"), [], []
-    for _ in range(10):
+    data = np.zeros(ids.shape, "i1")
+
+    def longest_gap():
         ticks = []
 
-        def tick(_, ticks=ticks):
+        def tick(_):
             ticks.append(time.perf_counter())
             time.sleep(1e-4)
 
@@ -197,10 +198,10 @@ def test_other_threads_run_while_ids_are_checked(dtype):
             started = time.perf_counter()
             gs.segment_reduce(data, ids, 1000, reduction="count")
             ended = time.perf_counter()
-        ticks = [started, *(tick for tick in ticks if started < tick < ended), ended]
-        gaps.append(np.diff(ticks).max())
-        times.append(ended - started)
-    assert min(gaps) < LONGEST_GAP * min(times)
+        within = [started, *(tick for tick in ticks if started < tick < ended), ended]
+        return np.diff(within).max() / (ended - started)
+
+    assert any(longest_gap() < LONGEST_GAP for _ in range(MOST_ATTEMPTS))
 
 
 @pytest.mark.slow

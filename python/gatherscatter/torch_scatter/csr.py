@@ -1,6 +1,6 @@
 """The functions ``*_csr``: sorted groups, by the pointers of CSR."""
 
-from __future__ import annotations
+# Without postponed annotations, which torch.jit.script does not evaluate.
 
 import torch
 from torch import Tensor
@@ -235,6 +235,11 @@ def segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: 
     >>> torch_scatter.segment_csr(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0, 2, 2, 4]), reduce="mean")
     tensor([1.5000, 0.0000, 3.5000])
     """
+    return _segment_csr(src, indptr, out, reduce)
+
+
+@torch.jit.ignore  # torch.jit.script compiles `segment_csr` to a call of it in Python
+def _segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None, reduce: str) -> Tensor:
     if reduce not in REDUCTIONS:
         raise errors.unknown_word(_SEGMENT, "reduce", reduce, REDUCTIONS)
     if reduce == "mean":

@@ -1,6 +1,6 @@
 """The functions ``scatter_*``: groups by `index`, in any order."""
 
-from __future__ import annotations
+# Without postponed annotations, which torch.jit.script does not evaluate.
 
 import torch
 from torch import Tensor
@@ -207,7 +207,7 @@ def scatter_min(
 
 
 def scatter_max(
-    src: Tensor, index: Tensor, dim: IntLike = -1, out: Tensor | None = None, dim_size: IntLike | None = None
+    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """Find the greatest element of each group, and where it is.
 
@@ -247,15 +247,15 @@ def scatter_max(
     >>> torch_scatter.scatter_max(torch.tensor([1.0, 3.0, 2.0, 4.0]), torch.tensor([0, 2, 0, 2]))
     (tensor([2., 0., 4.]), tensor([2, 4, 3]))
     """
-    return extreme(_MAX, src, index, dim, out, dim_size, "max")
+    return _scatter_max(src, index, dim, out, dim_size)
 
 
 def scatter(
     src: Tensor,
     index: Tensor,
-    dim: IntLike = -1,
+    dim: int = -1,
     out: Tensor | None = None,
-    dim_size: IntLike | None = None,
+    dim_size: int | None = None,
     reduce: str = "sum",
 ) -> Tensor:
     """Reduce the elements of each group.
@@ -303,7 +303,22 @@ def scatter(
     >>> torch_scatter.scatter(src, index, dim=1, reduce="sum").shape
     torch.Size([10, 3, 64])
     """
+    return _scatter(src, index, dim, out, dim_size, reduce)
+
+
+# torch.jit.script compiles `scatter` and `scatter_max` to calls of these in Python, for which it knows no defaults.
+
+
+@torch.jit.ignore
+def _scatter(src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, reduce: str) -> Tensor:
     return reduced(_SCATTER, src, index, dim, out, dim_size, reduce, REDUCTIONS)
+
+
+@torch.jit.ignore
+def _scatter_max(
+    src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None
+) -> tuple[Tensor, Tensor]:
+    return extreme(_MAX, src, index, dim, out, dim_size, "max")
 
 
 # What these functions share with those of sorted groups, whose dim is None: the last axis of index

@@ -1,6 +1,6 @@
 """The functions ``*_csr``: sorted groups, by the pointers of CSR."""
 
-# Without postponed annotations, which torch.jit.script does not evaluate.
+from __future__ import annotations
 
 import torch
 from torch import Tensor
@@ -10,7 +10,15 @@ from gatherscatter._typing import SegmentReduction
 from gatherscatter.operators import Operator
 from gatherscatter.segments import segment_reduce
 from gatherscatter.torch_scatter.coo import REDUCTIONS
-from gatherscatter.torch_scatter.groups import at_arg, axis_of, delivered, expanded, gathers, is_repeated
+from gatherscatter.torch_scatter.groups import (
+    at_arg,
+    axis_of,
+    called_by_scripts,
+    delivered,
+    expanded,
+    gathers,
+    is_repeated,
+)
 
 __all__ = [
     "gather_csr",
@@ -238,7 +246,7 @@ def segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: 
     return _segment_csr(src, indptr, out, reduce)
 
 
-@torch.jit.ignore  # torch.jit.script compiles `segment_csr` to a call of it in Python
+@called_by_scripts  # torch.jit.script compiles `segment_csr` to a call of it in Python
 def _segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None, reduce: str) -> Tensor:
     if reduce not in REDUCTIONS:
         raise errors.unknown_word(_SEGMENT, "reduce", reduce, REDUCTIONS)

@@ -1,6 +1,6 @@
 """The functions ``scatter_*``: groups by `index`, in any order."""
 
-# Without postponed annotations, which torch.jit.script does not evaluate.
+from __future__ import annotations
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from torch import Tensor
 from gatherscatter import errors
 from gatherscatter._typing import IntLike
 from gatherscatter.backends.torch import memory
-from gatherscatter.torch_scatter.groups import Names, at_arg, group, scatters
+from gatherscatter.torch_scatter.groups import Names, at_arg, called_by_scripts, group, scatters
 
 __all__ = [
     "scatter",
@@ -309,12 +309,12 @@ def scatter(
 # torch.jit.script compiles `scatter` and `scatter_max` to calls of these in Python, for which it knows no defaults.
 
 
-@torch.jit.ignore
+@called_by_scripts
 def _scatter(src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, reduce: str) -> Tensor:
     return reduced(_SCATTER, src, index, dim, out, dim_size, reduce, REDUCTIONS)
 
 
-@torch.jit.ignore
+@called_by_scripts
 def _scatter_max(
     src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None
 ) -> tuple[Tensor, Tensor]:

@@ -259,6 +259,10 @@ def enabled() -> Iterator[None]:
 
     Afterwards it is as before: if `enable` was called, it stays enabled.
 
+    Yields
+    ------
+    None
+
     See Also
     --------
     enable : What is replaced.

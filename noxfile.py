@@ -26,6 +26,11 @@ WORKERS = ("-n", "2", "--dist", "worksteal")  # processes of pytest-xdist
 NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 KERNELS = ("tests/kernels", "tests/core", "-m", "not types", THOROUGH)
 
+# PyTorch Geometric 2.8.0.post1, whose code is that of 2.8.1; and its tests of calls that need torch_scatter without us.
+PYG = "https://github.com/pyg-team/pytorch_geometric"
+PYG_COMMIT = "d4e1c45689967a614a7f3d873ad4ba83c4a1f3bd"
+PYG_ERRORS = ("utils/test_softmax.py::test_softmax_dim", "nn/aggr/test_attention.py::test_attentional_aggregation[3]")
+
 
 def version():
     """The one place of the version."""
@@ -163,6 +168,27 @@ def peers(session):
     """Compare with ONNX Runtime, OpenVINO, TensorFlow and PyTorch, which take gigabytes."""
     install(session, ".[test,peers]")
     session.run("pytest", *WORKERS, "-m", "peers", *session.posargs)
+
+
+@nox.session
+def torch_geometric(session):
+    """Run PyTorch Geometric's own tests while it computes with gatherscatter."""
+    install(session, ".[peers]", "pytest", "scipy")
+    work = Path(session.create_tmp()).resolve()
+    source = work / "pytorch_geometric"
+    if not source.exists():
+        session.run("git", "clone", "--filter=blob:none", "--no-checkout", PYG, str(source), external=True)
+    session.run("git", "-C", str(source), "checkout", PYG_COMMIT, "--", "test", "pyproject.toml", external=True)
+    plugin = "from gatherscatter.integrations.torch_geometric import enable\n\nenable()\n"
+    (work / "on_gatherscatter.py").write_text(plugin, encoding="utf-8")
+    without_error = [f"--deselect=test/{name}" for name in PYG_ERRORS]
+    with session.chdir(source):
+        session.run(
+            *("pytest", "-q", "-o", "addopts=", "-m", "not rag and not dataset", "-p", "on_gatherscatter"),
+            *without_error,
+            *(session.posargs or ["test/utils", "test/nn/aggr", "test/nn/conv", "test/nn/norm", "test/nn/pool"]),
+            env={"PYTHONPATH": str(work)},
+        )
 
 
 @nox.session

@@ -55,8 +55,9 @@ myst_fence_as_directive = ["mermaid"]
 # The reference: docstrings in numpydoc's form.
 
 autosummary_generate = True
-# The pages are built without PyTorch too.
+# The pages are built without PyTorch and PyTorch Geometric too.
 autodoc_mock_imports = [] if find_spec("torch") else ["torch", "gatherscatter.backends.torch"]
+autodoc_mock_imports += [] if find_spec("torch_geometric") else ["torch_geometric"]
 autodoc_typehints = "none"  # every parameter's type stands in its docstring
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

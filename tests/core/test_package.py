@@ -25,9 +25,11 @@ CITATION = ROOT / "CITATION.cff"
 CHANGELOG = ROOT / "CHANGELOG.md"
 PINS = ROOT / "constraints" / "cpu.txt"
 # The modules that import more than NumPy.
-IMPORTS = {"gatherscatter.onnx": "onnx", "gatherscatter.torch_scatter": "torch"} | {
-    f"gatherscatter.backends.{name}": name for name in ("torch", "jax", "cupy", "dask")
-}
+IMPORTS = {
+    "gatherscatter.onnx": "onnx",
+    "gatherscatter.torch_scatter": "torch",
+    "gatherscatter.integrations.torch_geometric": "torch_geometric",
+} | {f"gatherscatter.backends.{name}": name for name in ("torch", "jax", "cupy", "dask")}
 
 
 def modules():

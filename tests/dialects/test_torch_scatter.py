@@ -357,6 +357,28 @@ def test_sums_of_16_bits_round_once(dtype):
     assert gts.scatter_mean(src, torch.zeros(4096, dtype=torch.int64)).tolist() == [1]
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_scripts():
+    """With arguments by their names and the defaults."""
+
+    def calls(src: torch.Tensor, index: torch.Tensor, indptr: torch.Tensor, n: int):
+        means = gts.scatter(src, index, 0, dim_size=n, reduce="mean")
+        return (
+            means,
+            gts.scatter_max(src, index, dim=0),
+            gts.segment_csr(src, indptr, reduce="max"),
+            gts.scatter(src, index),
+        )
+
+    src, index = torch.tensor([1.0, 4, 2, 3], requires_grad=True), torch.tensor([0, 2, 0, 2])
+    scripted = torch.jit.script(calls)
+    assert "calls" in scripted.code
+    arguments = src, index, torch.tensor([0, 1, 4]), 4
+    for found, expected in zip(scripted(*arguments), calls(*arguments), strict=True):
+        torch.testing.assert_close(found, expected)
+    assert torch.autograd.grad(scripted(*arguments)[1][0].sum(), src)[0].tolist() == [0, 1, 1, 0]
+
+
 @pytest.mark.filterwarnings("ignore")  # of torch.compile's own
 def test_compiles_to_one_graph():
     """All of them, since a program takes long to compile."""

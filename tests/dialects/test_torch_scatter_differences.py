@@ -232,6 +232,13 @@ def test_difference_softmax_of_masked_groups(device):
 
 
 @each_device
+def test_difference_standard_deviations_of_integers(device):
+    found = gts.scatter_std(tensor([1, 3, 5], device=device), tensor([0, 0, 1], device=device))
+    assert found.dtype == torch.float32  # pyg_lib: ValueError
+    torch.testing.assert_close(found.cpu(), tensor([math.sqrt(2), 0]))
+
+
+@each_device
 def test_difference_gradient_of_std_at_0(device):
     src = tensor([1.0, 2.0, 2.0], device=device, requires_grad=True)
     gts.scatter_std(src, tensor([0, 1, 1], device=device)).sum().backward()

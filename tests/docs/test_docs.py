@@ -23,8 +23,15 @@ def fences(page):
         yield text[: match.start(1)].count("\n"), match[1]
 
 
+def with_examples():
+    """The pages that have examples; one of them needs PyTorch Geometric."""
+    for page in PAGES:
+        if any(">>>" in block for _, block in fences(page)):
+            yield pytest.param(page, marks=[pytest.mark.peers] if page == "pytorch-geometric.md" else [])
+
+
 @pytest.mark.usefixtures("dask_in_this_thread")
-@pytest.mark.parametrize("page", [page for page in PAGES if any(">>>" in block for _, block in fences(page))])
+@pytest.mark.parametrize("page", with_examples())
 def test_examples_run(page):
     parser, runner, names = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False), {}
     try:

@@ -10,7 +10,15 @@ from gatherscatter._typing import SegmentReduction
 from gatherscatter.operators import Operator
 from gatherscatter.segments import segment_reduce
 from gatherscatter.torch_scatter.coo import REDUCTIONS
-from gatherscatter.torch_scatter.groups import at_arg, axis_of, delivered, expanded, gathers, is_repeated
+from gatherscatter.torch_scatter.groups import (
+    at_arg,
+    axis_of,
+    called_by_scripts,
+    delivered,
+    expanded,
+    gathers,
+    is_repeated,
+)
 
 __all__ = [
     "gather_csr",
@@ -235,6 +243,11 @@ def segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: 
     >>> torch_scatter.segment_csr(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0, 2, 2, 4]), reduce="mean")
     tensor([1.5000, 0.0000, 3.5000])
     """
+    return _segment_csr(src, indptr, out, reduce)
+
+
+@called_by_scripts  # torch.jit.script compiles `segment_csr` to a call of it in Python
+def _segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None, reduce: str) -> Tensor:
     if reduce not in REDUCTIONS:
         raise errors.unknown_word(_SEGMENT, "reduce", reduce, REDUCTIONS)
     if reduce == "mean":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -12,12 +12,31 @@ from gatherscatter import core, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike, SegmentReduction
 from gatherscatter.backends.torch import BACKEND
+from gatherscatter.errors.names import FunctionT
 from gatherscatter.errors.text import a, type_name
 from gatherscatter.gathers import gather_elements
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS, SCATTER, SCATTER_ELEMENTS, Operator
 from gatherscatter.segments import segment_reduce
 
 SIXTEEN_BITS = (torch.float16, torch.bfloat16)
+
+
+# What torch.jit.script needs for annotations, which are postponed here.
+_TYPES = {
+    "Tensor": Tensor,
+    "Tensor | None": Optional[Tensor],  # noqa: UP045 - the pages are built with a mock of Tensor, which has no |
+    "tuple[Tensor, Tensor]": tuple[Tensor, Tensor],
+    "int": int,
+    "int | None": int | None,
+    "str": str,
+}
+
+
+def called_by_scripts(function: FunctionT) -> FunctionT:
+    """Decorator of functions that what torch.jit.script compiles calls in Python."""
+    function.__annotations__ = {name: _TYPES[text] for name, text in function.__annotations__.items()}
+    ignored: FunctionT = torch.jit.ignore(function)
+    return ignored
 
 
 class Names(NamedTuple):

@@ -8,7 +8,7 @@ from torch import Tensor
 from gatherscatter import errors
 from gatherscatter._typing import IntLike
 from gatherscatter.backends.torch import memory
-from gatherscatter.torch_scatter.groups import Names, at_arg, group, scatters
+from gatherscatter.torch_scatter.groups import Names, at_arg, called_by_scripts, group, scatters
 
 __all__ = [
     "scatter",
@@ -207,7 +207,7 @@ def scatter_min(
 
 
 def scatter_max(
-    src: Tensor, index: Tensor, dim: IntLike = -1, out: Tensor | None = None, dim_size: IntLike | None = None
+    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """Find the greatest element of each group, and where it is.
 
@@ -247,15 +247,15 @@ def scatter_max(
     >>> torch_scatter.scatter_max(torch.tensor([1.0, 3.0, 2.0, 4.0]), torch.tensor([0, 2, 0, 2]))
     (tensor([2., 0., 4.]), tensor([2, 4, 3]))
     """
-    return extreme(_MAX, src, index, dim, out, dim_size, "max")
+    return _scatter_max(src, index, dim, out, dim_size)
 
 
 def scatter(
     src: Tensor,
     index: Tensor,
-    dim: IntLike = -1,
+    dim: int = -1,
     out: Tensor | None = None,
-    dim_size: IntLike | None = None,
+    dim_size: int | None = None,
     reduce: str = "sum",
 ) -> Tensor:
     """Reduce the elements of each group.
@@ -303,7 +303,22 @@ def scatter(
     >>> torch_scatter.scatter(src, index, dim=1, reduce="sum").shape
     torch.Size([10, 3, 64])
     """
+    return _scatter(src, index, dim, out, dim_size, reduce)
+
+
+# torch.jit.script compiles `scatter` and `scatter_max` to calls of these in Python, for which it knows no defaults.
+
+
+@called_by_scripts
+def _scatter(src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, reduce: str) -> Tensor:
     return reduced(_SCATTER, src, index, dim, out, dim_size, reduce, REDUCTIONS)
+
+
+@called_by_scripts
+def _scatter_max(
+    src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None
+) -> tuple[Tensor, Tensor]:
+    return extreme(_MAX, src, index, dim, out, dim_size, "max")
 
 
 # What these functions share with those of sorted groups, whose dim is None: the last axis of index

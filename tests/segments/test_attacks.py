@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from gatherscatter.backends import kernels
+from gatherscatter.segments import rules
 from libraries import LIBRARIES, on_each
 
 DATA = np.array([1.0, 2.0, 4.0, 8.0])
@@ -235,6 +236,16 @@ def test_variances_of_equal_elements(library):
                 found = library.asnumpy(result).astype("f8")
                 assert (found >= 0).all()
                 assert (found <= 1e-12 * number**2).all()
+
+
+@pytest.mark.parametrize("block", [None, 1, 2])
+def test_variances_of_which_sums_of_squares_overflow(block, monkeypatch):
+    if block:
+        monkeypatch.setattr(rules, "block_length", lambda layout: block)
+    for data in ([9.2e153, 9.9e145, 8.7e-300], [1.2e154, 0.0, 0.0, 0.0], [-9e153, 9e153]):
+        for array in (np.array(data), np.array(data) * 1j):
+            found = gs.segment_reduce(array, np.zeros(len(data), int), reduction=("var", "std"))
+            np.testing.assert_allclose(np.concatenate(found), [np.var(data), np.std(data)], rtol=1e-12)
 
 
 def test_a_variance_is_not_negative():

@@ -135,12 +135,12 @@ def _merged_moments(xp: Any, words: Words, later: Words) -> Words:
     a, b = (xp.astype(xp.where(n > 0, n, 1), squares_a.dtype) for n in (n_a, n_b))
     both = a + b
     between = (first_b - first_a) + (apart_b / b - apart_a / a)
-    squares = (squares_a - _squared(xp, apart_a) / a) + (squares_b - _squared(xp, apart_b) / b)
+    squares = (squares_a - _squared(xp, apart_a, a)) + (squares_b - _squared(xp, apart_b, b))
     squares = squares + _squared(xp, between) * (a * (b / both))
     apart = apart_a + (apart_b + (first_b - first_a) * b)
     mean = first_a + apart / both
     rest = apart - (mean - first_a) * both
-    merged = (mean, rest, squares + _squared(xp, rest) / both)
+    merged = (mean, rest, squares + _squared(xp, rest, both))
     found = [
         xp.where(n_b == 0, x, xp.where(n_a == 0, y, z)) for x, y, z in zip(words[1:], later[1:], merged, strict=True)
     ]
@@ -164,11 +164,11 @@ def _merged_mean(xp: Any, words: Words, later: Words) -> Words:
     return n + m, total + later_total, base
 
 
-def _squared(xp: Any, numbers: Any) -> Any:
-    """The squares of their distances from 0."""
+def _squared(xp: Any, numbers: Any, n: Any = None) -> Any:
+    """The squares of their distances from 0, divided by n, which may be finite where the squares are not."""
     if xp.isdtype(numbers.dtype, "complex floating"):
-        return xp.real(numbers) ** 2 + xp.imag(numbers) ** 2
-    return numbers * numbers
+        return _squared(xp, xp.real(numbers), n) + _squared(xp, xp.imag(numbers), n)
+    return numbers * (numbers if n is None else numbers / n)
 
 
 # Formulas
@@ -261,7 +261,7 @@ def _variance(s: Segments, words: Words, dtype: str) -> Any:
     xp = s.xp
     counts, _, apart, squares = words
     real = s.backend.dtype_name(squares)
-    squares = squares - _squared(xp, apart) / s.cast(xp.where(counts > 0, counts, 1), real)
+    squares = squares - _squared(xp, apart, s.cast(xp.where(counts > 0, counts, 1), real))
     squares = xp.where(squares < 0, s.full((), 0, squares), squares)
     degrees = s.cast(counts, real) - s.correction
     safe = xp.where(degrees > 0, degrees, s.full((), 1, degrees))

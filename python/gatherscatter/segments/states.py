@@ -354,7 +354,7 @@ class KernelSegments(Segments):
         n = np.maximum(table[0].view("i8"), 1).astype("f8")
         less = table[2] / n * table[2]
         less -= (table[3] - less) * _kernel.ROUGH_MOMENTS
-        if self._is_rough or np.any(less > 0):
+        if self._is_rough or np.any((less > 0) | np.isinf(table[3])):
             squares = self._table(key, np.zeros(3))
             words = self._split(key, squares)  # a view
             words[0] = table[1] + table[2] / n

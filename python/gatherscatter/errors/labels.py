@@ -32,11 +32,12 @@ def shapes(name: str, labels: Sequence[int], data: Sequence[int]) -> ValueError:
 
 def no_element(name: str, has_labels: bool, index: object) -> ValueError:
     """One group, without an element. Several groups have 0 then."""
-    which = "input is empty" if not has_labels else "no label is above 0" if index is None else ""
-    return ValueError(
-        f"{name}: {which or f'no label is index={shown(index)}'}, and there is no {name} of nothing; pass "
-        f"{'input with elements' if not has_labels else f'index=[{1 if index is None else shown(index)}], which gives 0'}"
-    )
+    if has_labels:
+        which = "no label is above 0" if index is None else f"no label is index={shown(index)}"
+        fix = f"index=[{1 if index is None else shown(index)}], which gives 0"
+    else:
+        which, fix = "input is empty", "input with elements"
+    return ValueError(f"{name}: {which}, and there is no {name} of nothing; pass {fix}")
 
 
 def no_labels(name: str, index: object) -> ValueError:

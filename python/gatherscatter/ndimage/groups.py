@@ -30,6 +30,7 @@ _OF_ONE: dict[str, Callable[[Array], Any]] = {
     "argmin": np.argmin,
     "argmax": np.argmax,
 }
+_BLOCK = 1 << 15  # elements that are put into bins at a time, so that they stay in the cache
 _FEW = 1024  # segments beside four for each label: fewer are not worth a pass over the labels
 
 
@@ -83,23 +84,25 @@ class Many(NamedTuple):
         wide = _wide(self.values) if reductions[0] in ("add", "mean", "var") else None
         names = ("add", "mean") if reductions == ("add",) else reductions  # beside a mean, a sum takes half the time
         fills = tuple(_EMPTY[one] for one in names)
-        found = segment_reduce(self.values, self.ids, self.n, reduction=names, mode="drop", fill_value=fills, dtype=wide)
+        found = segment_reduce(
+            self.values, self.ids, self.n, reduction=names, mode="drop", fill_value=fills, dtype=wide
+        )
         pairs = list(zip(found, fills, strict=True))[: len(reductions)]
         # At -1, of labels without elements, is what these have.
         return tuple(np.append(one, np.asarray(fill, wide or one.dtype))[self.at] for one, fill in pairs)
 
     def histogram(self, edges: Array) -> Any:
         """An array of objects: the counts of each label; None: it has no elements."""
-        ids, width = settled(self.ids, self.n), edges.size + 1
-        has_group = ids < self.n
-        ids, values = ids[has_group], self.values[has_group]
-        cells = np.searchsorted(edges, values, side="right")  # 0 below the range, the number of edges above it
-        cells[values == edges[-1]] = edges.size - 1  # the last bin has both its edges
-        counts = bincount(ids * width + cells, length=self.n * width).reshape(self.n, width)
-        counts = np.append(counts, np.zeros((1, width), counts.dtype), axis=0)[np.atleast_1d(self.at)]
-        result = np.empty(counts.shape[:-1], object)
-        for position in np.argwhere(counts.any(axis=-1)).tolist():
-            result[tuple(position)] = counts[(*position, slice(1, -1))]
+        ids, values, width = self.ids.reshape(-1), self.values.reshape(-1), edges.size + 1
+        flat = np.empty(values.size, np.int64)
+        for start in range(0, values.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            flat[block] = settled(ids[block], self.n) * width + _bins(values[block], edges)
+        counts = bincount(flat, length=self.n * width, mode="drop").reshape(self.n, width)
+        is_present, at = np.append(counts.any(axis=-1), False), np.atleast_1d(self.at)
+        result = np.empty(at.shape, object)
+        for position in np.argwhere(is_present[at]).tolist():
+            result[tuple(position)] = counts[at[tuple(position)], 1:-1].copy()
         return result
 
 
@@ -131,6 +134,25 @@ def _array(name: str, argument: str, value: Any) -> Array:
     return np.asarray(value)
 
 
+def _bins(values: Array, edges: Array) -> Array:
+    """The bin of each number, from 1 on, within edges of one distance; 0 or the number of edges for those beyond them.
+
+    The last bin has both its edges.
+    """
+    bins = edges.size - 1
+    with np.errstate(all="ignore"):
+        scale = bins / (edges[-1] - edges[0])
+        places = (values - edges[0]) * scale
+    if not 0 < scale < np.inf:  # a range without a width
+        found = np.searchsorted(edges, values, side="right")
+        return np.where(values == edges[-1], bins, found)
+    found = np.fmin(np.fmax(places, 0), bins - 1).astype(np.intp)  # rounded: at most one bin away; 0 for NaN
+    found += values >= edges[found]
+    ends = np.append(edges[:-1], np.nextafter(edges[-1], np.inf))
+    found += values >= ends[found]
+    return found
+
+
 def _wide(values: Array) -> np.dtype[Any]:
     """In what sums are made: float64, or complex128."""
     return np.dtype(np.complex128 if values.dtype.kind == "c" else np.float64)
@@ -151,7 +173,7 @@ def _numbered(labels: Array, index: Array) -> tuple[Array, int, Array]:
     if labels.dtype.kind in "iu":
         distinct, place = np.unique(wanted[is_label], return_inverse=True)
         least, greatest, few = int(distinct[0]), int(distinct[-1]), 4 * distinct.size + _FEW
-        first = 0 if 0 <= least and greatest < few else least
+        first = 0 if least >= 0 and greatest < few else least
         n = greatest - first + 1
         if n <= max(few, labels.size):
             wide = np.dtype(labels.dtype if labels.itemsize == 8 else np.int64).type

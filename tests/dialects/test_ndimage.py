@@ -132,6 +132,7 @@ LABELS = {
     "from 0 on": (np.arange(50), "int32"),
     "far from 0": (np.arange(50) + 100_000, "int32"),
     "negative": (np.arange(50) - 25, "int8"),
+    "all of 8 bits": (np.arange(-128, 128), "int8"),
     "apart": (np.arange(50) * 100, "uint16"),
     "apart and negative": (np.arange(50) * 100 - 2500, "int64"),
     "the greatest": (np.arange(50, dtype="uint64") + np.uint64(2**64 - 50), "uint64"),

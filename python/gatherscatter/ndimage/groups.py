@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gatherscatter._typing import SegmentReduction
 from gatherscatter.counting import bincount
 from gatherscatter.errors import labels as messages
 from gatherscatter.gathers import gather
@@ -42,7 +43,7 @@ class One(NamedTuple):
     mask: Array | None
     index: Any
 
-    def reduce(self, *reductions: str) -> tuple[Any, ...]:
+    def reduce(self, *reductions: SegmentReduction) -> tuple[Any, ...]:
         """A NumPy scalar for each reduction."""
         values = self.selected()
         if not values.size and not {*reductions}.isdisjoint(_OF_SOME):
@@ -52,8 +53,9 @@ class One(NamedTuple):
             return (np.full((), np.nan, values.dtype if is_float else _wide(values))[()],)
         with np.errstate(all="ignore"):
             found = {one: _OF_ONE[one](values) for one in reductions}
-        for one in {"argmin", "argmax"}.intersection(found) if self.mask is not None else ():
-            found[one] = np.flatnonzero(self.mask)[found[one]]
+        if self.mask is not None and not {"argmin", "argmax"}.isdisjoint(reductions):
+            places = np.flatnonzero(self.mask)
+            found |= {one: places[found[one]] for one in reductions if one in ("argmin", "argmax")}
         return tuple(found.values())
 
     def histogram(self, edges: Array) -> Any:
@@ -79,10 +81,12 @@ class Many(NamedTuple):
     n: int
     at: Array
 
-    def reduce(self, *reductions: str) -> tuple[Any, ...]:
+    def reduce(self, *reductions: SegmentReduction) -> tuple[Any, ...]:
         """An array of a number for each label, for each reduction."""
         wide = _wide(self.values) if reductions[0] in ("add", "mean", "var") else None
-        names = ("add", "mean") if reductions == ("add",) else reductions  # beside a mean, a sum takes half the time
+        names = reductions
+        if reductions == ("add",):  # beside a mean, a sum takes half the time
+            names = ("add", "mean")
         fills = tuple(_EMPTY[one] for one in names)
         found = segment_reduce(
             self.values, self.ids, self.n, reduction=names, mode="drop", fill_value=fills, dtype=wide
@@ -144,9 +148,8 @@ def _bins(values: Array, edges: Array) -> Array:
         scale = bins / (edges[-1] - edges[0])
         places = (values - edges[0]) * scale
     if not 0 < scale < np.inf:  # a range without a width
-        found = np.searchsorted(edges, values, side="right")
-        return np.where(values == edges[-1], bins, found)
-    found = np.fmin(np.fmax(places, 0), bins - 1).astype(np.intp)  # rounded: at most one bin away; 0 for NaN
+        return np.where(values == edges[-1], bins, np.searchsorted(edges, values, side="right"))
+    found: Array = np.fmin(np.fmax(places, 0), bins - 1).astype(np.intp)  # rounded: at most one bin away; 0 for NaN
     found += values >= edges[found]
     ends = np.append(edges[:-1], np.nextafter(edges[-1], np.inf))
     found += values >= ends[found]

@@ -386,7 +386,7 @@ def center_of_mass(input: ArrayLike, labels: ArrayLike | None = None, index: Arr
     (total,) = groups.reduce("add")
     grid = np.ogrid[tuple(slice(0.0, size) for size in groups.values.shape)]
     moments = np.empty(groups.values.shape, np.result_type(groups.values, float))  # one array for all axes
-    found = []
+    found: list[Any] = []
     for places in grid:
         np.multiply(groups.values, places, out=moments)
         found += groups._replace(values=moments).reduce("add")

@@ -120,6 +120,37 @@ def pool(rng, less):
     }
 
 
+@job(
+    "objects",
+    "Statistics of the objects of a labelled image",
+    "mean, maximum and centre of mass, float64 (2000, 2000), 20 k objects",
+    1e-9,
+    moved=144,  # the image and the labels, three times
+)
+def objects(rng, less):
+    side = 2000 // less
+    y, x = np.ogrid[:side, :side]
+    label = np.ascontiguousarray(y // 14 * (side // 14 + 1) + x // 14, np.int32)
+    image, index, flat = rng.random((side, side)), np.arange(label.max() + 1), label.ravel()
+
+    def measured(ndimage):
+        centres = np.array(ndimage.center_of_mass(image, label, index))
+        return ndimage.mean(image, label, index), ndimage.maximum(image, label, index), centres
+
+    def with_numpy():
+        total, pixels = np.bincount(flat, image.ravel()), np.bincount(flat)
+        greatest = np.full(index.size, -np.inf)
+        np.maximum.at(greatest, flat, image.ravel())
+        centres = [np.bincount(flat, (image * places).ravel()) / total for places in (y, x)]
+        return total / pixels, greatest, np.stack(centres, axis=1)
+
+    return {
+        OURS: lambda: measured(gs.ndimage),
+        "SciPy, ndimage": on("scipy.ndimage", measured),
+        "NumPy, bincount and maximum.at": with_numpy,
+    }
+
+
 @job("normals", "Mesh normals", "those of 400 k triangles added to their three corners, float32 (200 k, 3)", moved=17)
 def normals(rng, less):
     side = 450 // less

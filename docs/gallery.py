@@ -166,6 +166,10 @@ def assembly(sheet: Sheet, names: Names) -> None:
     _grid(sheet, matrix, _nonzero(matrix))
 
 
+def binned(sheet: Sheet, names: Names) -> None:
+    _grid(sheet, names["median"], _nonzero(~np.isnan(names["median"])))
+
+
 def median(sheet: Sheet, names: Names) -> None:
     _by_group(sheet, names["groups"], names["rows"].order)
 
@@ -206,6 +210,7 @@ CELLS: dict[str, Callable[[Sheet, Names], None]] = {
     "Graph attention": attention,
     "Best row": best,
     "Statistics": statistics,
+    "Binned": binned,
     "Median": median,
     "Expert routing": experts,
     "Bincount": bincount,

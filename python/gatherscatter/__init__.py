@@ -13,7 +13,8 @@ same library::
 ``gs.segment_reduce`` reduces the elements of each group, ``gs.segment_quantile`` and ``gs.segment_argsort`` sort them,
 ``gs.segment_scan`` makes running sums, and ``gs.bincount`` counts integers. ``gs.prepare`` checks and orders indices
 once, for many calls. ``gs.onnx``, ``gs.openvino`` and ``gs.tensorflow`` provide the operators with the names and
-versions of those systems; so does ``gatherscatter.torch_scatter``, which imports PyTorch.
+versions of those systems; so does ``gatherscatter.torch_scatter``, which imports PyTorch. ``gs.ndimage`` has SciPy's
+measurements of labelled arrays.
 
 ``gs.set_num_threads`` limits the threads of the CPU kernels. ``gs.use_deterministic_algorithms`` makes float sums on
 GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the memory that is kept for later results.
@@ -22,7 +23,7 @@ GPUs reproducible. ``gs.set_cache_limit`` and ``gs.empty_cache`` control the mem
 
 from typing import NoReturn as _NoReturn
 
-from gatherscatter import errors, onnx, openvino, tensorflow
+from gatherscatter import errors, ndimage, onnx, openvino, tensorflow
 from gatherscatter._version import __version__
 from gatherscatter.config import show_config
 from gatherscatter.counting import bincount
@@ -60,6 +61,7 @@ __all__ = [
     "get_cache_limit",
     "get_machine",
     "get_num_threads",
+    "ndimage",
     "onnx",
     "openvino",
     "prepare",

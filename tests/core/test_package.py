@@ -104,7 +104,9 @@ def test_version_is_that_to_cite_and_has_its_changes():
     assert f"\n## [{gs.__version__}] - {cited['date-released']}\n" in CHANGELOG.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("module", [gs, gs.onnx, gs.openvino, gs.tensorflow], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [gs, gs.ndimage, gs.onnx, gs.openvino, gs.tensorflow], ids=lambda module: module.__name__
+)
 def test_tab_completion_shows_what_is_public(module):
     assert dir(module) == sorted(module.__all__)
     for name in module.__all__:

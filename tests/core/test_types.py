@@ -11,6 +11,7 @@ import gatherscatter as gs
 import pytest
 from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES
 from gatherscatter import _typing
+from gatherscatter import ndimage as gnd
 from gatherscatter import onnx as gonnx
 from gatherscatter import openvino as gov
 from gatherscatter import tensorflow as gtf
@@ -22,7 +23,7 @@ from gatherscatter.segments.aggregations import AGGREGATIONS
 from gatherscatter.tensorflow import functions as tensorflow_functions
 
 USES = Path(__file__).parents[1] / "typing"
-MODULES = (gs, gonnx, gov, gtf)
+MODULES = (gs, gnd, gonnx, gov, gtf)
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,9 @@ def test_there_are_examples():
 
 
 @pytest.mark.parametrize(
-    "module", [gs, gs.onnx, gs.openvino, gs.tensorflow, torch_scatter], ids=lambda module: module.__name__
+    "module",
+    [gs, gs.ndimage, gs.onnx, gs.openvino, gs.tensorflow, torch_scatter],
+    ids=lambda module: module.__name__,
 )
 def test_every_function_is_in_the_reference_with_an_example(module):
     _, _, dialect = module.__name__.partition(".")

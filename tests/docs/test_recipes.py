@@ -56,6 +56,11 @@ ARRAYS = {
         "values": np.array([np.nan, 1, 2, 6, 4, np.nan, 3]),
         "n": 3,
     },
+    "Binned": {  # some points on edges, some beyond them
+        "points": RNG.integers(-1, 14, (60, 2)) / 4,
+        "values": RNG.integers(-8, 8, 60).astype(float),
+        "edges": (np.array([0.0, 1.0, 3.0]), np.array([0.0, 0.5, 2.0, 2.5])),
+    },
     "Median": {  # a NaN among others, and one alone
         "groups": np.array([2, 0, 4, 2, 0, 2, 2]),
         "values": np.array([3.0, -1.0, np.nan, np.nan, 4.0, 7.0, -2.0]),
@@ -117,7 +122,7 @@ ARRAYS = {
         "temperature": np.where(np.arange(1600).reshape(800, 2) % 7, RNG.normal(size=(800, 2)), np.nan),
     },
 }
-TO_ROUNDING = {"Graph attention", "Statistics", "Climatology"}
+TO_ROUNDING = {"Graph attention", "Statistics", "Binned", "Climatology"}
 
 
 def blocks(start):
@@ -198,6 +203,15 @@ def test_elements_of_no_group_change_nothing(start):
     assert results
     for name in results:
         np.testing.assert_array_equal(found[name], expected[name])
+
+
+def test_points_without_a_coordinate_are_in_no_bin():
+    given = copy.deepcopy(ARRAYS["Binned"])
+    given["points"][:5, 1] = np.nan
+    found = outcome(blocks("Binned")[0], given)
+    rest = outcome(blocks("Binned")[0], given | {"points": given["points"][5:], "values": given["values"][5:]})
+    assert (found["bins"][:5] == -1).all()
+    np.testing.assert_array_equal(found["mean"], rest["mean"])
 
 
 def test_medians_of_nothing():

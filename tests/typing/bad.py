@@ -40,6 +40,7 @@ def indices(f8: F8, i8: I8, yes: NDArray[np.bool], t: torch.Tensor, halves: list
     gs.onnx.scatter_nd(f8, f8, f8)  # type: ignore[arg-type]
     gs.openvino.gather_nd(f8, f8)  # type: ignore[arg-type]
     gs.openvino.scatter_nd_update(f8, f8, f8)  # type: ignore[arg-type]
+    gs.ndimage.histogram(f8, 0, 1, 2.5)  # type: ignore[arg-type]
     gs.tensorflow.gather(f8, f8)  # type: ignore[arg-type]
     gs.tensorflow.scatter_nd(f8, f8, [3])  # type: ignore[arg-type]
     gs.tensorflow.tensor_scatter_nd_add(f8, f8, f8)  # type: ignore[arg-type]

@@ -285,6 +285,24 @@ def tensorflow(f8: F8, i8: I8, t: torch.Tensor, j: jax.Array, d: da.Array) -> No
     assert_type(gs.tensorflow.unsorted_segment_sqrt_n(f8, d, 3), da.Array)
 
 
+def ndimage(f8: F8, i8: I8) -> None:
+    assert_type(gs.ndimage.sum_labels(f8, i8, [1, 2]), Any)
+    assert_type(gs.ndimage.sum([1.0, 2.0], [1, 1], 1), Any)
+    assert_type(gs.ndimage.mean(f8), Any)
+    assert_type(gs.ndimage.variance(f8, i8), Any)
+    assert_type(gs.ndimage.standard_deviation(f8, labels=i8, index=None), Any)
+    assert_type(gs.ndimage.median(f8, i8, i8), Any)
+    assert_type(gs.ndimage.minimum(f8, i8 > 0), Any)
+    assert_type(gs.ndimage.maximum(f8, f8), Any)
+    assert_type(gs.ndimage.minimum_position(f8, i8), Any)
+    assert_type(gs.ndimage.maximum_position(f8, i8), Any)
+    assert_type(gs.ndimage.extrema(f8, i8), Any)
+    assert_type(gs.ndimage.center_of_mass(f8, i8), Any)
+    assert_type(gs.ndimage.histogram(f8, 0, 1.5, 3, i8, [1]), Any)
+    if f8.size:
+        gs.ndimage.labeled_comprehension(f8, i8, [1], np.ptp, float, 0)
+
+
 def torch_scatter(t: torch.Tensor) -> None:
     assert_type(gts.scatter(t, t, 0, dim_size=3, reduce="max"), torch.Tensor)
     assert_type(gts.scatter_sum(t, t, -1, t), torch.Tensor)

@@ -36,8 +36,6 @@ PAUSE = 0.005  # seconds between two turns, in which the threads of the one go t
 
 # Why an alternative is faster; shown only for tasks in which one is.
 EDGES = "L3: both read 1 M rows of 128 bytes in random order; PyTorch compiles a loop for this length"
-CHECK = "gatherscatter reads the labels twice: to check them, and to use them"
-SOFTMAX = "XLA adds float32; gatherscatter adds float64, in order, for which two threads partition the rows"
 NO_INDEX = "call overhead: a slice has no index to check"
 NOTES = {
     "splat": "gatherscatter adds in order, on one thread",
@@ -55,14 +53,7 @@ NOTES = {
     "onnx-model": "call overhead: onnx's evaluator calls each operator from Python, onnxruntime runs the whole model",
     "onnx": "memory: both copy the same rows",
     "experts": "memory: both copy the same rows",
-    "group-total": CHECK,
-    "group-nansum": CHECK,
-    "group-nanmean": CHECK,
-    "group-argmax": CHECK,
-    "group-var": CHECK,
     "group-climatology": "the alternative does not check the labels",
-    "edge-softmax": SOFTMAX,
-    "edge-softmax-gradient": SOFTMAX,
 }
 
 PACKAGES = ["gatherscatter", "numpy", "scipy", "pandas", "numpy-groupies", "numba", "torch", "jax", "dask", "onnx"]

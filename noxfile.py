@@ -26,7 +26,7 @@ WORKERS = ("-n", "2", "--dist", "worksteal")  # processes of pytest-xdist
 NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 KERNELS = ("tests/kernels", "tests/core", "-m", "not types", THOROUGH)
 
-# PyTorch Geometric 2.8.0.post1, whose code is that of 2.8.1; and its tests of calls that need torch_scatter without us.
+# PyTorch Geometric 2.8.0.post1; and its tests of calls that need torch_scatter without us.
 PYG = "https://github.com/pyg-team/pytorch_geometric"
 PYG_COMMIT = "d4e1c45689967a614a7f3d873ad4ba83c4a1f3bd"
 PYG_ERRORS = ("utils/test_softmax.py::test_softmax_dim", "nn/aggr/test_attention.py::test_attentional_aggregation[3]")

@@ -67,7 +67,7 @@ cdef struct Job:
     uint64_t fill               # these bits
     int* has_few
     Py_ssize_t width            # columns that a thread takes at a time
-    bint by_halves                # for tests: pivots that take over after uneven partitions
+    bint by_halves              # for tests: pivots that take over after uneven partitions
     Interrupts* interrupts
 
 cdef struct Scratch:

@@ -20,6 +20,7 @@ MAX_FAILURES = 5000
 ROUNDS = 2  # the first one fills caches
 MORE_ROUNDS = 6  # where the last one took memory: a leak does so in each, a heap that is rearranged once
 SMALL, LARGE = 1500, 270_000  # items
+FEW = 8  # calls
 PASSES = 4  # in turn, of a call that can do without some of its allocations: then it has no more
 OMP = "libgomp"  # ends the process where it gets no memory
 
@@ -159,8 +160,9 @@ def main(whose, lasts, function, strategy, first):
     if (function, strategy) in fault_calls.ALL_RECIPES:
         reduced = {"reduced": fault_calls.SOME_REDUCED}
         chosen = fault_calls.calls(function, strategy, sizes=(SMALL,), **reduced)
-        # Of large ones, whose trials take ten times as long, every second one: those of "on" are the others.
-        chosen += fault_calls.calls(function, strategy, sizes=(LARGE,), **reduced)[lasts == "on" :: 2]
+        large = fault_calls.calls(function, strategy, sizes=(LARGE,), **reduced)
+        # Of many, whose trials take ten times as long, every second one: those of "on" are the others.
+        chosen += large[lasts == "on" :: 2] if len(large) > FEW else large
         if whose == "c":  # objects; NumPy's own functions for these, and for strings, crash without Python's memory
             chosen += fault_calls.calls(function, strategy, sizes=(300,), dtypes=("O",), threads=(1,))
     else:

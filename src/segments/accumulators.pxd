@@ -45,6 +45,7 @@ cdef extern from "segments/exp.h":
         char* out
         Py_ssize_t out_step
         const uint32_t* sources
+        bint by_sources
         int64_t none
         bint skips_nan
         bint is_log
@@ -56,6 +57,7 @@ cdef extern from "segments/exp.h":
 
 cdef enum:
     AHEAD = 16                  # positions
+    UNROLLED = 8                # of positions by ids: a cache line of values
     PREFETCHED = 256            # bytes of a row, at most
     MAX_WORDS = 4               # of an accumulator
 
@@ -200,30 +202,32 @@ cdef inline inline_void add_unless_nan(bint has_count, bint rounds, double x, ch
 
 cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bint is_far, bint is_tile, id_t* ids,
                                   number_t* type, const Job* job, const Block* block, char* table) noexcept nogil:
-    """One column, by ids in memory."""
-    cdef Py_ssize_t i, n = block.n
-    cdef int64_t id, position, row_bytes = job.row_bytes, none = block.none
+    """One column, by ids in memory, of which there is a multiple of UNROLLED."""
+    cdef Py_ssize_t group, start, i, j, n = block.n
+    cdef int64_t id, position, row, row_bytes = job.row_bytes, none = block.none
     cdef uint64_t n_segments = job.n
     cdef const number_t* values = <const number_t*>block.values
+    cdef bint has_more, adds = skips and number_t is double and (what == TOTAL or what == COUNTED_TOTAL)
     cdef number_t x
-    cdef char* row
-    cdef bint has_row
-    for i in range(n):
-        if i & 7 == 0:  # between random accesses the hardware prefetcher loses a stream
-            prefetch_l1(<const char*>(values + i) + STREAM_AHEAD)
-            prefetch_l1(<const char*>(ids + i) + STREAM_AHEAD)
-        if is_far and i + AHEAD < n:
-            prefetch_write(table + <int64_t>ids[i + AHEAD] * row_bytes)
-        id, x = ids[i], values[i]
-        has_row = <uint64_t>id < n_segments
-        if skips and not (what == TOTAL and number_t is double):
-            has_row &= not is_nan(x)
-        position = block.first + (block.sources[i] if is_tile else i)
-        row = table + (id * row_bytes if has_row else none)
-        if skips and what == TOTAL and number_t is double:  # to choose a value takes less time than an address
-            add_unless_nan(False, rounds, (<const double*>values)[i], row)
-        else:
-            apply_step(what, rounds, False, True, x, position, row, WORD)
+    for group in range(n // UNROLLED):
+        start = group * UNROLLED
+        prefetch_l1(<const char*>(values + start) + STREAM_AHEAD)  # which the hardware loses between random accesses
+        prefetch_l1(<const char*>(ids + start) + STREAM_AHEAD)
+        has_more = start + AHEAD + UNROLLED <= block.n_ids
+        for j in range(UNROLLED):
+            i = start + j
+            if is_far and has_more:
+                prefetch_write(table + <int64_t>ids[i + AHEAD] * row_bytes)
+            id, x = ids[i], values[i]
+            row = id * row_bytes
+            row = row if <uint64_t>id < n_segments else none
+            if adds:  # to choose a value takes less time than an address
+                add_unless_nan(what == COUNTED_TOTAL, rounds, (<const double*>values)[i], table + row)
+                continue
+            if skips:
+                row = none if is_nan(x) else row
+            position = block.first + (block.sources[i] if is_tile else i)
+            apply_step(what, rounds, False, True, x, position, table + row, WORD)
 
 
 cdef inline inline_void apply_any_ids(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
@@ -247,9 +251,10 @@ cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips,
     for i in range(block.n):
         if job.is_far:
             prefetch_ahead(job, block, i, table)
-        row = <const number_t*>(block.values + i * block.step)
+        position = i if block.sources == NULL else block.sources[i]
+        row = <const number_t*>(block.values + (position if block.by_sources else i) * block.step)
         cell = table + block.rows[i]
-        position = block.first + (i if block.sources == NULL else block.sources[i])
+        position += block.first
         for j in range(block.columns):
             if skips:
                 if is_nan(row[j]):
@@ -292,7 +297,7 @@ cdef inline inline_void apply_numbers(Accumulator what, bint rounds, bint skips,
                                       const Block* block, char* table) noexcept nogil:
     if block.by_ids:
         apply_any_ids(what, rounds, skips, type, job, block, table)
-    elif job.columns != 1:
+    elif job.columns != 1 or not block.n_runs:
         apply_columns(what, rounds, skips, type, job, block, table)
     else:
         if (what == MAXIMUM or what == MINIMUM) and (number_t is double or number_t is float):
@@ -385,6 +390,7 @@ cdef inline flat_void apply_powers(const Job* job, const Block* block, char* tab
     rows.x, rows.x_step, rows.table, rows.rows = block.values, block.step, table, block.rows
     rows.n, rows.columns, rows.stride = block.n, block.columns, job.columns
     rows.out, rows.out_step, rows.sources = block.out, job.columns * number_bytes(job), block.sources
+    rows.by_sources = block.by_sources
     rows.skips_nan, rows.is_log = job.skips_nan, job.is_log
     if job.numbers == SINGLE:
         power_floats(&rows)

@@ -44,12 +44,21 @@ cdef inline double work_ns(const Job* job) noexcept nogil:
     return position_ns(job, job.n * job.row_bytes) * job.n_units * job.size
 
 
-cdef inline double partition_ns(const Job* job) noexcept nogil:
-    """Of one thread. Rows of more than one column are read out of order, without help of the hardware's prefetcher."""
+cdef inline double tiles_ns(const Job* job, int n_threads) noexcept nogil:
+    """Rows of more than one column are read out of order, without help of the hardware's prefetcher."""
     cdef double place = 2 * shared.machine.place + 1
     if job.columns > 1:
         place += 2 * (1 + job.columns * number_bytes(job) // CACHE_LINE) * shared.machine.step_memory
-    return (position_ns(job, 0) + place) * job.n_units * job.size
+    return (position_ns(job, 0) + place) * job.n_units * job.size / n_threads
+
+
+cdef inline double slices_ns(const Job* job, int n_threads) noexcept nogil:
+    """Each thread reads all ids."""
+    return work_ns(job) / n_threads + shared.machine.place * job.n_units * job.size
+
+
+cdef inline bint takes_slices(const Job* job, int n_threads) noexcept nogil:
+    return job.columns > 1 and slices_ns(job, n_threads) < tiles_ns(job, n_threads)
 
 
 cdef inline Py_ssize_t block_for(const Job* job, int n_threads) noexcept nogil:
@@ -74,14 +83,19 @@ cdef inline bint can_run(const Job* job, int route, int n_threads) noexcept nogi
         return has_segments(job, n_threads)
     if route == PRIVATE:
         return has_blocks
-    return not has_blocks and not job.is_sorted and can_tile(job)
+    return (not has_blocks or may_regroup(job)) and not job.is_sorted and can_tile(job)
 
 
 cdef inline double route_ns(const Job* job, int route, int n_threads) noexcept nogil:
-    cdef double ns = partition_ns(job) if route == PARTITION else work_ns(job)
+    cdef double ns = work_ns(job) / n_threads
     if not can_run(job, route, n_threads):
         return NEVER
-    return ns / n_threads + region_ns(n_threads) * (2 if route == PARTITION or route == PRIVATE else 1)
+    if route == PARTITION:
+        ns = slices_ns(job, n_threads) if takes_slices(job, n_threads) else tiles_ns(job, n_threads)
+    if route == PRIVATE:  # tables are opened and merged
+        ns += (job.size // block_for(job, n_threads) + 1) * job.n_units * 2 * job.n * job.row_bytes / (
+            shared.machine.bandwidth * n_threads)
+    return ns + region_ns(n_threads) * (2 if route == PARTITION or route == PRIVATE else 1)
 
 
 cdef inline Choice choose(const Job* job, int max_threads, unsigned int routes, int least_threads) noexcept nogil:

@@ -91,6 +91,7 @@ typedef struct {
     char* out;
     ptrdiff_t out_step;
     const uint32_t* sources;
+    int by_sources; /* of x, too */
     int64_t none; /* the row of elements without a segment */
     int skips_nan;
     int is_log;
@@ -115,10 +116,10 @@ typedef struct {
         real unused[1024];                                                                                             \
         ptrdiff_t i;                                                                                                   \
         for (i = 0; i < r->n; i++) {                                                                                   \
-            const real* x = (const real*)(r->x + i * r->x_step);                                                       \
+            ptrdiff_t position = r->sources ? (ptrdiff_t)r->sources[i] : i;                                            \
+            const real* x = (const real*)(r->x + (r->by_sources ? position : i) * r->x_step);                          \
             double* greatest = (double*)(r->table + r->rows[i]);                                                       \
-            real* out = unused;                                                                                        \
-            if (r->out) out = (real*)(r->out + (r->sources ? (ptrdiff_t)r->sources[i] : i) * r->out_step);             \
+            real* out = r->out ? (real*)(r->out + position * r->out_step) : unused;                                    \
             if (i + GS_AHEAD_ROWS < r->n) {                                                                            \
                 GS_PREFETCH_WRITE(r->table + r->rows[i + GS_AHEAD_ROWS]);                                              \
                 GS_PREFETCH_WRITE(r->table + r->rows[i + GS_AHEAD_ROWS] + 8 * r->stride);                              \

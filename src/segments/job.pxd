@@ -66,6 +66,7 @@ cdef struct Block:
     Py_ssize_t columns
     Py_ssize_t first            # position
     const char* ids             # in memory, or anything, to prefetch what follows
+    Py_ssize_t n_ids            # that are there, with those of later blocks
     int id_bytes
     bint by_ids                 # rows are not known: those of the ids, and
     int64_t none                # that of elements without a segment
@@ -75,6 +76,7 @@ cdef struct Block:
     int64_t rows[ITEMS + 1]     # where the row of each position, or run, is in the table
     const char* values          # numbers
     Py_ssize_t step             # bytes from a position to the next
+    bint by_sources             # the values of each are where its source says
     char* out                   # of the first value, or NULL
     char numbers[ITEMS * 16]    # values that were converted
 
@@ -162,7 +164,7 @@ cdef inline void read_rows(const Job* job, Py_ssize_t unit, Py_ssize_t start, in
     block.id_bytes = job.id_bytes
     block.sources = NULL
     block.n_runs = 0
-    block.by_ids = False
+    block.by_ids = block.by_sources = False
     if job.pointers == NULL:
         block.ids = ids_of(job, unit) + start * job.id_bytes
         if job.id_bytes == 4:
@@ -197,7 +199,7 @@ cdef inline void read_runs(const Job* job, Py_ssize_t unit, Py_ssize_t start, in
     block.first = start
     block.sources = NULL
     block.n_runs = 0
-    block.by_ids = False
+    block.by_ids = block.by_sources = False
     while end < block.n:
         before = end
         end = end_in(pointers, job.n, start, block.n, &segment)
@@ -244,7 +246,7 @@ cdef inline bint read_ids(const Job* job, Py_ssize_t unit, Py_ssize_t start, int
     block.first, block.none = start, none
     block.sources = NULL
     block.n_runs = 0
-    block.by_ids = True
+    block.by_ids, block.by_sources = True, False
     block.id_bytes = job.id_bytes
     block.ids = ids_of(job, unit) + start * job.id_bytes
     if job.id_bytes == 4:

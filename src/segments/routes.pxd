@@ -4,11 +4,11 @@
 #
 #     pieces (DIRECT)    one block: a thread has all positions of a unit, or of some of its columns
 #     tiles (PARTITION)  one block: a thread owns the segments of a tile. In rounds of bounded memory, positions are
-#                        partitioned
+#                        partitioned; or each thread finds its own among all, and reads their rows in order
 #     sorted (BLOCKS)    ids in ascending order: a thread has the positions of whole segments
 #     blocks (PRIVATE)   a thread has the positions of a block, and a table of its own
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
@@ -18,7 +18,7 @@ from common.items cimport CACHE_LINE, at_line, prefetch_row, whole_lines
 from common.machine cimport shared
 from common.scratch cimport allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, chunk_start
-from segments.accumulators cimport AHEAD, apply_block, is_nan
+from segments.accumulators cimport UNROLLED, apply_block, is_nan
 from segments.job cimport (
     COMPLEX, ITEMS, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, check_ids, find_any_rows, id_at, id_t, ids_of,
     needs_conversion, no_values, number_bytes, positions_of, read_ids, read_row, read_rows, read_runs, read_values,
@@ -32,6 +32,7 @@ cdef enum:
     CHECKED = 1 << 8            # positions whose order is checked before the next look
     ROUND = 1 << 20             # positions
     CHUNK = 1 << 14             # positions that are partitioned at a time
+    SCANNED = 1 << 12           # positions of which a thread finds its own at a time
     MAX_TILES = 1 << 9
     TILES_PER_THREAD = 8        # since some tiles have more positions than others
     MAX_TABLES = 1 << 25        # bytes of the tables of blocks
@@ -53,6 +54,14 @@ cdef inline bint takes_ids(const Job* job) noexcept nogil:
     return job.columns == 1 and job.accumulators[0] != POWERS
 
 
+cdef inline bint leaves_ids(Block* block) noexcept nogil:
+    """Cut a block to what apply_ids takes. False: it is shorter."""
+    if block.n < UNROLLED:
+        return False
+    block.n -= block.n % UNROLLED
+    return True
+
+
 cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t stop,
                               Py_ssize_t column, Py_ssize_t last_column, char* none) noexcept nogil:
     """Reduce positions start to stop of some columns. none: a row for elements that have no segment."""
@@ -64,12 +73,12 @@ cdef inline void reduce_piece(const Job* job, char* table, Py_ssize_t unit, Py_s
         most = positions_of(block.columns) if job.pointers == NULL else ITEMS // block.columns  # after a search
         position = start
         while position < stop:
-            block.n = min(most, stop - position)
+            block.n, block.n_ids = min(most, stop - position), stop - position
             if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
                 return
             if job.pointers == NULL:
                 check_ids(job, unit, position, block.n)
-            if by_ids and read_ids(job, unit, position, none - table, &block):
+            if by_ids and leaves_ids(&block) and read_ids(job, unit, position, none - table, &block):
                 pass
             elif job.pointers != NULL and job.columns == 1:
                 read_runs(job, unit, position, none - table, &block)
@@ -350,14 +359,14 @@ cdef inline void place_chunk(const Job* job, Py_ssize_t unit, const Tiles* tiles
         begin += block.n
 
 
-cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t record,
-                              Py_ssize_t n_left, char* items, Block* block) noexcept nogil:
-    """n_left: records of the tile. items: memory for the rows of a block."""
-    cdef Py_ssize_t i, j, width = job.columns * job.conversion.narrow_bytes
-    cdef const char* values
+cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t record, char* items,
+                              Block* block) noexcept nogil:
+    """items: memory for the rows of a block."""
+    cdef Py_ssize_t i, width = job.columns * job.conversion.narrow_bytes
     block.first = tiles.first
     block.n_runs = 0
-    block.by_ids, block.none = takes_ids(job), 0  # all have a segment
+    block.by_ids, block.none = takes_ids(job) and leaves_ids(block), 0  # all have a segment
+    block.by_sources = False
     block.ids, block.id_bytes = <const char*>(tiles.segments + record), sizeof(uint32_t)
     if not block.by_ids:
         find_any_rows(<const uint32_t*>block.ids, job.n, job.row_bytes, 0, block.n, block.rows)
@@ -370,38 +379,70 @@ cdef inline void read_records(const Job* job, Py_ssize_t unit, const Tiles* tile
     if job.columns == 1:
         block.values = tiles.values + record * block.step
         return
-    values = job.values + (unit * job.size + tiles.first) * width
+    block.values = job.values + (unit * job.size + tiles.first) * width
+    block.by_sources = not needs_conversion(job)
     for i in range(block.n):
-        if i + AHEAD < n_left:
-            prefetch_row(values + block.sources[i + AHEAD] * width, width)
-        if width % 16:
-            memcpy(items + i * width, values + block.sources[i] * width, width)
-            continue
-        for j in range(0, width, 16):  # without a call
-            memcpy(items + i * width + j, values + block.sources[i] * width + j, 16)
-    block.values = items
-    if needs_conversion(job):
+        prefetch_row(block.values + block.sources[i] * width, width)
+    if not block.by_sources:
+        for i in range(block.n):
+            memcpy(items + i * width, block.values + block.sources[i] * width, width)
         read_row(job, items, block.n * job.columns, block.numbers)
         block.values = block.numbers
 
 
-cdef inline void reduce_tile(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t tile) noexcept nogil:
+cdef inline void reduce_records(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t record,
+                                Py_ssize_t stop) noexcept nogil:
     cdef Block block
     cdef char items[ITEMS * 16]
-    cdef Py_ssize_t chunk, record, stop, most = positions_of(job.columns)
-    cdef const uint32_t* begins
+    cdef Py_ssize_t most = positions_of(job.columns)
     block.columns = job.columns
+    while record < stop:
+        block.n, block.n_ids = min(most, stop - record), stop - record
+        if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
+            return
+        read_records(job, unit, tiles, record, items, &block)
+        apply_block(job, &block, table_of(job, unit))
+        record += block.n
+
+
+cdef inline void reduce_tile(const Job* job, Py_ssize_t unit, const Tiles* tiles, Py_ssize_t tile) noexcept nogil:
+    cdef Py_ssize_t chunk
+    cdef const uint32_t* begins
     for chunk in range(tiles.n_chunks):
         begins = tiles.begins + chunk * (tiles.n + 2) + tile
-        record = begins[0]
-        stop = begins[1]
-        while record < stop:
-            block.n = min(most, stop - record)
-            if is_interrupted(job.interrupts, block.n * block.columns * job.n_accumulators):
-                return
-            read_records(job, unit, tiles, record, stop - record, items, &block)
-            apply_block(job, &block, table_of(job, unit))
-            record += block.n
+        reduce_records(job, unit, tiles, begins[0], begins[1])
+
+
+cdef inline Py_ssize_t find_own(id_t* ids, Py_ssize_t n, int64_t first, uint64_t n_own, Tiles* tiles) noexcept nogil:
+    """The records of some segments, and how many they are."""
+    cdef Py_ssize_t i, found = 0
+    cdef int64_t id
+    for i in range(n):
+        id = ids[i]
+        tiles.segments[found], tiles.sources[found] = <uint32_t>id, <uint32_t>i
+        found += <uint64_t>(id - first) < n_own
+    return found
+
+
+cdef inline void reduce_slice(const Job* job, Py_ssize_t unit, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """Reduce the positions of segments from first on and before last, found among all ids."""
+    cdef Tiles tiles
+    cdef uint32_t segments[SCANNED]
+    cdef uint32_t sources[SCANNED]
+    cdef const char* ids = ids_of(job, unit)
+    cdef Py_ssize_t n, found
+    tiles.segments, tiles.sources, tiles.first = segments, sources, 0
+    while tiles.first < job.size:
+        n = min(<Py_ssize_t>SCANNED, job.size - tiles.first)
+        if is_interrupted(job.interrupts, n):
+            return
+        check_ids(job, unit, tiles.first, n)
+        if job.id_bytes == 4:
+            found = find_own(<const int32_t*>ids + tiles.first, n, first, last - first, &tiles)
+        else:
+            found = find_own(<const int64_t*>ids + tiles.first, n, first, last - first, &tiles)
+        reduce_records(job, unit, &tiles, 0, found)
+        tiles.first += n
 
 
 cdef inline void describe_tiles(const Job* job, int n_threads, Tiles* tiles) noexcept nogil:
@@ -415,6 +456,14 @@ cdef inline void describe_tiles(const Job* job, int n_threads, Tiles* tiles) noe
 
 cdef inline bint can_tile(const Job* job) noexcept nogil:
     return 1 < job.n < <Py_ssize_t>1 << 30 and job.columns <= ITEMS
+
+
+cdef inline void run_slices(const Job* job, int n_threads) noexcept nogil:
+    cdef Py_ssize_t task, unit
+    for task in prange(job.n_units * n_threads, num_threads=n_threads, schedule="dynamic", chunksize=1):
+        unit = task // n_threads
+        reduce_slice(job, unit, chunk_start(job.n, n_threads, task % n_threads),
+                     chunk_start(job.n, n_threads, task % n_threads + 1))
 
 
 cdef inline bint run_tiles(const Job* job, int n_threads):

@@ -21,10 +21,10 @@ from common.small_calls cimport width_of
 from common.threads cimport (
     MAX_TASKS, begin_call, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads, team_size,
 )
-from segments.cost cimport Choice, block_for, can_run, choose, route_ns, work_ns
+from segments.cost cimport Choice, block_for, can_run, choose, route_ns, takes_slices, work_ns
 from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
 from segments.merge cimport ROUGH
-from segments.routes cimport are_ascending, none_bytes, run_blocks, run_pieces, run_sorted, run_tiles
+from segments.routes cimport are_ascending, none_bytes, run_blocks, run_pieces, run_slices, run_sorted, run_tiles
 from segments.softmax cimport Softmax, run_parts, write_all
 
 cnp.import_array()
@@ -157,6 +157,10 @@ cdef Py_ssize_t run_pass(Job* job, int n_threads):
     cdef Choice choice = route_of(job, n_threads)
     cdef bint in_pieces, is_brief = job.n_units * job.size * job.columns < BRIEF
     cdef char* none
+    if choice.route == PARTITION and takes_slices(job, choice.n_threads):
+        with nogil:
+            run_slices(job, choice.n_threads)
+        return OK
     if choice.route == PARTITION:
         return OK if run_tiles(job, choice.n_threads) else NO_MEMORY
     job.block = block_for(job, choice.n_threads)

@@ -21,7 +21,7 @@ def main(threads, creatable, n, first):
             function,
             strategy,
             sizes=(int(n),),
-            outs=("new", "in place"),
+            outs=("new", "in place")[: 1 if int(n) > 1_000_000 else 2],
             threads=(count,),
             reduced=fault_calls.SOME_REDUCED,
         )

@@ -161,12 +161,13 @@ def main(whose, lasts, function, strategy, first):
         reduced = {"reduced": fault_calls.SOME_REDUCED}
         chosen = fault_calls.calls(function, strategy, sizes=(SMALL,), **reduced)
         large = fault_calls.calls(function, strategy, sizes=(LARGE,), **reduced)
-        # Of many, whose trials take ten times as long, every second one: those of "on" are the others.
-        chosen += large[lasts == "on" :: 2] if len(large) > FEW else large
+        # Of many, whose trials take ten times as long, every second one of C: those of "on" are the others.
+        chosen += large[lasts == "on" :: 2] if len(large) > FEW and whose == "c" else large
         if whose == "c":  # objects; NumPy's own functions for these, and for strings, crash without Python's memory
             chosen += fault_calls.calls(function, strategy, sizes=(300,), dtypes=("O",), threads=(1,))
     else:
         chosen = segment_calls.calls(function, strategy)
+    gc.freeze()  # what was imported, so that a collection takes no time
     for number, call in enumerate(chosen):
         if number < int(first):
             continue

@@ -102,7 +102,8 @@ cdef inline bint may_regroup(const Job* job) noexcept nogil:
     cdef bint of_integers = job.numbers in (SIGNED, UNSIGNED) and not job.to_real
     for a in range(job.n_accumulators):
         what = job.accumulators[a]
-        if what in (MOMENTS, SQUARES, POWERS) or (what in (TOTAL, COUNTED_TOTAL, PRODUCT) and not of_integers):
+        if what not in (COUNT, TRUES, FALSES, FIRST, LAST, MAXIMUM, MINIMUM, GREATEST, LEAST) and not (
+                of_integers and what in (TOTAL, COUNTED_TOTAL, PRODUCT)):
             return False
     return True
 

@@ -4,12 +4,6 @@ import os
 import threading
 import warnings
 
-from gatherscatter._kernels import gather as _gather
-from gatherscatter._kernels import ordering as _ordering
-from gatherscatter._kernels import orders as _orders
-from gatherscatter._kernels import scans as _scans
-from gatherscatter._kernels import scatter as _scatter
-from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels import threads as _kernel
 from gatherscatter._typing import IntLike
 
@@ -101,18 +95,13 @@ def get_num_threads() -> int:
     return _kernel.max_threads_within(limit) if limit else _kernel.max_threads()
 
 
-def _main_thread_is(ident: int | None) -> None:
-    for kernel in (_gather, _scatter, _ordering, _orders, _segments, _scans):
-        kernel.main_thread_is(ident or 0)
-
-
 def _after_fork_in_child() -> None:
     global limit, _forked
     limit, _forked = 1, True
-    _main_thread_is(threading.get_ident())
+    _kernel.main_thread_is(threading.get_ident())
 
 
-_main_thread_is(threading.main_thread().ident)
+_kernel.main_thread_is(threading.main_thread().ident or 0)
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uintptr_t
 
 from common.codes cimport INTERRUPTED
+from common.machine cimport shared
 
 cdef extern from *:
     """
@@ -40,12 +41,8 @@ cdef extern from *:
     #else
       #define GS_COLD_INT int
     #endif
-    static uintptr_t gs_main_thread = 0;  /* the interpreter's */
-    static void gs_set_main_thread(uintptr_t thread) { gs_main_thread = thread; }
     """
     ctypedef int cold_int "GS_COLD_INT"
-    const uintptr_t main_thread "gs_main_thread"
-    void set_main_thread "gs_set_main_thread" (uintptr_t thread) noexcept nogil
     uintptr_t this_thread "gs_this_thread" () noexcept nogil
     int64_t now_ms "gs_now_ms" () noexcept nogil
     bint is_set "GS_IS_SET" (int flag) noexcept nogil
@@ -76,7 +73,7 @@ cdef struct Interrupts:
 
 cdef inline void arm(Interrupts* interrupts) noexcept nogil:
     interrupts.stopped = False
-    interrupts.armed = this_thread() == main_thread
+    interrupts.armed = this_thread() == shared.main_thread
     interrupts.work = 0
     interrupts.next_ms = 0
 
@@ -107,7 +104,7 @@ cdef inline bint is_interrupted(Interrupts* interrupts, Py_ssize_t work) noexcep
     """Whether the kernel has to stop. work: since the last call on this thread, in units of about a nanosecond."""
     if is_set(interrupts.stopped):
         return True
-    if not interrupts.armed or this_thread() != main_thread:
+    if not interrupts.armed or this_thread() != shared.main_thread:
         return False
     interrupts.work += work
     return interrupts.work >= CLOCK_WORK and ask(interrupts)

@@ -15,6 +15,8 @@ typedef struct {
     gs_machine_t machine;
     int choice;  /* OpenMP's number of threads, when the user's limit was set */
     int calls;   /* that run now */
+    int forced;  /* for tests: exactly so many threads, however little the work; 0: not forced */
+    uintptr_t main_thread;  /* the interpreter's, which checks for signals */
     /* The last readings, for load.h; times are of the monotonic clock. */
     int64_t read_at, window_start, window_cpu_time, ticks_at, last_busy, last_own;
     int64_t team_at;       /* a team of ours was used */

@@ -1,5 +1,7 @@
 # The numbers of the machine from which the cost of a call is estimated (scatter/cost.pxd, best_team in threads.pxd).
 # The module threads finds them; gatherscatter/machine.py shows and sets them. Times are in nanoseconds.
+from libc.stdint cimport uintptr_t
+
 cdef extern from "common/machine.h":
     ctypedef struct Machine "gs_machine_t":
         Py_ssize_t l2_bytes         # of a core
@@ -18,6 +20,8 @@ cdef extern from "common/machine.h":
         Machine machine
         int choice
         int calls
+        int forced
+        uintptr_t main_thread
         int n_own
         int spinning
     Shared* shared "gs_shared"

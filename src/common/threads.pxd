@@ -34,13 +34,13 @@ cdef enum:
     TASKS_PER_THREAD = 4
 
 
-cdef inline int most_threads(int limit, int forced, double work_ns) noexcept nogil:
+cdef inline int most_threads(int limit, double work_ns) noexcept nogil:
     """The most threads that a call of so much work may have: no more than there are free CPUs.
 
-    limit: the maximum; 0: OpenMP's choice. forced: exactly this number, however little the work; 0: not forced.
+    limit: the maximum; 0: OpenMP's choice.
     """
-    if forced:
-        return possible_threads(min(forced, <int>MAX_TASKS)) if forced > 1 else 1
+    if shared.forced:
+        return possible_threads(min(shared.forced, <int>MAX_TASKS)) if shared.forced > 1 else 1
     if limit == 1 or work_ns < MIN_TEAM_NS:
         return 1
     limit = omp_max_threads() if limit <= 0 else lowered(limit)
@@ -75,10 +75,10 @@ cdef inline int best_team(int limit, double work_ns) noexcept nogil:
     return n_threads if work_ns / n_threads + region_ns(n_threads) < work_ns else 1
 
 
-cdef inline int team_size(int limit, int forced, double work_ns) noexcept nogil:
-    """The number of threads for evenly divided work of this many nanoseconds; limit, forced: as in most_threads."""
-    limit = most_threads(limit, forced, work_ns)
-    if forced:
+cdef inline int team_size(int limit, double work_ns) noexcept nogil:
+    """The number of threads for evenly divided work of this many nanoseconds; limit: as in most_threads."""
+    limit = most_threads(limit, work_ns)
+    if shared.forced:
         return limit
     limit = best_team(limit, work_ns)
     if limit > 1:
@@ -87,9 +87,9 @@ cdef inline int team_size(int limit, int forced, double work_ns) noexcept nogil:
     return limit
 
 
-cdef inline bint may_have_team(int limit, int forced, double work_ns) noexcept nogil:
+cdef inline bint may_have_team(int limit, double work_ns) noexcept nogil:
     """Whether a call has enough work for a team: then its limit is that of begin_call, and end_call ends it."""
-    return limit != 1 and not forced and work_ns >= MIN_TEAM_NS
+    return limit != 1 and not shared.forced and work_ns >= MIN_TEAM_NS
 
 
 cdef inline Py_ssize_t n_tasks_for(int n_threads) noexcept nogil:

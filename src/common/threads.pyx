@@ -124,3 +124,13 @@ def limit_of_call(int limit):
 def call_ends():
     """For tests: end a call that this thread has begun."""
     end_call()
+
+
+def force(int n_threads):
+    """For tests: use exactly n_threads from now on. 0: not forced."""
+    _shared.forced = n_threads
+
+
+def main_thread_is(size_t ident):
+    """Set the identifier of the interpreter's main thread, which checks for signals."""
+    _shared.main_thread = ident

@@ -14,6 +14,7 @@ from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
     ROWS_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_bytes, stream_fence, stream_rows,
 )
+from common.machine cimport shared
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, MIN_TEAM_NS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns
@@ -332,7 +333,7 @@ cdef inline void run_blocks_task(const Blocks* blocks, Py_ssize_t task, Py_ssize
 cdef inline bint is_one_block(const Job* job) noexcept nogil:
     """Whether all tuples are resolved before the first is moved: they are a block, on one thread."""
     return (job.walk.n <= job.block and job.out_is_linear and (job.row.outer.n > 1 or job.tuple_work <= STEP_BYTES)
-            and work_ns(job) < MIN_TEAM_NS and not job.forced_threads)
+            and work_ns(job) < MIN_TEAM_NS and not shared.forced)
 
 
 cdef inline Py_ssize_t run_alone(const Blocks* blocks, Py_ssize_t n_tasks) noexcept nogil:
@@ -353,7 +354,7 @@ cdef inline Py_ssize_t run_blocks(const Job* job) noexcept:
     cdef Py_ssize_t n_tasks = 1, wanted, task
     # A row without axes is cut at whole elements and whole cache lines.
     cdef Py_ssize_t whole = 1 if job.row.outer.n > 1 or job.row.n_inner > 1 else job.itemsize * CACHE_LINE
-    cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))
+    cdef int n_threads = team_size(job.max_threads, work_ns(job))
 
     blocks.job = job
     blocks.row_length = cut_length(&job.row)

@@ -142,7 +142,7 @@ cdef inline bint run_columns(const Columns* columns) noexcept:
     cdef Py_ssize_t n_tasks = tiles.outer.n * tiles.n_tiles
     cdef Py_ssize_t tile_bytes = tiles.size * COLUMN_BYTES
     cdef double work_ns = <double>tiles.outer.n * tiles.n_columns * (tiles.size + 2 * tiles.n_rows)
-    cdef int n_threads = team_size(columns.job.max_threads, columns.job.forced_threads, work_ns)
+    cdef int n_threads = team_size(columns.job.max_threads, work_ns)
     cdef Py_ssize_t task, n_bad = 0
     cdef char* memory
     n_threads = <int>max(min(<Py_ssize_t>n_threads, n_tasks), <Py_ssize_t>1)

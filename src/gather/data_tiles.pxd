@@ -103,7 +103,7 @@ cdef inline bint run_data_tiles(const Job* job) noexcept:
     """False: there is no memory."""
     cdef const TileOrder* order = job.tile_order
     cdef Py_ssize_t bytes = job.row.item_bytes, n_tasks, task
-    cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))
+    cdef int n_threads = team_size(job.max_threads, work_ns(job))
     cdef cnp.ndarray memory = allocate_scratch(order.n * bytes)
     cdef char* values
     if memory is None:

@@ -29,10 +29,10 @@ from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport ARRAYS, AXIS, ELEMENTS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, Kind, Mode
 from common.describe cimport describe, index_of_rows, position_of, release, smallest_stride
 from common.interrupts cimport (
-    Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
+    Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, with_interrupts,
 )
 from common.items cimport MAX_WORD_BYTES
-from common.machine cimport import_shared
+from common.machine cimport import_shared, shared
 from common.resolve cimport BLOCK, SKIPPED, Tuples, can_fail, resolve_block
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
@@ -58,7 +58,6 @@ import_shared()
 
 cdef object fail = None  # see fail_by
 cdef int forced_strategy = AUTO
-cdef int forced_threads = 0
 cdef int last = AUTO
 
 
@@ -139,9 +138,8 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     describe_prefetches(&job, extent)
     job.streams = out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES and can_stream()
     job.max_threads = n_threads
-    job.forced_threads = forced_threads
     describe_work(&job)
-    shares = may_have_team(n_threads, forced_threads, work_ns(&job))
+    shares = may_have_team(n_threads, work_ns(&job))
     if shares:
         job.max_threads = begin_call(n_threads)
     job.interrupts = &interrupts
@@ -236,7 +234,7 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
             return None
     if result is None or PyDataType_REFCHK(source.descr):
         return None
-    if forced_strategy == AUTO and not forced_threads and are_few_rows(
+    if forced_strategy == AUTO and not shared.forced and are_few_rows(
             <Kind>kind, source, first, result, call.axis, call.batch_dims, <Mode>mode_code, wrap_negative):
         status = gather_few_rows(source, first, result)
     else:
@@ -356,7 +354,7 @@ def resolve_all(int kind, cnp.ndarray row_ids not None, indices not None, int ax
         release(&tuples)
         return <Py_ssize_t>INCONSISTENT
     arm(&interrupts)
-    n_threads_used = team_size(n_threads, forced_threads, <double>n * tuples.k)
+    n_threads_used = team_size(n_threads, <double>n * tuples.k)
     for chunk in prange(n_threads_used, num_threads=n_threads_used, schedule="static", nogil=True):
         number_chunk(&tuples, &walk, &interrupts, numbers, is_wide, chunk_start(n, n_threads_used, chunk),
                      chunk_start(n, n_threads_used, chunk + 1), &results[chunk])
@@ -379,23 +377,17 @@ def true_elements(cnp.ndarray mask not None, empty, int n_threads):
     cdef cnp.ndarray numbers
     if mask.descr.kind != c'b' or not cnp.PyArray_IS_C_CONTIGUOUS(mask):
         raise ValueError("a mask is an array of bools in C order")
-    n_chunks = team_size(n_threads, forced_threads, <double>size / 8)  # some nanoseconds for a cache line
+    n_chunks = team_size(n_threads, <double>size / 8)  # some nanoseconds for a cache line
     dtype = cnp.PyArray_DescrFromType(cnp.NPY_INT64 if is_wide else cnp.NPY_INT32)
     numbers = empty((count_true(elements, size, n_chunks, counts),), dtype)
     write_true(is_wide, elements, size, n_chunks, counts, cnp.PyArray_BYTES(numbers))
     return numbers
 
 
-def force(int strategy, int n_threads):
-    """For tests: use this GatherStrategy, if it can run the job, and exactly n_threads from now on. 0: not forced."""
-    global forced_strategy, forced_threads
+def force(int strategy):
+    """For tests: use this GatherStrategy for jobs that it can run. AUTO: not forced."""
+    global forced_strategy
     forced_strategy = strategy
-    forced_threads = n_threads
-
-
-def main_thread_is(size_t ident):
-    """Set the identifier of the interpreter's main thread, which asks for signals."""
-    set_main_thread(ident)
 
 
 def last_strategy():

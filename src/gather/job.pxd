@@ -25,7 +25,6 @@ cdef struct Job:
     bint spreads_prefetches  # tuples are prefetched among the items (prefetch_with_tuples), not by resolve_block
     bint streams            # the result is larger than the caches: non-temporal stores
     int max_threads         # 0: OpenMP's choice
-    int forced_threads      # 0: not forced
     Interrupts* interrupts
     Py_ssize_t block        # tuples of a block
     Py_ssize_t tuple_work   # to move one, in units of about a nanosecond

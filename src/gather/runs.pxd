@@ -248,7 +248,7 @@ cdef inline bint run_runs(const Job* job) noexcept:
     """False: an index is out of bounds (run BLOCKS to find it), or the kernel was interrupted."""
     cdef Runs runs
     cdef Py_ssize_t n_tasks, task, n_bad = 0
-    cdef int n_threads = team_size(job.max_threads, job.forced_threads, work_ns(job))
+    cdef int n_threads = team_size(job.max_threads, work_ns(job))
     runs.job = job
     runs.tuples_per_task = job.walk.n
     if n_threads == 1:

@@ -11,7 +11,7 @@ cimport numpy as cnp
 
 from common.codes cimport OK
 from common.interrupts cimport (
-    Interrupts, arm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
+    Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts,
 )
 from common.machine cimport import_shared
 from common.threads cimport MAX_TASKS, chunk_start, team_size
@@ -28,7 +28,6 @@ cdef enum:
     SAMPLE = 512                # pairs of successive indices
     NEIGHBOURS = 1 << 10        # slices between two of them that are near each other
 
-cdef int forced_threads = 0
 
 cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first, Py_ssize_t stop, uint32_t* ends,
                              uint32_t* updates, Interrupts* interrupts) noexcept nogil:
@@ -70,7 +69,7 @@ def group(cnp.ndarray rows not None, Py_ssize_t n_rows, empty, int n_threads):
     cdef cnp.ndarray memory
     cdef Interrupts interrupts
     cdef Py_ssize_t owner, n = cnp.PyArray_SIZE(rows)
-    cdef int team = team_size(n_threads, forced_threads, <double>n)
+    cdef int team = team_size(n_threads, <double>n)
     if (cnp.PyArray_TYPE(rows) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(rows) or not 0 < n_rows <= INT32_MAX
             or <int64_t>n >= UINT32_MAX):
         raise ValueError("rows are contiguous, of dtype int32 and less than 2**32")
@@ -109,7 +108,7 @@ def translate(cnp.ndarray end not None, cnp.ndarray updates not None, cnp.ndarra
     cdef cnp.ndarray translated
     cdef Interrupts interrupts
     cdef Py_ssize_t task, n
-    cdef int team = team_size(n_threads, forced_threads, <double>cnp.PyArray_SIZE(update_rows))
+    cdef int team = team_size(n_threads, <double>cnp.PyArray_SIZE(update_rows))
     if (cnp.PyArray_SIZE(updates) != cnp.PyArray_SIZE(update_rows) or cnp.PyArray_TYPE(update_rows) != cnp.NPY_INT32
             or not cnp.PyArray_ISCARRAY_RO(update_rows)):
         return None
@@ -180,7 +179,7 @@ def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n
     cdef Interrupts interrupts
     cdef cnp.ndarray memory
     cdef Py_ssize_t chunk, n = cnp.PyArray_SIZE(indices)
-    cdef int team = team_size(n_threads, forced_threads, <double>n)
+    cdef int team = team_size(n_threads, <double>n)
     if (cnp.PyArray_TYPE(indices) != cnp.NPY_INT32 or not cnp.PyArray_ISCARRAY_RO(indices)
             or not can_tile(n_slices, n)):
         raise ValueError("indices are contiguous and of dtype int32; there are few enough slices")
@@ -194,14 +193,3 @@ def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n
                        <uint16_t*>order.positions, <uint16_t*>order.sources, <uint16_t*>order.places)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
     return memory
-
-
-def force(int n_threads):
-    """For tests: use exactly n_threads from now on. 0: not forced."""
-    global forced_threads
-    forced_threads = n_threads
-
-
-def main_thread_is(size_t ident):
-    """Set the identifier of the interpreter's main thread, which asks for signals."""
-    set_main_thread(ident)

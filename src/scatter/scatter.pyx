@@ -27,7 +27,7 @@ from common.codes cimport (
     Mode, ReductionCode, TypeCode,
 )
 from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release
-from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, set_main_thread, with_interrupts
+from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, with_interrupts
 from common.items cimport MAX_WORD_BYTES
 from common.resolve cimport BLOCK
 from common.routes cimport AUTO, BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
@@ -71,7 +71,6 @@ cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
 cdef object fail = None  # see fail_by
 cdef int forced_route = AUTO
-cdef int forced_threads = 0
 cdef unsigned int allowed_routes = ~<unsigned int>0
 cdef bint explains = False
 cdef double estimates[N_ROUTES * MAX_TEAMS]
@@ -133,10 +132,10 @@ cdef inline void describe_work(Job* job) noexcept:
     job.tuple_work = max(<Py_ssize_t>1, <Py_ssize_t>work_ns)
     job.block = block_of(job.tuple_work, BLOCK)
     work_ns = work_ns * job.walk.n + <double>job.out_bytes / 8
-    job.shares = may_have_team(job.max_threads, forced_threads, work_ns)
+    job.shares = may_have_team(job.max_threads, work_ns)
     if job.shares:
         job.max_threads = begin_call(job.max_threads)
-    job.max_threads = most_threads(job.max_threads, forced_threads, work_ns)
+    job.max_threads = most_threads(job.max_threads, work_ns)
     job.n_threads = job.max_threads
 
 
@@ -150,12 +149,12 @@ cdef Py_ssize_t run(Job* job) noexcept:
     if explains:
         explained_threads = job.max_threads
         estimate_all(job, job.max_threads, estimates)
-    choice = choose(job, job.max_threads, allowed_routes, job.max_threads if forced_threads else 1)
+    choice = choose(job, job.max_threads, allowed_routes, job.max_threads if shared.forced else 1)
     if forced_route != AUTO and can_run(job, forced_route, job.max_threads):
         choice.route = forced_route
         choice.n_threads = job.max_threads
     job.n_threads = choice.n_threads
-    if choice.n_threads > 1 and not forced_threads:
+    if choice.n_threads > 1 and not shared.forced:
         job.n_threads = possible_threads(choice.n_threads)
         if job.n_threads == 1:
             choice.route = DIRECT
@@ -239,7 +238,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         return with_interrupts(&interrupts, INCONSISTENT)
     describe_work(&job)  # begins the call
     if code != TAKE and source is None and is_spread_out(updates):
-        copy = contiguous_copy(updates, job.max_threads, forced_threads)
+        copy = contiguous_copy(updates, job.max_threads)
     if copy is not None:
         if job.shares:
             end_call()
@@ -344,7 +343,7 @@ def dot_rows(cnp.ndarray a not None, cnp.ndarray numbers_a not None, cnp.ndarray
     dots.products = cnp.PyArray_BYTES(out)
     dots.interrupts = &interrupts
     arm(&interrupts)
-    team = team_size(n_threads, forced_threads, <double>n * dots.row_bytes / 8)
+    team = team_size(n_threads, <double>n * dots.row_bytes / 8)
     for chunk in prange(team, num_threads=team, schedule="static", nogil=True):
         dot_chunk(&dots, chunk_start(n, team, chunk), chunk_start(n, team, chunk + 1))
     raise_if_interrupted(with_interrupts(&interrupts, OK))
@@ -429,11 +428,10 @@ def fail_by(function):
     fail = function
 
 
-def force(int route, int n_threads):
-    """For tests: see kernels.forced. 0: not forced."""
-    global forced_route, forced_threads
+def force(int route):
+    """For tests: use this route for jobs that it can run. AUTO: not forced."""
+    global forced_route
     forced_route = route
-    forced_threads = n_threads
 
 
 def allow_routes(unsigned int routes):
@@ -451,11 +449,6 @@ def explain(bint begins):
     found = by_route(estimates, 0 if begins else explained_threads)
     explains, explained_threads = begins, 0
     return found
-
-
-def main_thread_is(size_t ident):
-    """Set the identifier of the interpreter's main thread, which asks for signals."""
-    set_main_thread(ident)
 
 
 def last_route():

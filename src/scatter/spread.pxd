@@ -95,7 +95,7 @@ cdef inline bint is_spread_out(cnp.ndarray updates) noexcept:
             and not is_linear(&walk, OTHER))
 
 
-cdef inline cnp.ndarray contiguous_copy(cnp.ndarray updates, int max_threads, int forced_threads):
+cdef inline cnp.ndarray contiguous_copy(cnp.ndarray updates, int max_threads):
     """A copy of updates that are spread out; None: there is no memory."""
     cdef Walk walk
     cdef Py_ssize_t piece = describe_spread(&walk, updates), step, n, n_runs, chunk
@@ -114,7 +114,7 @@ cdef inline cnp.ndarray contiguous_copy(cnp.ndarray updates, int max_threads, in
     walk.n_dims -= 1  # from here on, over the runs
     to = cnp.PyArray_BYTES(result)
     source = cnp.PyArray_BYTES(updates)
-    n_threads = team_size(max_threads, forced_threads, <double>cnp.PyArray_NBYTES(updates) / 8)
+    n_threads = team_size(max_threads, <double>cnp.PyArray_NBYTES(updates) / 8)
     if n_threads == 1:
         with nogil:
             copy_chunk(&walk, to, source, step, n, piece, 0, n_runs)

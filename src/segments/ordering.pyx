@@ -12,10 +12,10 @@ cimport numpy as cnp
 
 from common.codes cimport INCONSISTENT, NO_MEMORY, OK
 from common.interrupts cimport (
-    Interrupts, arm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts,
+    Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts,
 )
 from common.items cimport CACHE_LINE, whole_lines
-from common.machine cimport import_shared
+from common.machine cimport import_shared, shared
 from common.scratch cimport allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, begin_call, chunk_start, end_call, may_have_team, team_size
 from segments.select cimport (
@@ -80,7 +80,6 @@ ctypedef fused id_t:
     const int32_t
     const int64_t
 
-cdef int forced_threads = 0
 cdef bint forced_halves = False
 
 
@@ -384,7 +383,7 @@ cdef inline void run_blocks(const Job* job, key_t* values, char* memory, int tea
 
 cdef Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
     cdef Py_ssize_t n_lines = job.n_units * job.columns, line, n_chunks = 1, n_bytes
-    cdef int team = team_size(n_threads, forced_threads, <double>ELEMENT_NS * n_lines * job.size)
+    cdef int team = team_size(n_threads, <double>ELEMENT_NS * n_lines * job.size)
     cdef bint by_line = team > 1 and n_lines < 2 * team
     cdef cnp.ndarray memory
     cdef Scratch own
@@ -398,7 +397,7 @@ cdef Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
     memory = allocate_scratch(n_bytes * (1 if by_line else team))
     if memory is None:
         return NO_MEMORY
-    if n_lines * job.size < BRIEF and not forced_threads:
+    if n_lines * job.size < BRIEF and not shared.forced:
         run_blocks(job, values, cnp.PyArray_BYTES(memory), 1)
         return OK
     with nogil:
@@ -455,7 +454,7 @@ def run(int what, cnp.ndarray values not None, cnp.ndarray ids not None, bint ar
         return <Py_ssize_t>OK, False
     job.by_halves, job.interrupts = forced_halves, &interrupts
     arm(&interrupts)
-    if may_have_team(n_threads, forced_threads, ELEMENT_NS * <double>cnp.PyArray_SIZE(values)):
+    if may_have_team(n_threads, ELEMENT_NS * <double>cnp.PyArray_SIZE(values)):
         n_threads = begin_call(n_threads)
         status = run_any(&job, values, n_threads)
         end_call()
@@ -472,12 +471,7 @@ cdef Py_ssize_t run_any(Job* job, cnp.ndarray values, int n_threads):
     return run_job(job, <uint64_t*>cnp.PyArray_DATA(values), n_threads)
 
 
-def force(int n_threads, bint by_halves=False):
-    """For tests: use exactly n_threads from now on, and take pivots halfway. 0: not forced."""
-    global forced_threads, forced_halves
-    forced_threads, forced_halves = n_threads, by_halves
-
-
-def main_thread_is(size_t ident):
-    """Set the identifier of the interpreter's main thread, which checks for signals."""
-    set_main_thread(ident)
+def force(bint by_halves):
+    """For tests: take pivots halfway from now on."""
+    global forced_halves
+    forced_halves = by_halves

@@ -15,7 +15,7 @@ cimport numpy as cnp
 from common.codes cimport (
     ADD, COMPLEX128, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAX, MIN, MUL, NO_MEMORY, OK, UINT8, UINT64, ReductionCode,
 )
-from common.interrupts cimport Interrupts, arm, is_interrupted, raise_if_interrupted, set_main_thread, with_interrupts
+from common.interrupts cimport Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts
 from common.items cimport CACHE_LINE, at_line, flat_void, inline_void, prefetch_write, whole_lines
 from common.machine cimport import_shared, shared
 from common.scratch cimport allocate_scratch
@@ -38,7 +38,6 @@ cdef enum:
     FEWEST_COLUMNS = 1 << 5     # of a piece, for another thread
     MAX_TABLE = 1 << 25         # bytes of a thread's table, unless it has few columns
 
-cdef int forced_threads = 0
 
 cdef struct Scan:
     Job job                     # row_bytes: of a segment's states, `size` and others: of data
@@ -291,7 +290,7 @@ cdef Py_ssize_t run(Scan* scan, cnp.ndarray states, int n_threads, double ns):
     cdef Job* job = &scan.job
     cdef cnp.ndarray memory
     cdef Py_ssize_t width = scan.conversion.wide_bytes, columns = job.columns, n_columns, n_tasks, task
-    cdef int team = team_size(n_threads, forced_threads, ns)
+    cdef int team = team_size(n_threads, ns)
     cdef bint in_parts
     n_columns = max(MAX_TABLE // (max(job.n, <Py_ssize_t>1) * width), CACHE_LINE // width)
     n_columns = min(n_columns, min(columns, <Py_ssize_t>ITEMS))
@@ -402,7 +401,7 @@ def scan(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointer
     job.job.interrupts = &interrupts
     arm(&interrupts)
     ns = <double>job.job.n_units * job.job.size * job.job.columns * 2 * shared.machine.step_l2
-    if not may_have_team(n_threads, forced_threads, ns):
+    if not may_have_team(n_threads, ns):
         status = run(&job, states, n_threads, ns)
     else:
         n_threads = begin_call(n_threads)
@@ -411,14 +410,3 @@ def scan(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointer
     status = with_interrupts(&interrupts, status)
     raise_if_interrupted(status)
     return status
-
-
-def force(int n_threads):
-    """For tests: use exactly n_threads from now on. 0: not forced."""
-    global forced_threads
-    forced_threads = n_threads
-
-
-def main_thread_is(size_t ident):
-    """Set the identifier of the interpreter's main thread, which checks for signals."""
-    set_main_thread(ident)

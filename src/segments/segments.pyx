@@ -12,7 +12,7 @@ from common.codes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAXIMUM, MINIMUM,
     NO_MEMORY, OK, POWERS, UINT8, UINT64, Accumulator, TypeCode,
 )
-from common.interrupts cimport Interrupts, arm, raise_if_interrupted, set_main_thread, with_interrupts
+from common.interrupts cimport Interrupts, arm, raise_if_interrupted, with_interrupts
 from common.items cimport CACHE_LINE, at_line
 from common.machine cimport import_shared, shared
 from common.routes cimport BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
@@ -33,7 +33,6 @@ import_shared()
 cdef enum:
     BRIEF = 1 << 12             # elements: the GIL is not released for fewer
 
-cdef int forced_threads = 0
 # As in scatter/scatter.pyx
 cdef unsigned int allowed_routes = ~<unsigned int>0
 cdef bint explains = False
@@ -131,7 +130,7 @@ cdef Choice route_of(Job* job, int n_threads) noexcept:
     """The choice, or what the settings force."""
     global last_route_, last_threads_, explained_threads
     cdef Choice choice
-    cdef int most = most_threads(n_threads, forced_threads, work_ns(job)), team = 1, route, i = 0
+    cdef int most = most_threads(n_threads, work_ns(job)), team = 1, route, i = 0
     if explains:
         explained_threads = most
         while True:
@@ -140,8 +139,8 @@ cdef Choice route_of(Job* job, int n_threads) noexcept:
             if team >= most:
                 break
             i, team = i + 1, min(2 * team, most)
-    choice = choose(job, most, allowed_routes, most if forced_threads else 1)
-    if choice.n_threads > 1 and not forced_threads:
+    choice = choose(job, most, allowed_routes, most if shared.forced else 1)
+    if choice.n_threads > 1 and not shared.forced:
         choice.n_threads = possible_threads(choice.n_threads)
         if not can_run(job, choice.route, choice.n_threads):
             choice.route, choice.n_threads = DIRECT, 1
@@ -203,7 +202,7 @@ cdef Py_ssize_t run_softmax(Softmax* softmax, int n_threads):
         status = run_pass(job, n_threads)
     if status == OK and not job.interrupts.stopped:
         with nogil:
-            write_all(softmax, team_size(n_threads, forced_threads, work_ns(softmax.before)), none)
+            write_all(softmax, team_size(n_threads, work_ns(softmax.before)), none)
     return status
 
 
@@ -241,7 +240,7 @@ def reduce(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_point
     job.is_sorted = are_pointers or is_sorted(&job)
     job.interrupts = &interrupts
     arm(&interrupts)
-    if not may_have_team(n_threads, forced_threads, work_ns(&job)):
+    if not may_have_team(n_threads, work_ns(&job)):
         status = run_pass(&job, n_threads)
     else:
         n_threads = begin_call(n_threads)
@@ -278,7 +277,7 @@ def softmax(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_poin
     job.out, job.is_log = cnp.PyArray_BYTES(out), is_log
     softmax.job, softmax.before = &job, &before
     arm(&interrupts)
-    if not may_have_team(n_threads, forced_threads, work_ns(&job)):
+    if not may_have_team(n_threads, work_ns(&job)):
         return finish(&interrupts, run_softmax(&softmax, n_threads)), is_outside != 0
     n_threads = begin_call(n_threads)
     status = run_softmax(&softmax, n_threads)
@@ -308,7 +307,7 @@ def extremes(cnp.ndarray ids not None, int n_threads):
     cdef int id_bytes = <int>cnp.PyArray_ITEMSIZE(ids)
     cdef const char* data = cnp.PyArray_BYTES(ids)
     cdef double work_ns = <double>n * id_bytes / shared.machine.bandwidth
-    cdef int team = team_size(n_threads, forced_threads, work_ns)
+    cdef int team = team_size(n_threads, work_ns)
     if not cnp.PyArray_ISCARRAY_RO(ids) or not cnp.PyArray_ISSIGNED(ids) or id_bytes < 4:
         raise ValueError("extremes: ids are not contiguous and aligned, of dtype int32 or int64")
     for part in range(team):
@@ -323,12 +322,6 @@ def extremes(cnp.ndarray ids not None, int n_threads):
         found[0] = min(found[0], found[2 * part])
         found[1] = max(found[1], found[2 * part + 1])
     return found[0], found[1]
-
-
-def force(int n_threads):
-    """For tests: use exactly n_threads from now on. 0: not forced."""
-    global forced_threads
-    forced_threads = n_threads
 
 
 def allow_routes(unsigned int routes):
@@ -348,8 +341,3 @@ def explain(bint begins):
 def last_route():
     """The Route that the last call took, and its number of threads."""
     return last_route_, last_threads_
-
-
-def main_thread_is(size_t ident):
-    """Set the identifier of the interpreter's main thread, which checks for signals."""
-    set_main_thread(ident)

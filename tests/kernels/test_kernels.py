@@ -20,11 +20,13 @@ OK = Status.OK
 @pytest.fixture
 def force():
     def both(strategy, n_threads):
-        (gather if isinstance(strategy, GatherStrategy) else scatter).force(strategy, n_threads)
+        (gather if isinstance(strategy, GatherStrategy) else scatter).force(strategy)
+        threads.force(n_threads)
 
     yield both
-    gather.force(GatherStrategy.AUTO, 0)
-    scatter.force(ScatterRoute.AUTO, 0)
+    gather.force(GatherStrategy.AUTO)
+    scatter.force(ScatterRoute.AUTO)
+    threads.force(0)
 
 
 def run_scatter(kind, data, indices, updates, *, axis=0, mode=Mode.RAISE, wrap=True, code=ReductionCode.ASSIGN, **rest):

@@ -17,9 +17,9 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import ordering as _ordering
 from gatherscatter._kernels import orders as _orders
-from gatherscatter._kernels import scans as _scans
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import segments as _segments
+from gatherscatter._kernels import threads as _threads
 from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterRoute, Status, TypeCode
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape, explain, unravel
@@ -324,18 +324,13 @@ def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -
 
     A name in `codes.GatherStrategy` or `codes.ScatterRoute`. If it cannot run a job, another does.
     """
-    _gather.force(GatherStrategy[gather.upper()], n_threads)
-    _scatter.force(ScatterRoute[scatter.upper()], n_threads)
-    _ordering.force(n_threads)
-    _orders.force(n_threads)
-    _segments.force(n_threads)
-    _scans.force(n_threads)
+    _threads.force(n_threads)
+    _gather.force(GatherStrategy[gather.upper()])
+    _scatter.force(ScatterRoute[scatter.upper()])
     try:
         yield
     finally:
-        _gather.force(GatherStrategy.AUTO, 0)
-        _scatter.force(ScatterRoute.AUTO, 0)
-        _ordering.force(0)
-        _orders.force(0)
-        _segments.force(0)
-        _scans.force(0)
+        _threads.force(0)
+        _ordering.force(False)
+        _gather.force(GatherStrategy.AUTO)
+        _scatter.force(ScatterRoute.AUTO)

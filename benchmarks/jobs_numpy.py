@@ -106,6 +106,34 @@ def bag(torch, labels, rows, groups, mode):
     return torch.nn.functional.embedding_bag(labels.argsort(), rows, counts.cumsum(0) - counts, mode=mode)
 
 
+@job(
+    "particles",
+    "Particles back in their own order",
+    "8 M float32 that were computed cell by cell, by indices made beforehand",
+    moved=128,
+)
+def particles(rng, less):
+    n = 8_000_000 // less**2
+    order, values = np.argsort(rng.integers(0, 64**3, n), kind="stable"), numbers(rng, n)
+    where = np.empty(n, np.int64)
+    where[order] = np.arange(n)
+    prepared = gs.prepare("gather", (n,), where)
+
+    def assigned():
+        result = np.empty_like(values)
+        result[order] = values
+        return result
+
+    return {
+        OURS: lambda: prepared.gather(values),
+        "NumPy, take": lambda: values.take(where),
+        "NumPy, assignment": assigned,
+        "PyTorch, index_select": on("torch", lambda torch, x, i: x.index_select(0, i), values, where),
+        "PyTorch, [i]": on("torch", lambda torch, x, i: x[i], values, where),
+        "JAX, [i]": on("jax", lambda jax, x, i: x[i], values, where),
+    }
+
+
 @job("group-sum", "Group-by sum", "400 k rows of 64 float32 into 20 k groups", moved=111)
 def group_sum(rng, less):
     n, groups = 400_000 // less**2, 20_000 // less**2

@@ -24,10 +24,10 @@ def fences(page):
 
 
 def with_examples():
-    """The pages that have examples; one of them needs PyTorch Geometric."""
+    """The pages that have examples; those of other libraries need these."""
     for page in PAGES:
         if any(">>>" in block for _, block in fences(page)):
-            yield pytest.param(page, marks=[pytest.mark.peers] if page == "pytorch-geometric.md" else [])
+            yield pytest.param(page, marks=[pytest.mark.peers] if page in ("pytorch-geometric.md", "flox.md") else [])
 
 
 @pytest.mark.usefixtures("dask_in_this_thread")
@@ -36,6 +36,8 @@ def test_examples_run(page):
     parser, runner, names = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False), {}
     try:
         for line, block in fences(page):
+            if page == "flox.md" and ">>>" not in block:  # what its readers copy
+                exec(block, names)
             test = parser.get_doctest(block, names, page, str(DOCS / page), line)
             test.globs = names  # the names of one block are those of the next
             runner.run(test, clear_globs=False)

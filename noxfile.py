@@ -218,7 +218,7 @@ def flox(session):
     )
     with session.chdir(checkout(session, *FLOX, "tests")):
         session.run(
-            *("pytest", *WORKERS, "-q", "-p", "flox_engine", "-k", "not numbagg"),
+            *("pytest", *WORKERS, "-q", "-p", "flox_engine", "-k", "not numbagg and not mode"),
             *(session.posargs or ["tests/test_core.py", "tests/test_xarray.py", "tests/test_properties.py"]),
             env={"PYTHONPATH": str(ROOT / "tests" / "peers")},
         )

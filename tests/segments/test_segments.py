@@ -274,6 +274,18 @@ def test_a_fill_value_of_a_tuple_is_for_counts_and_positions_too():
     np.testing.assert_equal(found, (np.array([0, 2]), np.array([-1, -1]), np.array([9.0, 9.0])))
 
 
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_integers_have_nan_in_a_floating_dtype(library):
+    data, ids = (library.asarray(np.array(one, "i4")) for one in ([3, 1, 5], [0, 2, 0]))
+    options = {"min_count": 1, "dtype": library.asarray(np.zeros((), "f4")).dtype, "mode": "promise_in_bounds"}
+    with library.way():
+        for names, wanted in (("add", [8, np.nan, 1]), ("mul", [15, np.nan, 1]), (("add", "mean"), [8, np.nan, 1])):
+            found = gs.segment_reduce(data, ids, 3, reduction=names, **options)
+            one = library.asnumpy(found[0] if isinstance(names, tuple) else found)
+            assert one.dtype == np.float32
+            np.testing.assert_array_equal(one, wanted)
+
+
 @pytest.mark.parametrize("reduction", ["add", "mul", "max", "count", "mean", ("max", "add")])
 @pytest.mark.parametrize("dtype", ["i8", "i4", "f8", "f4"])
 def test_many_elements_without_a_segment(reduction, dtype):

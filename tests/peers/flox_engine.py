@@ -20,7 +20,7 @@ computed = Counter()
 
 def by_gatherscatter(group_idx, array, *, engine, func, **options):
     name = func.removeprefix("nan")
-    if (name in names["REDUCTIONS"] or name == "quantile") and getattr(array, "dtype", None) != object:
+    if (name in names["REDUCTIONS"] or name == "quantile") and array.dtype.kind != "O":
         computed[name] += 1
         engine = "gatherscatter"
     return names["generic_aggregate"](group_idx, array, engine=engine, func=func, **options)

@@ -27,9 +27,22 @@ NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 KERNELS = ("tests/kernels", "tests/core", "-m", "not types", THOROUGH)
 
 # PyTorch Geometric 2.8.0.post1; and its tests of calls that need torch_scatter without us.
-PYG = "https://github.com/pyg-team/pytorch_geometric"
-PYG_COMMIT = "d4e1c45689967a614a7f3d873ad4ba83c4a1f3bd"
+PYG = ("https://github.com/pyg-team/pytorch_geometric", "d4e1c45689967a614a7f3d873ad4ba83c4a1f3bd")
 PYG_ERRORS = ("utils/test_softmax.py::test_softmax_dim", "nn/aggr/test_attention.py::test_attentional_aggregation[3]")
+
+FLOX = ("https://github.com/xarray-contrib/flox", "26f91a54a3f2ba4d200e9af3d68df6cf1db49d32")  # 0.11.2
+XPX = ("https://github.com/data-apis/array-api-extra", "693b257ed3903045fcd5f5fc0cb8d0f07f783581")  # after 0.11.1
+XPX_TESTS = ("creation", "elementwise", "manipulation", "statistical")  # of functions that may assign
+XPX_PLUGIN = """\
+import sys
+
+import array_api_extra
+import gatherscatter
+
+for name, module in list(sys.modules.items()):
+    if name.startswith("array_api_extra") and hasattr(module, "at"):
+        module.at = gatherscatter.at
+"""
 
 
 def version():
@@ -170,15 +183,21 @@ def peers(session):
     session.run("pytest", *WORKERS, "-m", "peers", *session.posargs)
 
 
+def checkout(session, url, commit, *paths):
+    """Files of a repository at a commit; returns their folder."""
+    source = Path(session.create_tmp()).resolve() / url.rpartition("/")[2]
+    if not source.exists():
+        session.run("git", "clone", "--filter=blob:none", "--no-checkout", url, str(source), external=True)
+    session.run("git", "-C", str(source), "checkout", commit, "--", *paths, external=True)
+    return source
+
+
 @nox.session
 def torch_geometric(session):
     """Run PyTorch Geometric's own tests while it computes with gatherscatter."""
     install(session, ".[peers]", "pytest", "scipy")
     work = Path(session.create_tmp()).resolve()
-    source = work / "pytorch_geometric"
-    if not source.exists():
-        session.run("git", "clone", "--filter=blob:none", "--no-checkout", PYG, str(source), external=True)
-    session.run("git", "-C", str(source), "checkout", PYG_COMMIT, "--", "test", "pyproject.toml", external=True)
+    source = checkout(session, *PYG, "test", "pyproject.toml")
     plugin = "from gatherscatter.integrations.torch_geometric import enable\n\nenable()\n"
     (work / "on_gatherscatter.py").write_text(plugin, encoding="utf-8")
     without_error = [f"--deselect=test/{name}" for name in PYG_ERRORS]
@@ -188,6 +207,35 @@ def torch_geometric(session):
             *without_error,
             *(session.posargs or ["test/utils", "test/nn/aggr", "test/nn/conv", "test/nn/norm", "test/nn/pool"]),
             env={"PYTHONPATH": str(work)},
+        )
+
+
+@nox.session
+def flox(session):
+    """Run flox's own tests while gatherscatter is its engine (docs/flox.md)."""
+    install(
+        session, ".[peers,dask]", "flox==0.11.2", "pytest", "pytest-xdist", "hypothesis", "scipy", "sparse", "cftime"
+    )
+    with session.chdir(checkout(session, *FLOX, "tests")):
+        session.run(
+            *("pytest", *WORKERS, "-q", "-p", "flox_engine", "-k", "not numbagg and not mode"),
+            *(session.posargs or ["tests/test_core.py", "tests/test_xarray.py", "tests/test_properties.py"]),
+            env={"PYTHONPATH": str(ROOT / "tests" / "peers")},
+        )
+
+
+@nox.session
+def array_api_extra(session):
+    """Run array-api-extra's own tests while it assigns with gatherscatter's `at`."""
+    install(session, ".[backends,dask]", "pytest", "hypothesis", "scipy")
+    work = Path(session.create_tmp()).resolve()
+    (work / "at_of_gatherscatter.py").write_text(XPX_PLUGIN, encoding="utf-8")
+    source = checkout(session, *XPX, "src", "tests", "pyproject.toml")
+    with session.chdir(source):
+        session.run(
+            *("pytest", "-q", "-o", "addopts=", "-p", "at_of_gatherscatter"),
+            *(session.posargs or [f"tests/main/test_{name}.py" for name in XPX_TESTS]),
+            env={"PYTHONPATH": os.pathsep.join((str(source / "src"), str(work)))},
         )
 
 

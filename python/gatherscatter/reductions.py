@@ -57,8 +57,8 @@ def _bits(dtype: str) -> int:
 def dtype_name(dtype: Any) -> str:
     """NumPy's name of a dtype of any library, or of a name of a dtype."""
     name = str(dtype)
-    if name.startswith("torch."):
-        return name[6:]
+    if name.startswith(("torch.", "array_api_strict.")):
+        return name.rpartition(".")[2]
     try:
         return str(np.dtype(dtype).name)
     except TypeError:  # "bfloat16"

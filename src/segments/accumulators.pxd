@@ -57,7 +57,7 @@ cdef extern from "segments/exp.h":
 
 cdef enum:
     AHEAD = 16                  # positions
-    UNROLLED = 8                # of positions by ids: a cache line of values
+    UNROLLED = 4                # positions by ids
     PREFETCHED = 256            # bytes of a row, at most
     MAX_WORDS = 4               # of an accumulator
 
@@ -200,23 +200,23 @@ cdef inline inline_void add_unless_nan(bint has_count, bint rounds, double x, ch
     accumulate(True, rounds, False, x if x == x else -0.0, cell + (WORD if has_count else 0), WORD)
 
 
-cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bint is_far, bint is_tile, id_t* ids,
+cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bint is_tile, id_t* ids,
                                   number_t* type, const Job* job, const Block* block, char* table) noexcept nogil:
     """One column, by ids in memory, of which there is a multiple of UNROLLED."""
     cdef Py_ssize_t group, start, i, j, n = block.n
     cdef int64_t id, position, row, row_bytes = job.row_bytes, none = block.none
     cdef uint64_t n_segments = job.n
     cdef const number_t* values = <const number_t*>block.values
-    cdef bint has_more, adds = skips and number_t is double and (what == TOTAL or what == COUNTED_TOTAL)
+    cdef bint prefetches, adds = skips and number_t is double and (what == TOTAL or what == COUNTED_TOTAL)
     cdef number_t x
     for group in range(n // UNROLLED):
         start = group * UNROLLED
         prefetch_l1(<const char*>(values + start) + STREAM_AHEAD)  # which the hardware loses between random accesses
         prefetch_l1(<const char*>(ids + start) + STREAM_AHEAD)
-        has_more = start + AHEAD + UNROLLED <= block.n_ids
+        prefetches = job.is_far and start + AHEAD + UNROLLED <= block.n_ids
         for j in range(UNROLLED):
             i = start + j
-            if is_far and has_more:
+            if prefetches:
                 prefetch_write(table + <int64_t>ids[i + AHEAD] * row_bytes)
             id, x = ids[i], values[i]
             row = id * row_bytes
@@ -233,13 +233,11 @@ cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bin
 cdef inline inline_void apply_any_ids(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,
                                       const Block* block, char* table) noexcept nogil:
     if block.sources != NULL:
-        apply_ids(what, rounds, False, True, True, <const uint32_t*>block.ids, type, job, block, table)
+        apply_ids(what, rounds, False, True, <const uint32_t*>block.ids, type, job, block, table)
     elif block.id_bytes == 4:
-        apply_ids(what, rounds, skips, True, False, <const int32_t*>block.ids, type, job, block, table)
-    elif job.is_far:
-        apply_ids(what, rounds, skips, True, False, <const int64_t*>block.ids, type, job, block, table)
+        apply_ids(what, rounds, skips, False, <const int32_t*>block.ids, type, job, block, table)
     else:
-        apply_ids(what, rounds, skips, False, False, <const int64_t*>block.ids, type, job, block, table)
+        apply_ids(what, rounds, skips, False, <const int64_t*>block.ids, type, job, block, table)
 
 
 cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips, number_t* type, const Job* job,

@@ -24,10 +24,10 @@ def fences(page):
 
 
 def with_examples():
-    """The pages that have examples; one of them needs PyTorch Geometric."""
+    """The pages that have examples; those of other libraries need these."""
     for page in PAGES:
         if any(">>>" in block for _, block in fences(page)):
-            yield pytest.param(page, marks=[pytest.mark.peers] if page == "pytorch-geometric.md" else [])
+            yield pytest.param(page, marks=[pytest.mark.peers] if page in ("pytorch-geometric.md", "flox.md") else [])
 
 
 @pytest.mark.usefixtures("dask_in_this_thread")
@@ -36,6 +36,8 @@ def test_examples_run(page):
     parser, runner, names = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False), {}
     try:
         for line, block in fences(page):
+            if page == "flox.md" and ">>>" not in block:  # what its readers copy
+                exec(block, names)
             test = parser.get_doctest(block, names, page, str(DOCS / page), line)
             test.globs = names  # the names of one block are those of the next
             runner.run(test, clear_globs=False)
@@ -353,7 +355,6 @@ GROUPS = np.random.default_rng(0).permutation(np.repeat([-1, 0, 1, 3], 10))
 INTEGERS, OTHERS, WEIGHTS = np.random.default_rng(1).integers([[0], [-1], [1]], [[10], [3], [9]], (3, 40))
 VALUES = INTEGERS.astype(float)
 VALUES[[2, 1, 3]] = np.nan  # of no group, and two of group 1
-DATES = np.where(np.isnan(VALUES), np.datetime64("NaT"), np.datetime64("2020-01-01") + INTEGERS)
 
 
 def each(function, empty):
@@ -377,7 +378,6 @@ NOT_HERE = {
     "norm": (each(np.linalg.norm, 0), VALUES),
     "any function of a group": (each(lambda part: np.ptp(part[1:] - part[:-1]), np.nan), VALUES),
     "mode": (each(lambda part: np.bincount(part).argmax(), -1), INTEGERS),
-    "mean of dates": (each(lambda part: part[~np.isnat(part)].astype(int).mean(), np.nan), DATES),
     "several labels": (in_pairs, VALUES, OTHERS),
 }
 
@@ -408,7 +408,7 @@ def test_what_is_not_among_the_reductions(task, code, skip):
     names = {"gs": gs, "np": np, "groups": groups, "n": 5, "values": arrays[0] if task == "mode" else VALUES}
     for made in re.findall("`((?:rows|parts) = [^`]*)`", PAGE):
         exec(made, names)
-    found, _ = outcome(code, names | {"weights": WEIGHTS, "others": OTHERS, "dates": DATES})
+    found, _ = outcome(code, names | {"weights": WEIGHTS, "others": OTHERS})
     np.testing.assert_allclose(found, loop(groups, *arrays), rtol=1e-14)
 
 

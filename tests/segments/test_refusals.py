@@ -38,17 +38,29 @@ CASES = {
         "segment_reduce: segment_ids has dtype object, but ids are integers of 8 to 64 bits from 0 on; ids of labels, "
         "of which some may be missing, are pandas.factorize(labels)[0]; pass these",
     ),
-    "a mean of dates": (
-        lambda: gs.segment_reduce(DATA.astype("M8[D]"), IDS, reduction="mean", skipna=True),
+    "a variance of dates": (
+        lambda: gs.segment_reduce(DATA.astype("M8[D]"), IDS, reduction="var", skipna=True),
         TypeError,
-        "segment_reduce: reduction='mean' does not support dtype datetime64[D]; it takes numbers: pass "
+        "segment_reduce: reduction='var' does not support dtype datetime64[D]; it takes numbers: pass "
         "(data - numpy.datetime64(0, 's')) / numpy.timedelta64(1, 's'), in which NaT is NaN",
     ),
-    "a sum of durations": (
-        lambda: gs.segment_reduce(DATA.astype("m8[ns]"), IDS),
+    "a sum of dates": (
+        lambda: gs.segment_reduce(DATA.astype("M8[ns]"), IDS),
         TypeError,
-        "segment_reduce: reduction='add' does not support dtype timedelta64[ns]; it takes numbers: pass "
+        "segment_reduce: reduction='add' does not support dtype datetime64[ns]; it takes numbers and durations: pass "
+        "(data - numpy.datetime64(0, 's')) / numpy.timedelta64(1, 's'), in which NaT is NaN",
+    ),
+    "a product of durations": (
+        lambda: gs.segment_reduce(DATA.astype("m8[ns]"), IDS, reduction="mul"),
+        TypeError,
+        "segment_reduce: reduction='mul' does not support dtype timedelta64[ns]; it takes numbers: pass "
         "data / numpy.timedelta64(1, 's'), in which NaT is NaN",
+    ),
+    "medians of dates as floats": (
+        lambda: gs.segment_reduce(DATA.astype("M8[D]"), IDS, reduction=("median", "count"), dtype="f8"),
+        TypeError,
+        "segment_reduce: dtype='f8', but results of dates have data's dtype, datetime64[D]; pass no dtype, and convert "
+        "them",
     ),
     "a huge id": (
         lambda: gs.segment_reduce(DATA[:2], [0, 1 << 40]),

@@ -241,10 +241,10 @@ def test_dates():
                     assert found.dtype == dates.dtype
                     wanted = wanted if dates is days else wanted - days[2]
                 assert np.array_equal(found.astype("i8"), wanted.astype("i8")), reduction
-    # As the message of a mean says.
+    # As the message of a deviation says.
     numbers = (days - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-    means = gs.segment_reduce(numbers, ids, reduction="mean", skipna=True).astype("m8[s]") + np.datetime64(0, "s")
-    assert means.astype(str).tolist() == ["2020-01-03T00:00:00", "2020-01-01T12:00:00", "NaT", "2020-01-05T00:00:00"]
+    found = gs.segment_reduce(numbers, ids, reduction="std", skipna=True)
+    np.testing.assert_array_equal(found, [0, 12 * 60 * 60, np.nan, 0])
 
 
 def test_dask_with_known_ids():
@@ -272,6 +272,18 @@ def test_a_fill_value_of_a_tuple_is_for_counts_and_positions_too():
     np.testing.assert_equal(found, (np.array([-5, 2]), np.array([7, 1]), np.array([np.nan, 2.0])))
     found = gs.segment_reduce(data, ids, 2, reduction=names, fill_value=9, min_count=3)
     np.testing.assert_equal(found, (np.array([0, 2]), np.array([-1, -1]), np.array([9.0, 9.0])))
+
+
+@pytest.mark.parametrize("library", on_each(LIBRARIES))
+def test_integers_have_nan_in_a_floating_dtype(library):
+    data, ids = (library.asarray(np.array(one, "i4")) for one in ([3, 1, 5], [0, 2, 0]))
+    options = {"min_count": 1, "dtype": library.asarray(np.zeros((), "f4")).dtype, "mode": "promise_in_bounds"}
+    with library.way():
+        for names, wanted in (("add", [8, np.nan, 1]), ("mul", [15, np.nan, 1]), (("add", "mean"), [8, np.nan, 1])):
+            found = gs.segment_reduce(data, ids, 3, reduction=names, **options)
+            one = library.asnumpy(found[0] if isinstance(names, tuple) else found)
+            assert one.dtype == np.float32
+            np.testing.assert_array_equal(one, wanted)
 
 
 @pytest.mark.parametrize("reduction", ["add", "mul", "max", "count", "mean", ("max", "add")])

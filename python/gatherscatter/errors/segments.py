@@ -157,6 +157,13 @@ def narrow_dtype(op: Operator, name: str, dtype: object) -> TypeError:
     )
 
 
+def dtype_of_dates(op: Operator, value: object, dtype: str) -> TypeError:
+    return TypeError(
+        f"{op.name}: dtype={shown(value)}, but results of dates have data's dtype, {dtype}; pass no dtype, "
+        "and convert them"
+    )
+
+
 def empty_segment(op: Operator, reduction: str, position: Sequence[int] | None, dtype: object) -> ValueError:
     where = f"segment {', '.join(map(str, position))} has" if position else "some segment may have"
     option = "method" if op.name == "segment_quantile" else "reduction"

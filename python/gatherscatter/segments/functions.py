@@ -123,9 +123,11 @@ def segment_reduce(
     ``"all"``, −inf for ``"logsumexp"`` and −1 for ``"argmax"`` and ``"argmin"``; for the others NaN, or an error.
 
     Sums and products of integers have at least the default integer's width. Means, medians, variances and logsumexp of
-    integers are floats. On the CPU, sums of 16-bit floats are made in float32 and those of float32 in float64, and
-    rounded once. NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless `skipna`; of equal elements,
-    the first is the greatest. Gradients of ``"max"`` and ``"min"`` are shared equally among equals.
+    integers are floats. Means and medians of dates are dates: the first one plus the mean of the differences from it,
+    rounded toward zero, and the lower one of two. On the CPU, sums of 16-bit floats are made in float32 and those of
+    float32 in float64, and rounded once. NaN wins in ``"max"``, ``"min"``, ``"argmax"`` and ``"argmin"`` unless
+    `skipna`; of equal elements, the first is the greatest. Gradients of ``"max"`` and ``"min"`` are shared equally
+    among equals.
 
     To give each element the value of its segment, as `PreparedSegments.gather` does, call
     ``gs.gather(values, ids, mode="fill", wrap_negative_indices=False, fill_value=nan)``.

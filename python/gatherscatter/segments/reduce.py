@@ -167,7 +167,9 @@ class Segments:
         """One reduction. dtype: the name of the result's."""
         what, min_count = AGGREGATIONS[name], 0 if name == "count" else min_count
         start, few = self.start(name, dtype, fill, min_count), max(min_count, 1)
-        if self.is_scatter(what, dtype):
+        if self.is_date and name in ("add", "mean"):
+            result = self.of_ticks(name)
+        elif self.is_scatter(what, dtype):
             result = self.scattered(STATES[what.state], dtype, start)
             if few == 1 and not self.skips:  # an empty segment has what it started with
                 return result
@@ -177,6 +179,33 @@ class Segments:
             if few == 1 and not self.needs_fill(name, start, words):
                 return result
         return self.xp.where(self.counts < few, self.full((), start, result), result)
+
+    def of_ticks(self, name: str) -> Any:
+        """The sums of durations, or the means of dates or durations, of NumPy.
+
+        A mean is the first element plus the mean of the differences from it, rounded toward zero. The differences may
+        exceed 64 bits, so the sums of the upper and of the lower 32 bits are divided, the remainder of the former with
+        the latter. That is exact for up to 2³¹ elements of a segment.
+        """
+        xp, is_nat = self.xp, self.xp.isnat(self.data)
+        ticks = xp.where(is_nat, 0, self.data.astype("i8"))
+
+        def total(numbers: Any) -> Any:
+            return self.scatter(numbers, 0, "add", include_self=True)
+
+        if name == "add":
+            result = total(ticks)
+        else:
+            n = xp.where(self.counts > 0, self.counts, 1)
+            upper, upper_rest = xp.divmod(total(ticks >> 32), n)
+            lower, lower_rest = xp.divmod(total(ticks & 0xFFFFFFFF), n)
+            carried, rest = xp.divmod((upper_rest << 32) + lower_rest, n)
+            result = (upper << 32) + lower + carried  # rounded down
+            result = result + ((rest > 0) & (result < self.at_places(self.places("first"))[1].astype("i8")))
+        result = result.astype(self.data.dtype)
+        if self.valid is None and xp.any(is_nat):
+            return xp.where(total(is_nat.astype("i8")) > 0, xp.asarray("NaT", result.dtype), result)
+        return result
 
     def is_scatter(self, what: Aggregation, dtype: str) -> bool:
         """Whether the result is one scatter."""

@@ -141,8 +141,10 @@ def check_dtype(op: Operator, name: str, dtype: str, data_dtype: Any) -> None:
         raise messages.no_segments_of(op, name, data_dtype, "numbers, bools and dates")
     if rule.is_real and dtype in COMPLEX:
         raise messages.no_segments_of(op, name, data_dtype, "real numbers")
-    if dtype not in DTYPES and rule.result not in ("data", "index") and name != "median":
-        raise messages.no_segments_of(op, name, data_dtype, "numbers", messages.seconds(dtype))
+    takes_dates = rule.result in ("data", "index") or name in ("mean", "median")
+    if dtype not in DTYPES and not takes_dates and not (name == "add" and dtype[:9] == "timedelta"):
+        supported = "numbers and durations" if name == "add" else "numbers"
+        raise messages.no_segments_of(op, name, data_dtype, supported, messages.seconds(dtype))
 
 
 def result_dtype(op: Operator, name: str, dtype: str, asked: Any, defaults: tuple[str, str, str], alone: bool) -> str:
@@ -164,6 +166,8 @@ def result_dtype(op: Operator, name: str, dtype: str, asked: Any, defaults: tupl
     if asked is None or not rule.has_dtype:
         if asked is not None and alone:
             raise messages.no_dtype(op, name, asked, tuple(n for n, r in AGGREGATIONS.items() if r.has_dtype))
+    elif dtype not in DTYPES:
+        raise messages.dtype_of_dates(op, asked, dtype)
     else:
         word = dtype_name(asked)
         order = "bifc" if rule.result == "sum" else "f" if rule.is_real else "fc"

@@ -137,10 +137,13 @@ def scan_segments(
     exclusive = plans.boolean(op, "exclusive", exclusive)
     reverse, skipna = plans.boolean(op, "reverse", reverse), plans.boolean(op, "skipna", skipna)
     name = backend.dtype_name(data)
+    is_date = name.startswith(("datetime", "timedelta"))
+    if is_date and word == "add":  # of durations, segments have sums
+        raise messages.no_segments_of(op, word, data.dtype, "numbers", messages.seconds(name))
     rules.check_dtype(op, word, name, data.dtype)
     if dtype is not None and word not in _WITH_DTYPE:
         raise messages.no_dtype(op, word, dtype, _WITH_DTYPE)
-    if name.startswith(("datetime", "timedelta")):
+    if is_date:
         if backend.name != "NumPy":
             reason = f"compute the array first, or {messages.seconds(name)}"
             raise errors.cannot(backend.name, op, f"data of {data.dtype}", reason)

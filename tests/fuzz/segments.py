@@ -23,10 +23,10 @@ from fuzz.elements import DATES, INDEX, NUMBERS, SWAPPED, Type
 from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, View, place
 from segments import loop
 
-DATE_REDUCTIONS = ("max", "min", "first", "last", "count", "argmax", "argmin", "median", "nunique")
+DATE_REDUCTIONS = ("max", "min", "first", "last", "count", "argmax", "argmin", "median", "mean", "nunique")
 WITH_DTYPE = ("add", "mul", "mean", "var", "std", "logsumexp", "median")
 OF_INDEX = ("count", "nunique", "argmax", "argmin")
-EXACT = {*DATE_REDUCTIONS, "any", "all"} - {"median"}
+EXACT = {*DATE_REDUCTIONS, "any", "all"} - {"median", "mean"}
 NAMELESS = {"max", "min", "mean", "var", "std", "first", "last", "median"}  # of an empty segment
 SOFTMAXES = ("segment_softmax", "segment_log_softmax")
 TYPES = {type.dtype.name: type for type in NUMBERS}
@@ -453,7 +453,7 @@ def _no_reduction_of(call, random):
     kind = call.type.dtype.kind
     if kind not in "cmM":
         return None
-    name = random.choice(("max", "min", "argmax", "logsumexp") if kind == "c" else ("add", "mean", "any", "var"))
+    name = random.choice(("max", "min", "argmax", "logsumexp") if kind == "c" else ("mul", "any", "var"))
     call.names = (name, *call.names[1:])
     call.options.pop("dtype", None)
     call.options.pop("correction", None)

@@ -92,6 +92,13 @@ def reduced(reduction, elements, places, min_count, fill_value, correction, dtyp
         return empty if fill_value is None else fill_value
     if reduction == "median" and elements.dtype.kind in "mM":
         return np.quantile(elements, 0.5, method="lower")
+    if reduction == "mean" and elements.dtype.kind in "mM":
+        if np.isnat(elements).any():
+            return math.nan
+        first, *ticks = elements.astype("i8").tolist()
+        apart = sum(tick - first for tick in ticks)
+        mean = first + (apart // len(elements) if apart >= 0 else -(-apart // len(elements)))
+        return np.int64(mean).view(elements.dtype.newbyteorder("="))
     if reduction in ("first", "last", "any", "all"):
         return {"first": elements[0], "last": elements[-1], "any": any(elements), "all": all(elements)}[reduction]
     if reduction in ("max", "min", "argmax", "argmin"):

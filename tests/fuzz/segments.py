@@ -699,6 +699,8 @@ def _bound(name, elements, kind, correction):
         finite = np.isfinite(sizes)
         total = sizes[finite].sum()
         if name in ("add", "mean"):
+            parts = np.abs(wide.view("f8"))  # of which one may be infinite
+            total = parts[np.isfinite(parts)].sum()
             return math.inf if total > greatest else 4 * n * eps * total / (1 if name == "add" else n)
         if name == "mul":
             if wide.dtype.kind == "c" and not finite.all():  # inf * 0 is NaN, in some orders

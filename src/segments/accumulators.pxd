@@ -57,7 +57,7 @@ cdef extern from "segments/exp.h":
 
 cdef enum:
     AHEAD = 16                  # positions
-    UNROLLED = 4                # positions by ids
+    UNROLLED = 8                # positions by ids; by fours, sums without NaN take 1.2 times as long
     PREFETCHED = 256            # bytes of a row, at most
     MAX_WORDS = 4               # of an accumulator
 
@@ -326,7 +326,7 @@ cdef inline inline_void apply_typed(Accumulator what, bint rounds, const Job* jo
                 apply_numbers(what, rounds, True, <complex128*>NULL, job, block, table)
             else:
                 apply_numbers(what, rounds, False, <complex128*>NULL, job, block, table)
-    elif job.numbers == SIGNED:
+    elif job.numbers == SIGNED or what not in (MAXIMUM, MINIMUM, GREATEST, LEAST):  # which alone depend on the sign
         apply_numbers(what, rounds, False, <int64_t*>NULL, job, block, table)
     else:
         apply_numbers(what, rounds, False, <uint64_t*>NULL, job, block, table)

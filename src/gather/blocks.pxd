@@ -9,12 +9,12 @@ from common.items cimport (
     CACHE_LINE, STREAM_AHEAD, bytes3, bytes6, bytes12, bytes16, bytes24, bytes32, bytes64, inline_void,
     is_little_endian, item_t, prefetch_l2, word_t,
 )
+from common.machine cimport shared
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
     ROWS_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_bytes, stream_fence, stream_rows,
 )
-from common.machine cimport shared
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, MIN_TEAM_NS, first_error, n_tasks_for, team_size
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.job cimport Job, work_ns

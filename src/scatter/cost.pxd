@@ -20,7 +20,7 @@ from scatter.job cimport Job, is_fresh
 from scatter.private cimport can_be_private, private_bytes
 
 cdef enum:
-    PAIRS = 64                  # of a sample
+    SAMPLED = 64                # pairs of neighbouring tuples
     PAGE = 1 << 12              # bytes: rows that are nearer are neighbours, if the result has
     PAGES = 1 << 8              # as many of these
     MIN_SAMPLED = 1 << 12       # updates
@@ -49,7 +49,7 @@ cdef struct Choice:
 cdef inline Sample take_sample(const Job* job) noexcept nogil:
     cdef Sample sample
     cdef int64_t pair[2]
-    cdef int64_t page[PAIRS]
+    cdef int64_t page[SAMPLED]
     cdef Cursor cursor
     cdef Py_ssize_t i, j, n, seen = 0, near = 0, equal = 0, most = 0, repeated = 0, count
     cdef Py_ssize_t row_bytes = max(job.kernel.row_bytes, 1)
@@ -59,8 +59,8 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
     sample.reach = <double>job.n_rows * row_bytes
     if job.walk.n < MIN_SAMPLED:
         return sample
-    for i in range(PAIRS):
-        seek(&job.walk, job.walk.n // PAIRS * i, &cursor)
+    for i in range(SAMPLED):
+        seek(&job.walk, job.walk.n // SAMPLED * i, &cursor)
         resolve_block(&job.tuples, &job.walk, &cursor, 2, False, pair, &n)
         if n != 2 or pair[0] == SKIPPED or pair[1] == SKIPPED:
             continue
@@ -68,7 +68,7 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
         repeated += pair[1] == pair[0]
         page[seen] = pair[0] * row_bytes // page_bytes
         seen += 1
-    if seen < PAIRS // 2:
+    if seen < SAMPLED // 2:
         return sample
     for i in range(seen):
         count = 0

@@ -7,9 +7,8 @@ from common.codes cimport ADD, MUL
 from common.interrupts cimport Interrupts, is_interrupted
 from common.items cimport flat_void, inline_void, prefetch_row_l2
 from scatter.kernels cimport PREFETCHED_ROW, rows_ahead
-from scatter.row_runs cimport combine_vector
 from scatter.steps cimport floating
-from scatter.weights cimport VECTOR
+from scatter.vectors cimport VECTOR, combine_vector
 
 cdef enum:
     PAIRS_OF_BLOCK = 1 << 10  # between two questions for signals

@@ -20,6 +20,7 @@ from common.items cimport (
     prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
 )
 from scatter.steps cimport bfloat16, boolean, combined, complex64, complex128, float16, value_t
+from scatter.vectors cimport VECTOR, combine_vector
 
 cdef enum Mark:
     UNMARKED
@@ -33,12 +34,23 @@ cdef struct Rows:
     const int64_t* offsets  # or where each is; NULL: they are `step` bytes apart
     bint is_far             # accumulators are prefetched
 
+cdef enum Source:           # of the rows of elements
+    SINGLE                  # an index of 8 bytes for each
+    PAIRS                   # two: sums without marks alone
+    RECORDS                 # a row id of 4 bytes, then the update
+
 cdef struct Elements:
     # Updates of one element each, and where they go.
+    Source source
     const char* indices
-    bint are_records        # indices: not of 8 bytes, but records: a row id of 4 bytes, then the update
     int64_t size            # an index that is not below it, once it is wrapped, is out of bounds
     int64_t wrap            # added to a negative index
+    Py_ssize_t index_step   # of pairs: bytes from an index to that of the next update
+    Py_ssize_t to_second    # bytes to the second index
+    int64_t stride          # rows from an index to the next one
+    int64_t second_size
+    int64_t second_wrap
+    int64_t second_stride
     const char* updates
     Py_ssize_t step         # bytes from an update to the next
     bint is_far             # accumulators are prefetched
@@ -69,9 +81,14 @@ cdef inline bint assigns_first(ReductionCode step, value_t* type) noexcept nogil
     return step == MUL and (value_t is complex64 or value_t is complex128)
 
 
-cdef inline const char* at(const char* accumulators, int64_t row, Py_ssize_t row_bytes) noexcept nogil:
-    """Of any row, also of one that is out of bounds: for a prefetch."""
-    return <const char*>(<size_t>accumulators + <size_t>row * <size_t>row_bytes)
+cdef inline inline_void prefetch_element(Mark mark, const char* marks, const char* accumulators, int64_t row,
+                                         Py_ssize_t row_bytes) noexcept nogil:
+    """Of any row, also of one that is out of bounds."""
+    prefetch_write(<const char*>(<size_t>accumulators + <size_t>row * <size_t>row_bytes))
+    if mark == MARKED:
+        prefetch_write(<const char*>(<size_t>marks + <size_t>row))
+    elif mark == COUNTED:
+        prefetch_write(<const char*>(<size_t>marks + <size_t>row * sizeof(uint32_t)))
 
 
 cdef inline inline_void mark_row(Mark mark, char* marks, Py_ssize_t row) noexcept nogil:
@@ -97,11 +114,12 @@ cdef inline inline_void combine_row(ReductionCode step, value_t* type, restricte
 
 cdef inline inline_void apply_element(ReductionCode step, Mark mark, char* marks, value_t* type, int n_items,
                                       char* accumulators, int64_t row, const char* update) noexcept nogil:
-    """n_items: of a point, which has no marks; else 1."""
+    """n_items: of a point; else 1."""
     cdef char* accumulator = accumulators + row * <Py_ssize_t>sizeof(value_t)
     cdef value_t a, b
     if n_items > 1:
         combine_row(step, type, accumulators + row * n_items * <Py_ssize_t>sizeof(value_t), update, n_items)
+        mark_row(mark, marks, row)
         return
     memcpy(&b, update, sizeof(value_t))
     if step == ASSIGN:
@@ -143,68 +161,87 @@ cdef inline inline_void apply_run(ReductionCode step, Mark mark, char* marks, va
     run[0] = i
 
 
+cdef inline int64_t row_at(Source source, const Elements* elements, const char* index, bint wraps,
+                           uint64_t* outside) noexcept nogil:
+    """outside: becomes not 0 if the row is out of bounds; that of a record is not."""
+    cdef int64_t row, second
+    if source == RECORDS:
+        return (<const uint32_t*>index)[0]
+    row = scalar((<const int64_t*>index)[0])
+    if wraps:
+        row += (row >> 63) & elements.wrap
+    outside[0] |= <uint64_t>row >= <uint64_t>elements.size
+    if source == PAIRS:
+        second = scalar((<const int64_t*>(index + elements.to_second))[0])
+        if wraps:
+            second += (second >> 63) & elements.second_wrap
+        outside[0] |= <uint64_t>second >= <uint64_t>elements.second_size
+        row = row * elements.stride + second * elements.second_stride
+    return row
+
+
 cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* marks, value_t* type, int n_items,
-                                          bint are_records, const Elements* elements, char* accumulators, Py_ssize_t n,
-                                          Py_ssize_t* done) noexcept nogil:
+                                          Source source, const Elements* all_elements, char* accumulators,
+                                          Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
     """Four at a time: their indices are checked together. From a negative index on, some are applied one by one."""
+    cdef Elements elements = all_elements[0]  # for the compiler, stores of bytes might change the other one
     cdef Py_ssize_t i = 0, stop, run, step_bytes = elements.step
+    cdef Py_ssize_t index_step = elements.index_step if source == PAIRS else <Py_ssize_t>sizeof(int64_t)
     cdef Py_ssize_t row_bytes = n_items * <Py_ssize_t>sizeof(value_t)
-    cdef uint64_t size = elements.size
     cdef int64_t row, a, b, c, d
-    cdef const int64_t* indices = <const int64_t*>elements.indices
+    cdef uint64_t outside = 0
+    cdef const char* index = elements.indices
     cdef const char* update = elements.updates
-    cdef bint is_far = elements.is_far
-    if are_records:
-        step_bytes = 4 + (4 if sizeof(value_t) < 4 else sizeof(value_t))
-        update = elements.indices + 4
-    if not are_records and step != ASSIGN and n_items == 1:
+    if source == RECORDS:
+        index_step = step_bytes = 4 + (4 if sizeof(value_t) < 4 else sizeof(value_t))
+        update = index + 4
+    if source == SINGLE and step != ASSIGN and n_items == 1:
         while elements.repeats and i < n:
-            row = scalar(indices[i])
-            if <uint64_t>row >= size:
+            row = row_at(source, &elements, index, False, &outside)
+            if outside:
                 break
-            apply_run(step, mark, marks, type, row, indices + i, n - i, accumulators, update, step_bytes, &run)
+            apply_run(step, mark, marks, type, row, <const int64_t*>index, n - i, accumulators, update, step_bytes, &run)
             i += run
+            index += run * index_step
             update += run * step_bytes
     while True:
         while i + 4 <= n:
-            if are_records:
-                a = (<const uint32_t*>(update - 4))[0]
-                b = (<const uint32_t*>(update + step_bytes - 4))[0]
-                c = (<const uint32_t*>(update + 2 * step_bytes - 4))[0]
-                d = (<const uint32_t*>(update + 3 * step_bytes - 4))[0]
-            else:
-                a, b = scalar(indices[i]), scalar(indices[i + 1])
-                c, d = scalar(indices[i + 2]), scalar(indices[i + 3])
-                if (<uint64_t>a >= size) | (<uint64_t>b >= size) | (<uint64_t>c >= size) | (<uint64_t>d >= size):
+            outside = 0
+            a = row_at(source, &elements, index, False, &outside)
+            b = row_at(source, &elements, index + index_step, False, &outside)
+            c = row_at(source, &elements, index + 2 * index_step, False, &outside)
+            d = row_at(source, &elements, index + 3 * index_step, False, &outside)
+            if source != RECORDS:
+                if outside:
                     break
-            if not are_records:
                 prefetch_l1(update + STREAM_AHEAD)
-                prefetch_l1(<const char*>(indices + i) + STREAM_AHEAD)
+                prefetch_l1(index + STREAM_AHEAD)
+                if source == PAIRS:
+                    prefetch_l1(index + elements.to_second + STREAM_AHEAD)
                 # A store that misses delays all later ones.
-                if (step == ASSIGN or n_items > 1) and is_far and i + AHEAD + 4 <= n:
-                    prefetch_write(at(accumulators, indices[i + AHEAD], row_bytes))
-                    prefetch_write(at(accumulators, indices[i + AHEAD + 1], row_bytes))
-                    prefetch_write(at(accumulators, indices[i + AHEAD + 2], row_bytes))
-                    prefetch_write(at(accumulators, indices[i + AHEAD + 3], row_bytes))
+                if (step == ASSIGN or n_items > 1) and elements.is_far and i + AHEAD + 4 <= n:
+                    prefetch_element(mark, marks, accumulators, (<const int64_t*>index)[AHEAD], row_bytes)
+                    prefetch_element(mark, marks, accumulators, (<const int64_t*>index)[AHEAD + 1], row_bytes)
+                    prefetch_element(mark, marks, accumulators, (<const int64_t*>index)[AHEAD + 2], row_bytes)
+                    prefetch_element(mark, marks, accumulators, (<const int64_t*>index)[AHEAD + 3], row_bytes)
             apply_element(step, mark, marks, type, n_items, accumulators, a, update)
             apply_element(step, mark, marks, type, n_items, accumulators, b, update + step_bytes)
             apply_element(step, mark, marks, type, n_items, accumulators, c, update + 2 * step_bytes)
             apply_element(step, mark, marks, type, n_items, accumulators, d, update + 3 * step_bytes)
+            index += 4 * index_step
             update += 4 * step_bytes
             i += 4
         if i == n:
             break
         stop = min(n, i + 8)
         while i < stop:
-            if are_records:
-                row = (<const uint32_t*>(update - 4))[0]
-            else:
-                row = scalar(indices[i])
-                row += (row >> 63) & elements.wrap
-                if <uint64_t>row >= size:
-                    done[0] = i
-                    return
+            outside = 0
+            row = row_at(source, &elements, index, True, &outside)
+            if outside:
+                done[0] = i
+                return
             apply_element(step, mark, marks, type, n_items, accumulators, row, update)
+            index += index_step
             update += step_bytes
             i += 1
     done[0] = n
@@ -213,23 +250,24 @@ cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* m
 cdef inline inline_void apply_kind_of(ReductionCode step, Mark mark, char* marks, value_t* type, Py_ssize_t n_items,
                                       const Elements* elements, char* accumulators, Py_ssize_t n,
                                       Py_ssize_t* done) noexcept nogil:
-    if value_t is float and step == ADD and mark == UNMARKED and n_items > 1:
+    if value_t is float and step == ADD and n_items > 1:
         if n_items == 3:
-            apply_elements_of(step, mark, marks, type, 3, False, elements, accumulators, n, done)
+            apply_elements_of(step, mark, marks, type, 3, SINGLE, elements, accumulators, n, done)
         elif n_items == 2:
-            apply_elements_of(step, mark, marks, type, 2, False, elements, accumulators, n, done)
+            apply_elements_of(step, mark, marks, type, 2, SINGLE, elements, accumulators, n, done)
         else:
-            apply_elements_of(step, mark, marks, type, 4, False, elements, accumulators, n, done)
-    elif elements.are_records:
-        apply_elements_of(step, mark, marks, type, 1, True, elements, accumulators, n, done)
+            apply_elements_of(step, mark, marks, type, 4, SINGLE, elements, accumulators, n, done)
+    elif elements.source == RECORDS:
+        apply_elements_of(step, mark, marks, type, 1, RECORDS, elements, accumulators, n, done)
+    elif step == ADD and mark == UNMARKED and elements.source == PAIRS:
+        apply_elements_of(step, mark, marks, type, 1, PAIRS, elements, accumulators, n, done)
     else:
-        apply_elements_of(step, mark, marks, type, 1, False, elements, accumulators, n, done)
+        apply_elements_of(step, mark, marks, type, 1, SINGLE, elements, accumulators, n, done)
 
 
 cdef inline bint are_points(const Kernel* kernel) noexcept nogil:
     """Whether rows are so short that they are applied as elements are. Pieces of long rows are not adjacent."""
-    return (kernel.type_code == FLOAT32 and kernel.step == ADD and kernel.mark_bytes == 0
-            and 2 <= kernel.n_items <= 4 and kernel.row_bytes == kernel.n_items * 4)
+    return (kernel.type_code == FLOAT32 and kernel.step == ADD and 2 <= kernel.n_items <= 4 and kernel.row_bytes == kernel.n_items * 4)
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t size) noexcept nogil:
@@ -250,8 +288,17 @@ cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updat
         prefetch_row_l2(updates + offsets[i + ahead], min(size, <Py_ssize_t>PREFETCHED_ROW))
 
 
-cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks, value_t* type, Py_ssize_t n_items,
-                                      Py_ssize_t row_bytes, const Rows* rows, char* accumulators,
+cdef inline inline_void combine_vectors(ReductionCode step, value_t* type, char* accumulator, const char* update,
+                                        Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t at = 0
+    if value_t is float or value_t is double:
+        while at < size:
+            combine_vector(step, type, accumulator + at, update + at)
+            at += VECTOR
+
+
+cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks, value_t* type, bint of_vectors,
+                                      Py_ssize_t n_items, Py_ssize_t row_bytes, const Rows* rows, char* accumulators,
                                       Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), ahead = rows_ahead(size)
     cdef Py_ssize_t update_step = rows.step if rows.offsets == NULL else 0
@@ -274,6 +321,8 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
         mark_row(mark, marks, ids[i])
         if assigns:
             memcpy(accumulator, update, size)
+        elif of_vectors:
+            combine_vectors(step, type, accumulator, update, size)
         else:
             combine_row(step, type, accumulator, update, n_items)
         update += update_step
@@ -282,17 +331,18 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
 cdef inline inline_void apply_rows_any(ReductionCode step, Mark mark, char* marks, value_t* type, const Kernel* kernel,
                                        const Rows* rows, char* accumulators, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t n_items = kernel.n_items, size = sizeof(value_t)
-    cdef bint is_point = kernel.row_bytes == n_items * size  # a constant number of items
-    if value_t is not float and value_t is not double and step != ASSIGN:
-        is_point = False
+    cdef bint are_floats = value_t is float or value_t is double
+    cdef bint is_point = kernel.row_bytes == n_items * size and (are_floats or step == ASSIGN)
     if is_point and n_items == 2:
-        apply_rows_of(step, mark, marks, type, 2, 2 * size, rows, accumulators, n)
+        apply_rows_of(step, mark, marks, type, False, 2, 2 * size, rows, accumulators, n)
     elif is_point and n_items == 3:
-        apply_rows_of(step, mark, marks, type, 3, 3 * size, rows, accumulators, n)
+        apply_rows_of(step, mark, marks, type, False, 3, 3 * size, rows, accumulators, n)
     elif is_point and n_items == 4:
-        apply_rows_of(step, mark, marks, type, 4, 4 * size, rows, accumulators, n)
+        apply_rows_of(step, mark, marks, type, False, 4, 4 * size, rows, accumulators, n)
+    elif are_floats and step != ASSIGN and n_items * size % VECTOR == 0:
+        apply_rows_of(step, mark, marks, type, True, n_items, kernel.row_bytes, rows, accumulators, n)
     else:
-        apply_rows_of(step, mark, marks, type, n_items, kernel.row_bytes, rows, accumulators, n)
+        apply_rows_of(step, mark, marks, type, False, n_items, kernel.row_bytes, rows, accumulators, n)
 
 
 cdef inline inline_void apply_of(ReductionCode step, Mark mark, char* marks, value_t* type, const Kernel* kernel,
@@ -307,8 +357,10 @@ cdef inline inline_void apply_of(ReductionCode step, Mark mark, char* marks, val
 cdef inline inline_void apply_typed(ReductionCode step, Mark mark, char* marks, const Kernel* kernel,
                                     const updates_t* updates, char* accumulators, Py_ssize_t n,
                                     Py_ssize_t* done) noexcept nogil:
-    """Dispatch on the dtype; assignments on the width."""
+    """Dispatch on the dtype; assignments on the width. Sums and products of integers have no signs."""
     cdef int type_code = kernel.type_code
+    if (step == ADD or step == MUL) and INT8 <= type_code <= INT64:
+        type_code += UINT8 - INT8
     if step == ASSIGN:
         if type_code == UINT32:
             apply_of(step, mark, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
@@ -324,20 +376,10 @@ cdef inline inline_void apply_typed(ReductionCode step, Mark mark, char* marks, 
         apply_of(step, mark, marks, <float*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == FLOAT64:
         apply_of(step, mark, marks, <double*>NULL, kernel, updates, accumulators, n, done)
-    elif type_code == INT64:
-        apply_of(step, mark, marks, <int64_t*>NULL, kernel, updates, accumulators, n, done)
-    elif type_code == INT32:
-        apply_of(step, mark, marks, <int32_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == FLOAT16:
         apply_of(step, mark, marks, <float16*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == BFLOAT16:
         apply_of(step, mark, marks, <bfloat16*>NULL, kernel, updates, accumulators, n, done)
-    elif type_code == BOOL:
-        apply_of(step, mark, marks, <boolean*>NULL, kernel, updates, accumulators, n, done)
-    elif type_code == INT8:
-        apply_of(step, mark, marks, <int8_t*>NULL, kernel, updates, accumulators, n, done)
-    elif type_code == INT16:
-        apply_of(step, mark, marks, <int16_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT8:
         apply_of(step, mark, marks, <uint8_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT16:
@@ -346,8 +388,19 @@ cdef inline inline_void apply_typed(ReductionCode step, Mark mark, char* marks, 
         apply_of(step, mark, marks, <uint32_t*>NULL, kernel, updates, accumulators, n, done)
     elif type_code == UINT64:
         apply_of(step, mark, marks, <uint64_t*>NULL, kernel, updates, accumulators, n, done)
-    elif step != MAX and step != MIN:  # complex numbers have no order
-        if type_code == COMPLEX64:
+    elif step == MAX or step == MIN:
+        if type_code == INT64:
+            apply_of(step, mark, marks, <int64_t*>NULL, kernel, updates, accumulators, n, done)
+        elif type_code == INT32:
+            apply_of(step, mark, marks, <int32_t*>NULL, kernel, updates, accumulators, n, done)
+        elif type_code == INT8:
+            apply_of(step, mark, marks, <int8_t*>NULL, kernel, updates, accumulators, n, done)
+        elif type_code == INT16:
+            apply_of(step, mark, marks, <int16_t*>NULL, kernel, updates, accumulators, n, done)
+    else:  # complex numbers have no order
+        if type_code == BOOL:
+            apply_of(step, mark, marks, <boolean*>NULL, kernel, updates, accumulators, n, done)
+        elif type_code == COMPLEX64:
             apply_of(step, mark, marks, <complex64*>NULL, kernel, updates, accumulators, n, done)
         elif type_code == COMPLEX128:
             apply_of(step, mark, marks, <complex128*>NULL, kernel, updates, accumulators, n, done)
@@ -355,16 +408,17 @@ cdef inline inline_void apply_typed(ReductionCode step, Mark mark, char* marks, 
 
 cdef inline inline_void apply_step(Mark mark, char* marks, const Kernel* kernel, const updates_t* updates,
                                    char* accumulators, Py_ssize_t n, Py_ssize_t* done) noexcept nogil:
-    """Dispatch on the step."""
-    if kernel.step == ADD:
+    """Dispatch on the step. The maximum of bools is their sum, the minimum their product."""
+    cdef bint are_bools = kernel.type_code == BOOL
+    if kernel.step == ADD or (kernel.step == MAX and are_bools):
         apply_typed(ADD, mark, marks, kernel, updates, accumulators, n, done)
     elif mark == UNMARKED or mark == MARKED:  # counts are of means
-        if kernel.step == MAX:
+        if kernel.step == MUL or (kernel.step == MIN and are_bools):
+            apply_typed(MUL, mark, marks, kernel, updates, accumulators, n, done)
+        elif kernel.step == MAX:
             apply_typed(MAX, mark, marks, kernel, updates, accumulators, n, done)
         elif kernel.step == MIN:
             apply_typed(MIN, mark, marks, kernel, updates, accumulators, n, done)
-        elif kernel.step == MUL:
-            apply_typed(MUL, mark, marks, kernel, updates, accumulators, n, done)
         elif kernel.step == ASSIGN:
             apply_typed(ASSIGN, mark, marks, kernel, updates, accumulators, n, done)
 

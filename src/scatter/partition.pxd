@@ -30,7 +30,7 @@ from scatter.buckets cimport (
     record_size, tile_shift,
 )
 from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, update_step
-from scatter.kernels cimport PREFETCHED_ROW, Elements, Rows, apply_elements
+from scatter.kernels cimport PREFETCHED_ROW, RECORDS, Elements, Rows, apply_elements
 from scatter.row_runs cimport RowRuns, add_widened_runs, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
 from scatter.updates cimport apply_block, apply_products
@@ -100,7 +100,7 @@ cdef inline void apply_values(const Partition* partition, const Tile* tile) noex
     cdef Elements elements
     cdef Py_ssize_t n, done
     cdef bint more = next_block(&reader)
-    elements.are_records = True
+    elements.source = RECORDS
     elements.is_far = elements.repeats = False
     while more and not is_interrupted(job.interrupts, reader.n * job.tuple_work):
         elements.indices = reader.records

@@ -6,17 +6,8 @@ from common.codes cimport ADD, FLOAT32, FLOAT64, MAX, MIN, MUL, ReductionCode
 from common.items cimport flat_void, inline_void, prefetch_row_l2
 from scatter.kernels cimport PREFETCHED_ROW, Kernel, add_to_mark, rows_ahead
 from scatter.steps cimport floating
-from scatter.weights cimport VECTOR, Weights, scale_vector
-
-cdef extern from "scatter/vectors.h":
-    void add_floats "gs_floats_add" (char* to, const char* update) nogil
-    void multiply_floats "gs_floats_multiply" (char* to, const char* update) nogil
-    void max_floats "gs_floats_max" (char* to, const char* update) nogil
-    void min_floats "gs_floats_min" (char* to, const char* update) nogil
-    void add_doubles "gs_doubles_add" (char* to, const char* update) nogil
-    void multiply_doubles "gs_doubles_multiply" (char* to, const char* update) nogil
-    void max_doubles "gs_doubles_max" (char* to, const char* update) nogil
-    void min_doubles "gs_doubles_min" (char* to, const char* update) nogil
+from scatter.vectors cimport VECTOR, combine_vector, scale_vector
+from scatter.weights cimport Weights
 
 cdef enum:
     VECTORS = 4                 # in registers at once
@@ -36,29 +27,6 @@ cdef inline bint can_reduce_runs(const Kernel* kernel, const Weights* weights) n
     return ((kernel.type_code == FLOAT32 or kernel.type_code == FLOAT64) and kernel.row_bytes % VECTOR == 0
             and (kernel.step == ADD or kernel.step == MUL or kernel.step == MAX or kernel.step == MIN)
             and (weights.n_bytes == 0 or kernel.row_bytes // weights.n % VECTOR == 0))
-
-
-cdef inline inline_void combine_vector(ReductionCode step, floating* type, char* sums,
-                                       const char* update) noexcept nogil:
-    if step == ADD:
-        if floating is float:
-            add_floats(sums, update)
-        else:
-            add_doubles(sums, update)
-    elif step == MUL:
-        if floating is float:
-            multiply_floats(sums, update)
-        else:
-            multiply_doubles(sums, update)
-    elif step == MAX:
-        if floating is float:
-            max_floats(sums, update)
-        else:
-            max_doubles(sums, update)
-    elif floating is float:
-        min_floats(sums, update)
-    else:
-        min_doubles(sums, update)
 
 
 cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n_vectors, const RowRuns* runs,

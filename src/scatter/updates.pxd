@@ -3,7 +3,7 @@
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
+from common.codes cimport ADD, INTERRUPTED, OK, SKIP, TAKE
 from common.interrupts cimport is_interrupted
 from common.items cimport (
     CACHE_LINE, at_line, bytes16, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream, prefetch_write, word_t,
@@ -14,8 +14,8 @@ from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items
 from scatter.job cimport RUN, Job, update_step
 from scatter.kernels cimport (
-    AHEAD, PREFETCHED_ROW, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points, count_rows,
-    mark_of, rows_ahead,
+    AHEAD, PAIRS, PREFETCHED_ROW, SINGLE, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points,
+    count_rows, mark_of, rows_ahead,
 )
 from scatter.weights cimport PRODUCTS_BYTES, multiply_rows
 
@@ -193,7 +193,7 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
         apply_weighted(job, rows, accumulators, marks, n)
     elif job.by_value:
         elements.indices = <const char*>rows.rows
-        elements.are_records = False
+        elements.source = SINGLE
         elements.is_far = False  # apply_tuples prefetches
         elements.repeats = job.repeats
         elements.size = INT64_MAX
@@ -281,31 +281,42 @@ cdef inline void prefetch_short(const Job* job, const char* accumulators, const 
 
 
 cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
-    """Whether one loop resolves single indices and applies their elements or points."""
-    return ((job.by_value or are_points(&job.kernel)) and not job.loads and job.tuples.plain and job.tuples.k == 1
-            and job.tuples.arrays == NULL and job.tuples.stride[0] == 1 and job.update_rows == NULL
+    """Whether one loop resolves single indices, or pairs, and applies their elements or points."""
+    cdef bint are_single = job.tuples.k == 1 and job.tuples.stride[0] == 1
+    cdef bint are_pairs = (job.tuples.k == 2 and job.by_value and job.kernel.step == ADD
+                           and job.kernel.mark_bytes == 0)
+    return ((are_single or are_pairs) and (job.by_value or are_points(&job.kernel)) and not job.loads
+            and job.tuples.plain and job.tuples.arrays == NULL and job.update_rows == NULL
             and job.kernel.mark_bytes != 8 and not has_short_runs(job)
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
 
 
-cdef inline void widen_indices(const int32_t* indices, Py_ssize_t n, int64_t* to) noexcept nogil:
+cdef inline void widen_indices(const int32_t* indices, Py_ssize_t step, Py_ssize_t n, int64_t* to) noexcept nogil:
+    """step: bytes, those of an index or of a pair."""
     cdef Py_ssize_t i
-    for i in range(n):
-        to[i] = indices[i]
+    if step == sizeof(int32_t):
+        for i in range(n):
+            to[i] = indices[i]
+    else:
+        for i in range(n):
+            to[i] = indices[2 * i]
 
 
 cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* marks, Py_ssize_t start,
                                       Py_ssize_t stop) noexcept nogil:
     """As apply_tuples, by that loop. Returns where it stopped: there apply_tuples has to go on."""
-    cdef int64_t widened[BLOCK]
+    cdef int64_t widened[2 * BLOCK]
     cdef Elements elements
     cdef Cursor cursor
     cdef int inner = job.walk.n_dims - 1
     cdef bint widens = job.tuples.width == 4
     cdef Py_ssize_t n, done, most = BLOCK if widens else RUN
-    elements.are_records = False
-    elements.size = job.tuples.size[0]
-    elements.wrap = job.tuples.wrap[0]
+    elements.source = SINGLE if job.tuples.k == 1 else PAIRS
+    elements.size, elements.second_size = job.tuples.size[0], job.tuples.size[1]
+    elements.wrap, elements.second_wrap = job.tuples.wrap[0], job.tuples.wrap[1]
+    elements.stride, elements.second_stride = job.tuples.stride[0], job.tuples.stride[1]
+    elements.index_step = job.walk.stride[inner][INDICES]
+    elements.to_second = job.tuples.component_stride
     elements.is_far = job.is_far
     elements.repeats = job.repeats
     elements.step = job.walk.stride[inner][OTHER]
@@ -318,7 +329,12 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
                 job.interrupts, n):
             break
         if widens:
-            widen_indices(<const int32_t*>elements.indices, n, widened)
+            widen_indices(<const int32_t*>elements.indices, job.walk.stride[inner][INDICES], n, widened)
+            if elements.source == PAIRS:
+                widen_indices(<const int32_t*>(elements.indices + job.tuples.component_stride),
+                              job.walk.stride[inner][INDICES], n, widened + BLOCK)
+                elements.index_step = sizeof(int64_t)
+                elements.to_second = BLOCK * sizeof(int64_t)
             elements.indices = <const char*>widened
         apply_elements(&job.kernel, &elements, accumulators + cursor.offset[DATA] * job.kernel.row_bytes,
                        marks + cursor.offset[DATA] * job.kernel.mark_bytes, n, &done)

@@ -9,14 +9,10 @@ from common.codes cimport (
 from common.items cimport const_restricted, flat_void, inline_void, prefetch_row_l2, restricted
 from common.small_calls cimport width_of
 from scatter.kernels cimport PREFETCHED_ROW, rows_ahead
-from scatter.steps cimport bfloat16, boolean, float16, floating, multiply, value_t
-
-cdef extern from "scatter/vectors.h":
-    void scale_floats "gs_floats_scale" (char* to, const char* update, const char* weight) nogil
-    void scale_doubles "gs_doubles_scale" (char* to, const char* update, const char* weight) nogil
+from scatter.steps cimport bfloat16, boolean, float16, multiply, value_t
+from scatter.vectors cimport VECTOR, scale_vector
 
 cdef enum:
-    VECTOR = 32                 # bytes
     PRODUCTS_BYTES = 1 << 13    # of a batch: L1 holds them and their accumulators
     MOST_WEIGHTS = 1 << 6       # bytes of an update's weights. To multiply more, or fewer items than a
                                 # vector has with each, takes as long in a pass of its own
@@ -53,13 +49,6 @@ cdef inline Weights describe_weights(cnp.ndarray weights, cnp.ndarray source, cn
         some.n_bytes = some.n * cnp.PyArray_ITEMSIZE(weights)
         some.n_items = cnp.PyArray_SIZE(source) // cnp.PyArray_DIM(source, 0) // some.n
     return some
-
-
-cdef inline inline_void scale_vector(floating* type, char* to, const char* update, const char* weight) noexcept nogil:
-    if floating is float:
-        scale_floats(to, update, weight)
-    else:
-        scale_doubles(to, update, weight)
 
 
 cdef inline inline_void multiply_items(value_t* type, value_t weight, const_restricted items, Py_ssize_t n,

@@ -24,7 +24,7 @@ from gatherscatter._kernels.codes import ScatterRoute
 from gatherscatter.backends import kernels
 from measure import cpus, seconds
 
-WIDTHS = (1, 3, 8, 32, 128)  # numbers of a row
+WIDTHS = (1, 2, 3, 8, 32, 48, 64, 512)  # numbers of a row
 UPDATES = (10_000, 100_000, 1_000_000)
 ROWS = (100, 10_000, 1_000_000)
 MOST_BYTES = 1 << 27  # of updates, and of the result

@@ -21,6 +21,7 @@ from scatter.private cimport can_be_private, private_bytes
 
 cdef enum:
     SAMPLED = 64                # pairs of neighbouring tuples
+    GROUPS = 8                  # of them
     PAGE = 1 << 12              # bytes: rows that are nearer are neighbours, if the result has
     PAGES = 1 << 8              # as many of these
     MIN_SAMPLED = 1 << 12       # updates
@@ -37,8 +38,8 @@ cdef extern from *:
 cdef struct Sample:
     double equal                # the share of tuples whose row is that of the tuple before
     double near                 # the share of tuples whose row is near that of the tuple before
-    double reach                # bytes of the rows that most updates go to
     double share                # of the updates that go to one page, at most
+    double reach[GROUPS]        # ascending: each bytes of rows that equally many of the updates go to
 
 cdef struct Choice:
     int route
@@ -46,17 +47,26 @@ cdef struct Choice:
     double ns
 
 
+cdef inline void insert_number(int64_t* numbers, Py_ssize_t n, int64_t number) noexcept nogil:
+    """Insert it into n ascending numbers."""
+    while n and numbers[n - 1] > number:
+        numbers[n] = numbers[n - 1]
+        n -= 1
+    numbers[n] = number
+
+
 cdef inline Sample take_sample(const Job* job) noexcept nogil:
     cdef Sample sample
     cdef int64_t pair[2]
-    cdef int64_t page[SAMPLED]
+    cdef int64_t rows[SAMPLED]
+    cdef int64_t widths[GROUPS]
     cdef Cursor cursor
-    cdef Py_ssize_t i, j, n, seen = 0, near = 0, equal = 0, most = 0, repeated = 0, count
-    cdef Py_ssize_t row_bytes = max(job.kernel.row_bytes, 1)
-    cdef Py_ssize_t page_bytes = max(min(<Py_ssize_t>PAGE, job.n_rows * row_bytes // PAGES), row_bytes)
-    sample.near = sample.equal = 0
-    sample.share = 0
-    sample.reach = <double>job.n_rows * row_bytes
+    cdef Py_ssize_t i, n, seen = 0, near = 0, most = 1, run = 1, repeated = 0
+    cdef Py_ssize_t row_bytes = max(job.kernel.row_bytes, 1), first, last
+    cdef Py_ssize_t page = max(max(min(<Py_ssize_t>PAGE, job.n_rows * row_bytes // PAGES) // row_bytes, 1), 1)
+    sample.near = sample.equal = sample.share = 0
+    for i in range(GROUPS):
+        sample.reach[i] = <double>job.n_rows * row_bytes / GROUPS
     if job.walk.n < MIN_SAMPLED:
         return sample
     for i in range(SAMPLED):
@@ -64,23 +74,23 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
         resolve_block(&job.tuples, &job.walk, &cursor, 2, False, pair, &n)
         if n != 2 or pair[0] == SKIPPED or pair[1] == SKIPPED:
             continue
-        near += -page_bytes < (pair[1] - pair[0]) * row_bytes < page_bytes
+        near += -page < pair[1] - pair[0] < page
         repeated += pair[1] == pair[0]
-        page[seen] = pair[0] * row_bytes // page_bytes
+        insert_number(rows, seen, pair[0])
         seen += 1
     if seen < SAMPLED // 2:
         return sample
-    for i in range(seen):
-        count = 0
-        for j in range(seen):
-            count += page[i] == page[j]
-        most = max(most, count)
-        equal += count - 1
+    for i in range(1, seen):
+        run = run + 1 if rows[i] // page == rows[i - 1] // page else 1
+        most = max(most, run)
+    for i in range(GROUPS):
+        first, last = seen * i // GROUPS, seen * (i + 1) // GROUPS
+        insert_number(widths, i, rows[min(last, seen - 1)] - rows[first] + 1)
+    for i in range(GROUPS):
+        sample.reach[i] = <double>widths[i] * row_bytes
     sample.near = <double>near / seen
     sample.equal = <double>repeated / seen
     sample.share = max(0.0, (most - 3.0) / seen)  # of uniform ones, three may meet by chance
-    if equal > 4:
-        sample.reach = min(sample.reach, <double>page_bytes * seen * (seen - 1) / equal)
     return sample
 
 
@@ -92,35 +102,57 @@ cdef inline double moved(double n_bytes, int n_threads) noexcept nogil:
     return n_bytes / bandwidth * (0.5 if n_bytes <= shared.machine.l3_bytes else 1)
 
 
-cdef inline double step_ns(double reach) noexcept nogil:
-    """ns to apply an update to one of so many bytes of accumulators. Others take most of L3: a quarter is ours."""
-    cdef double share
-    if reach <= shared.machine.l2_bytes:
-        return shared.machine.step_l2
-    if reach <= shared.machine.l3_bytes // 4:
-        share = 1 - shared.machine.l2_bytes / reach
-        return shared.machine.step_l2 + share * (shared.machine.step_l3 - shared.machine.step_l2)
-    share = 1 - shared.machine.l3_bytes / 4.0 / reach
-    return shared.machine.step_l3 + share * (shared.machine.step_memory - shared.machine.step_l3)
+cdef inline double share_in(const Sample* sample, double cache_bytes) noexcept nogil:
+    """The share of the updates whose rows a cache of this size holds: where most updates go."""
+    cdef double share = 0
+    cdef int i
+    for i in range(GROUPS):
+        if sample.reach[i] > cache_bytes:
+            return share + cache_bytes / sample.reach[i] / GROUPS
+        share += 1.0 / GROUPS
+        cache_bytes -= sample.reach[i]
+    return 1
 
 
-cdef inline double apply_ns(const Job* job, double reach) noexcept nogil:
-    """ns to apply an update: a step, and for rows the time to read and write their items in L2."""
-    cdef double marks = job.kernel.mark_bytes
-    cdef double ns = step_ns(reach * (1 + marks / job.kernel.row_bytes))
+cdef inline double step_ns(const Sample* sample, double growth) noexcept nogil:
+    """ns to apply an update to one of the rows, if these are so many times as long. Others take three quarters of L3."""
+    cdef double in_l2 = share_in(sample, shared.machine.l2_bytes / growth)
+    cdef double in_l3 = max(in_l2, share_in(sample, shared.machine.l3_bytes / (4 * growth)))
+    return (in_l2 * shared.machine.step_l2 + (in_l3 - in_l2) * shared.machine.step_l3
+            + (1 - in_l3) * shared.machine.step_memory)
+
+
+cdef inline Sample uniform(double n_bytes) noexcept nogil:
+    """Updates that go to all of these bytes alike."""
+    cdef Sample sample
+    cdef int i
+    for i in range(GROUPS):
+        sample.reach[i] = n_bytes / GROUPS
+    return sample
+
+
+cdef inline double apply_ns(const Job* job, double step) noexcept nogil:
+    """ns to apply an update. step: to an element; rows have more cache lines, of which the CPU reads several at once."""
+    cdef double ns = step, more = step - shared.machine.step_l2
     if job.by_last:
-        return ns + (1 if reach > shared.machine.l2_bytes else 0)
-    if marks:
+        return ns + (1 if more > 0 else 0)
+    if job.kernel.mark_bytes:
         ns *= 1.3
     if job.loads:
         ns += 1 if job.by_value else 8
     if not job.by_value:
         ns += job.kernel.row_bytes / (8 * shared.machine.bandwidth) + 2
-        if reach > shared.machine.l3_bytes // 2:  # the other lines of the row
-            ns += job.kernel.row_bytes / shared.machine.bandwidth
-        elif reach > shared.machine.l2_bytes:
-            ns += job.kernel.row_bytes / (4 * shared.machine.bandwidth)
+        ns += 1.5 * more * job.kernel.row_bytes / CACHE_LINE
     return ns
+
+
+cdef inline double update_ns(const Job* job, const Sample* sample, double far) noexcept nogil:
+    """ns to apply an update. far: of a step, if its row is not near that of the update before."""
+    cdef double ns = apply_ns(job, far)
+    if not job.by_value and not job.by_last and far > 2 * shared.machine.step_l2:
+        # the updates come between the rows, so that the CPU does not read them meanwhile
+        ns += job.row_bytes / (1.4 * shared.machine.bandwidth)
+    return sample.near * apply_ns(job, shared.machine.step_l2) + (1 - sample.near) * ns
 
 
 cdef inline double result_ns(const Job* job, int n_threads) noexcept nogil:
@@ -141,21 +173,25 @@ cdef inline double update_bytes(const Job* job) noexcept nogil:
 
 
 cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
-    cdef double n = <double>job.walk.n, each, reach = sample.reach, ns, ns_near = 0
+    cdef double n = <double>job.walk.n, ns, ns_near = 0, far, each
+    cdef double growth = 1 + <double>job.kernel.mark_bytes / job.kernel.row_bytes
     cdef int n_shares = 1
     cdef bint units = by_units(job)
-    if units:
-        reach = min(reach, <double>job.unit_rows * job.kernel.row_bytes)
-        n_shares = <int>min(<Py_ssize_t>n_threads, job.n_units)
+    cdef Sample unit
     if job.update_rows != NULL:  # the source's rows, about as many, take their share of the caches
-        reach *= 2
-    each = (job.tuples.k * shared.machine.resolve + sample.near * apply_ns(job, 0)
-            + (1 - sample.near) * apply_ns(job, reach))
+        growth *= 2
+    far = step_ns(sample, growth)
+    if units:
+        unit = uniform(<double>job.unit_rows * job.kernel.row_bytes)
+        far = min(far, step_ns(&unit, growth))
+        n_shares = <int>min(<Py_ssize_t>n_threads, job.n_units)
+    each = update_ns(job, sample, far)
+    if n_shares == 1 and n_threads > 1 and cuts_rows(job):
+        each /= n_threads
+    each += job.tuples.k * shared.machine.resolve
     if can_use_slots(job):
         ns = n * (each + (4 + <double>slots_bytes(job) / shared.machine.l2_bytes) * shared.machine.step_memory)
         return ns + (moved(2.0 * job.out_bytes, n_threads) if is_fresh(job) else 0) + region_ns(n_threads)
-    if n_shares == 1 and n_threads > 1 and cuts_rows(job):
-        each = job.tuples.k * shared.machine.resolve + (each - job.tuples.k * shared.machine.resolve) / n_threads
     if is_fresh(job) and not job.by_last and sample.near > 0.75 and job.out_bytes > shared.machine.l3_bytes // 2:
         # data are read twice
         ns_near = moved(2 * min(<double>job.out_bytes, n * job.row_bytes), 1)
@@ -168,9 +204,10 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
 
 
 cdef inline double partition_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
-    cdef double n = <double>job.walk.n, record = record_size(job), apply, result = result_ns(job, n_threads)
+    cdef double n = <double>job.walk.n, record = record_size(job), result = result_ns(job, n_threads)
     cdef double place_bytes = job.tuples.k * job.tuples.width + 2 * record, apply_bytes = record
-    apply = apply_ns(job, 0)
+    cdef double apply = apply_ns(job, shared.machine.step_l2)
+    cdef Sample updates
     if job.order == NULL and (job.loads or not (job.by_value or job.by_last)):  # records are unpacked
         apply += UNPACKED
     apply *= n * max(1.0 / n_threads, sample.share)
@@ -178,12 +215,13 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
         result = n * 20 / n_threads + (result if is_fresh(job) else 0)
     if job.order != NULL:  # accumulators stay in registers, or in L1
         if job.update_rows == NULL:  # each cache line of the updates is reached by itself, without a prefetcher's help
-            result += n * ((job.row_bytes - 1) // CACHE_LINE + 1) * step_ns(n * job.row_bytes) / n_threads
+            updates = uniform(n * job.row_bytes)
+            result += n * ((job.row_bytes - 1) // CACHE_LINE + 1) * step_ns(&updates, 1) / n_threads
         return max(0.8 * apply, moved(n * (4 + 0.8 * job.row_bytes), n_threads)) + result + region_ns(n_threads)
     if job.by_value:
         place_bytes += job.row_bytes
-    elif not job.by_last:
-        apply_bytes += job.row_bytes * (1.5 if job.update_rows == NULL else 1)  # rows that are not read in order
+    elif not job.by_last:  # rows that are not read in order: parts of lines, without the prefetcher
+        apply_bytes += 1.5 * (job.row_bytes + CACHE_LINE) if job.update_rows == NULL else job.row_bytes
     return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
                 moved(n * place_bytes, n_threads))
             + max(apply, moved(n * apply_bytes, n_threads)) + result + 2 * region_ns(n_threads))
@@ -194,7 +232,7 @@ cdef inline double blocks_ns(const Job* job, const Sample* sample, int n_threads
     if sample.near < 0.75 or (
             n_threads == 1 and (job.row_bytes < WORTH_BLOCKS or job.out_bytes < shared.machine.l3_bytes)):
         return NEVER
-    return (max(n * (2 * job.tuples.k * shared.machine.resolve + apply_ns(job, 0) + filter_ns)
+    return (max(n * (2 * job.tuples.k * shared.machine.resolve + apply_ns(job, shared.machine.step_l2) + filter_ns)
                 * max(1.0 / n_threads, sample.share),
                 moved(n * (update_bytes(job) + job.tuples.k * job.tuples.width), n_threads))
             + result_ns(job, n_threads) + 2 * region_ns(n_threads))
@@ -202,9 +240,12 @@ cdef inline double blocks_ns(const Job* job, const Sample* sample, int n_threads
 
 cdef inline double private_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     cdef double n = <double>job.walk.n
-    cdef double each = job.tuples.k * shared.machine.resolve + 1.2 * apply_ns(job, <double>private_bytes(job))
+    cdef double growth = <double>private_bytes(job) / (job.n_rows * job.kernel.row_bytes)
+    cdef double each = job.tuples.k * shared.machine.resolve + update_ns(job, sample, step_ns(sample, growth))
     return (max(n * each / n_threads, moved(n * update_bytes(job), n_threads))
-            + job.n_rows * (2.0 + 3 * apply_ns(job, 0)) + result_ns(job, n_threads) + 2 * region_ns(n_threads))
+            + job.n_rows * (1.0 + apply_ns(job, shared.machine.step_l2))
+            + moved(2.0 * n_threads * private_bytes(job), n_threads) + result_ns(job, n_threads)
+            + 2 * region_ns(n_threads))
 
 
 cdef inline double route_ns(const Job* job, const Sample* sample, int route, int n_threads) noexcept nogil:

@@ -289,12 +289,20 @@ cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updat
 
 
 cdef inline inline_void combine_vectors(ReductionCode step, value_t* type, char* accumulator, const char* update,
+                                        const char* later_update, const char* later_accumulator,
                                         Py_ssize_t size) noexcept nogil:
+    """Rows of whole vectors. Later ones are prefetched line by line: of many lines at once, the CPU drops some."""
     cdef Py_ssize_t at = 0
     if value_t is float or value_t is double:
         while at < size:
+            prefetch_l2(later_update + at)
+            prefetch_write(later_accumulator + at)
             combine_vector(step, type, accumulator + at, update + at)
-            at += VECTOR
+            if at + VECTOR < size:
+                combine_vector(step, type, accumulator + at + VECTOR, update + at + VECTOR)
+            at += CACHE_LINE
+        prefetch_l2(later_update + size - 1)
+        prefetch_write(later_accumulator + size - 1)
 
 
 cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks, value_t* type, bint of_vectors,
@@ -307,11 +315,22 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
     cdef const char* updates = rows.updates
     cdef const char* update = updates
     cdef char* accumulator
+    cdef const char* later_update
+    cdef const char* later_accumulator
     cdef bint assigns, is_far = rows.is_far
     for i in range(n):
         accumulator = accumulators + ids[i] * row_bytes
         if offsets != NULL:
             update = updates + offsets[i]
+        if of_vectors:
+            later_update = update + STREAM_AHEAD
+            if offsets != NULL:
+                later_update = updates + offsets[min(i + ahead, n - 1)]
+            later_accumulator = accumulators + ids[min(i + ROWS_AHEAD, n - 1)] * row_bytes if is_far else accumulator
+            mark_row(mark, marks, ids[i])
+            combine_vectors(step, type, accumulator, update, later_update, later_accumulator, size)
+            update += update_step
+            continue
         prefetch_later(offsets, updates, update, size, ahead, i, n)
         if is_far and i + ROWS_AHEAD < n:
             prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, min(size, <Py_ssize_t>PREFETCHED_ROW))
@@ -321,8 +340,6 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
         mark_row(mark, marks, ids[i])
         if assigns:
             memcpy(accumulator, update, size)
-        elif of_vectors:
-            combine_vectors(step, type, accumulator, update, size)
         else:
             combine_row(step, type, accumulator, update, n_items)
         update += update_step

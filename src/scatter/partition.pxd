@@ -30,7 +30,7 @@ from scatter.buckets cimport (
     record_size, tile_shift,
 )
 from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, update_step
-from scatter.kernels cimport PREFETCHED_ROW, RECORDS, Elements, Rows, apply_elements
+from scatter.kernels cimport PREFETCHED_ROW, RECORDS, Elements, Rows, apply_elements, rows_ahead
 from scatter.row_runs cimport RowRuns, add_widened_runs, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
 from scatter.updates cimport apply_block, apply_products
@@ -38,6 +38,8 @@ from scatter.updates cimport apply_block, apply_products
 
 cdef enum:
     SMALL_TILE = 1 << 12        # bytes
+    SORTED = 1 << 11            # records at a time
+    MOST_SORTED_ROWS = 1 << 9   # of a tile
 
 cdef enum Use:
     PREFETCH                    # the first ones
@@ -175,6 +177,70 @@ cdef inline bint adds_floats_to_doubles(const Job* job) noexcept nogil:
             and (job.row.n_inner <= 1 or job.row.inner_other == sizeof(float)))
 
 
+cdef inline bint has_row_runs(const Job* job) noexcept nogil:
+    """Whether the updates of a row, one after the other, are reduced in registers."""
+    return ((adds_floats_to_doubles(job) and job.weights.n_bytes == 0
+             or not job.loads and can_reduce_runs(&job.kernel, &job.weights))
+            and (job.update_rows != NULL or job.updates_are_linear))
+
+
+cdef inline void apply_row_runs(const Job* job, const RowRuns* runs, Py_ssize_t at, Py_ssize_t stop, Py_ssize_t row,
+                                char* accumulators, char* marks) noexcept nogil:
+    """row: that of update `at`. accumulators, marks: of row 0."""
+    while at < stop and not is_interrupted(job.interrupts, BLOCK * job.tuple_work):
+        if job.loads:
+            add_widened_runs(&job.kernel, runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
+        else:
+            reduce_runs(&job.kernel, runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
+        at += BLOCK
+
+
+cdef inline bint sorts_records(const Partition* partition, const Tile* tile) noexcept nogil:
+    """Whether the updates of a tile are sorted by row, which pays if a row has several."""
+    cdef const Job* job = partition.job
+    return (not partition.by_value and job.weights.n_bytes == 0 and tile.n <= MOST_SORTED_ROWS
+            and job.walk.n >= 2 * job.n_rows and has_row_runs(job))
+
+
+cdef inline void apply_sorted(const Partition* partition, const Tile* tile) noexcept nogil:
+    """Apply records that were sorted by row, some at a time."""
+    cdef const Job* job = partition.job
+    cdef Reader reader = read_tile(partition, tile.first >> partition.shift)
+    cdef uint32_t record[SORTED][2]  # row, number of the update
+    cdef uint32_t order[SORTED]
+    cdef uint32_t end[MOST_SORTED_ROWS]
+    cdef uint32_t total, count
+    cdef Py_ssize_t i, m, n, row
+    cdef bint more = next_block(&reader)
+    cdef RowRuns runs
+    while more:
+        n = 0
+        while more and n < SORTED:
+            m = min(SORTED - n, reader.n)
+            memcpy(record[n], reader.records, m * sizeof(record[0]))
+            reader.records += m * sizeof(record[0])
+            reader.n -= m
+            n += m
+            if reader.n == 0:
+                more = next_block(&reader)
+        memset(end, 0, tile.n * sizeof(uint32_t))
+        for i in range(n):
+            end[record[i][0]] += 1
+        total = 0
+        for row in range(tile.n):
+            count = end[row]
+            end[row] = total
+            total += count
+        for i in range(n):
+            order[end[record[i][0]]] = record[i][1]
+            end[record[i][0]] += 1
+        runs = RowRuns(&end[0], &order[0], n, job.updates, job.row_bytes if job.update_rows != NULL else update_step(job),
+                       rows_ahead(job.row_bytes), &job.weights, NULL)
+        for i in range(min(n, runs.ahead)):
+            prefetch_row_l2(runs.updates + order[i] * runs.step, job.row_bytes)
+        apply_row_runs(job, &runs, 0, n, 0, tile.accumulators, tile.marks)
+
+
 cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noexcept nogil:
     """Apply the updates of an Order."""
     cdef const Job* job = partition.job
@@ -187,19 +253,12 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     cdef Py_ssize_t stop = order.end[row + tile.n - 1]
     cdef Rows some
     cdef RowRuns runs
-    cdef char* accumulators = <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes))
-    cdef char* marks = <char*>(<size_t>tile.marks - <size_t>(tile.first * job.kernel.mark_bytes))
-    cdef bint widens = adds_floats_to_doubles(job) and job.weights.n_bytes == 0
-    if (widens or (not job.loads and can_reduce_runs(&job.kernel, &job.weights))) and (
-            job.update_rows != NULL or job.updates_are_linear):
-        runs = RowRuns(order.end, order.updates, order.end[job.n_rows - 1], job.updates, step, &job.weights,
-                       order.numbers)
-        while at < stop and not is_interrupted(job.interrupts, BLOCK * job.tuple_work):
-            if widens:
-                add_widened_runs(&job.kernel, &runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
-            else:
-                reduce_runs(&job.kernel, &runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
-            at += BLOCK
+    if has_row_runs(job):
+        runs = RowRuns(order.end, order.updates, order.end[job.n_rows - 1], job.updates, step,
+                       rows_ahead(job.row_bytes), &job.weights, order.numbers)
+        apply_row_runs(job, &runs, at, stop, row,
+                       <char*>(<size_t>tile.accumulators - <size_t>(tile.first * job.kernel.row_bytes)),
+                       <char*>(<size_t>tile.marks - <size_t>(tile.first * job.kernel.mark_bytes)))
         return
     some.rows = rows
     some.updates = job.updates
@@ -244,7 +303,8 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
             return
     if is_interrupted(job.interrupts, tile.n * job.row_bytes >> 3):
         return
-    if not partition.by_value and not job.by_last and job.order == NULL and not job.by_updates:
+    if not partition.by_value and not job.by_last and job.order == NULL and not job.by_updates and not sorts_records(
+            partition, &tile):
         use_records(partition, &tile, PREFETCH)
     if partition.is_first:
         open_tile(job, &tile)
@@ -254,6 +314,8 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
         apply_ordered(partition, &tile)
     elif job.by_last or (partition.by_value and not job.loads):
         apply_values(partition, &tile)
+    elif sorts_records(partition, &tile):
+        apply_sorted(partition, &tile)
     else:
         use_records(partition, &tile, APPLY)
     if job.by_updates:

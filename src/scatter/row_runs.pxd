@@ -4,7 +4,7 @@ from libc.string cimport memcpy
 
 from common.codes cimport ADD, FLOAT32, FLOAT64, MAX, MIN, MUL, ReductionCode
 from common.items cimport flat_void, inline_void, prefetch_row_l2
-from scatter.kernels cimport PREFETCHED_ROW, Kernel, add_to_mark, rows_ahead
+from scatter.kernels cimport Kernel, add_to_mark
 from scatter.steps cimport floating
 from scatter.vectors cimport VECTOR, combine_vector, scale_vector
 from scatter.weights cimport Weights
@@ -19,6 +19,7 @@ cdef struct RowRuns:
     Py_ssize_t n                # of them
     const char* updates
     Py_ssize_t step             # bytes from an update to the next
+    Py_ssize_t ahead            # updates: how far ahead they are prefetched
     const Weights* weights
     const uint32_t* numbers     # of the updates: those of their weights
 
@@ -30,13 +31,13 @@ cdef inline bint can_reduce_runs(const Kernel* kernel, const Weights* weights) n
 
 
 cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n_vectors, const RowRuns* runs,
-                                       Py_ssize_t column, Py_ssize_t prefetched, Py_ssize_t start, Py_ssize_t stop,
+                                       Py_ssize_t column, Py_ssize_t start, Py_ssize_t stop,
                                        char* accumulator) noexcept nogil:
-    """Apply the updates start to stop, of one row, to some vectors of it. prefetched: bytes of later updates, or 0."""
+    """Apply the updates start to stop, of one row, to some vectors of it."""
     cdef char sums[VECTORS * VECTOR]
     cdef char products[VECTORS * VECTOR]
     cdef Py_ssize_t shift[VECTORS]
-    cdef Py_ssize_t i, k, ahead = rows_ahead(prefetched) if prefetched else 0
+    cdef Py_ssize_t i, k, ahead = runs.ahead
     cdef const char* update
     cdef const char* weight
     cdef const Weights* weights = runs.weights
@@ -44,9 +45,9 @@ cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n
         shift[k] = (column + k * VECTOR) // (weights.n_items * <Py_ssize_t>sizeof(floating)) * sizeof(floating)
     memcpy(sums, accumulator + column, n_vectors * VECTOR)
     for i in range(start, stop):
-        if prefetched and i + ahead < runs.n:
-            prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step, prefetched)
-            if weights.n_bytes:
+        if i + ahead < runs.n:
+            prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step + column, n_vectors * VECTOR)
+            if weights.n_bytes and column == 0:
                 prefetch_row_l2(weights.first + runs.numbers[i + ahead] * weights.n_bytes, weights.n_bytes)
         update = runs.updates + runs.order[i] * runs.step + column
         if weights.n_bytes:
@@ -65,17 +66,18 @@ cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n
     memcpy(accumulator + column, sums, n_vectors * VECTOR)
 
 
-cdef inline inline_void add_widened(int n_items, const RowRuns* runs, Py_ssize_t item, Py_ssize_t prefetched,
-                                    Py_ssize_t start, Py_ssize_t stop, double* accumulator) noexcept nogil:
-    """Add some items of the updates start to stop, of one row, which are float32. prefetched: as in reduce_columns."""
+cdef inline inline_void add_widened(int n_items, const RowRuns* runs, Py_ssize_t item, Py_ssize_t start,
+                                    Py_ssize_t stop, double* accumulator) noexcept nogil:
+    """Add some items of the updates start to stop, of one row, which are float32."""
     cdef double sums[WIDENED]
-    cdef Py_ssize_t i, ahead = rows_ahead(prefetched) if prefetched else 0
+    cdef Py_ssize_t i, ahead = runs.ahead
     cdef const float* update
     cdef int k
     memcpy(sums, accumulator + item, n_items * sizeof(double))
     for i in range(start, stop):
-        if prefetched and i + ahead < runs.n:
-            prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step, prefetched)
+        if i + ahead < runs.n:
+            prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step + item * <Py_ssize_t>sizeof(float),
+                            n_items * <Py_ssize_t>sizeof(float))
         update = <const float*>(runs.updates + runs.order[i] * runs.step) + item
         for k in range(n_items):
             sums[k] += <double>update[k]
@@ -85,19 +87,18 @@ cdef inline inline_void add_widened(int n_items, const RowRuns* runs, Py_ssize_t
 cdef inline flat_void add_widened_runs(const Kernel* kernel, const RowRuns* runs, Py_ssize_t start, Py_ssize_t stop,
                                        char* accumulators, char* marks, Py_ssize_t* row) noexcept nogil:
     """As reduce_runs, for sums of float32 in float64."""
-    cdef Py_ssize_t last, item, prefetched, r = row[0]
+    cdef Py_ssize_t last, item, r = row[0]
     cdef double* accumulator
     while start < stop:
         last = min(<Py_ssize_t>runs.end[r], stop)
         if last > start:
             accumulator = <double*>(accumulators + r * kernel.row_bytes)
-            item, prefetched = 0, min(kernel.row_bytes >> 1, <Py_ssize_t>PREFETCHED_ROW)
+            item = 0
             while item + WIDENED <= kernel.n_items:
-                add_widened(WIDENED, runs, item, prefetched, start, last, accumulator)
+                add_widened(WIDENED, runs, item, start, last, accumulator)
                 item += WIDENED
-                prefetched = 0
             if item < kernel.n_items:
-                add_widened(<int>(kernel.n_items - item), runs, item, prefetched, start, last, accumulator)
+                add_widened(<int>(kernel.n_items - item), runs, item, start, last, accumulator)
             if kernel.mark_bytes:
                 add_to_mark(kernel, marks, r, last - start)
         start = last
@@ -108,21 +109,17 @@ cdef inline flat_void add_widened_runs(const Kernel* kernel, const RowRuns* runs
 cdef inline inline_void reduce_typed(ReductionCode step, floating* type, const Kernel* kernel, const RowRuns* runs,
                                      Py_ssize_t start, Py_ssize_t stop, char* accumulators, char* marks,
                                      Py_ssize_t* row) noexcept nogil:
-    cdef Py_ssize_t last, column, prefetched, r = row[0]
+    cdef Py_ssize_t last, column, r = row[0]
     while start < stop:
         last = min(<Py_ssize_t>runs.end[r], stop)
         if last > start:
-            column, prefetched = 0, min(kernel.row_bytes, <Py_ssize_t>PREFETCHED_ROW)
+            column = 0
             while column + VECTORS * VECTOR <= kernel.row_bytes:
-                reduce_columns(step, type, VECTORS, runs, column, prefetched, start, last,
-                               accumulators + r * kernel.row_bytes)
+                reduce_columns(step, type, VECTORS, runs, column, start, last, accumulators + r * kernel.row_bytes)
                 column += VECTORS * VECTOR
-                prefetched = 0
             while column < kernel.row_bytes:
-                reduce_columns(step, type, 1, runs, column, prefetched, start, last,
-                               accumulators + r * kernel.row_bytes)
+                reduce_columns(step, type, 1, runs, column, start, last, accumulators + r * kernel.row_bytes)
                 column += VECTOR
-                prefetched = 0
             if kernel.mark_bytes:
                 add_to_mark(kernel, marks, r, last - start)
         start = last

@@ -16,11 +16,11 @@ from common.codes cimport (
     MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    CACHE_LINE, STREAM_AHEAD, flat_void, const_restricted, inline_void, prefetch_l1, prefetch_l2,
-    prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
+    STREAM_AHEAD, flat_void, const_restricted, inline_void, prefetch_l1, prefetch_row, prefetch_row_l2, prefetch_write,
+    restricted, scalar,
 )
 from scatter.steps cimport bfloat16, boolean, combined, complex64, complex128, float16, value_t
-from scatter.vectors cimport VECTOR, combine_vector
+from scatter.vectors cimport VECTOR, combine_vectors
 
 cdef enum Mark:
     UNMARKED
@@ -267,7 +267,8 @@ cdef inline inline_void apply_kind_of(ReductionCode step, Mark mark, char* marks
 
 cdef inline bint are_points(const Kernel* kernel) noexcept nogil:
     """Whether rows are so short that they are applied as elements are. Pieces of long rows are not adjacent."""
-    return (kernel.type_code == FLOAT32 and kernel.step == ADD and 2 <= kernel.n_items <= 4 and kernel.row_bytes == kernel.n_items * 4)
+    return (kernel.type_code == FLOAT32 and kernel.step == ADD and 2 <= kernel.n_items <= 4
+            and kernel.row_bytes == kernel.n_items * 4)
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t size) noexcept nogil:
@@ -275,41 +276,12 @@ cdef inline Py_ssize_t rows_ahead(Py_ssize_t size) noexcept nogil:
     return max(min(STREAM_AHEAD // size, <Py_ssize_t>MOST_AHEAD), <Py_ssize_t>ROWS_AHEAD)
 
 
-cdef inline inline_void prefetch_later(const int64_t* offsets, const char* updates, const char* update,
-                                       Py_ssize_t size, Py_ssize_t ahead, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
-    """What follows update i."""
-    cdef Py_ssize_t line = CACHE_LINE
-    if offsets == NULL:
-        prefetch_l2(update + STREAM_AHEAD)
-        while line < min(size, <Py_ssize_t>PREFETCHED_ROW):
-            prefetch_l2(update + STREAM_AHEAD + line)
-            line += CACHE_LINE
-    elif i + ahead < n:
-        prefetch_row_l2(updates + offsets[i + ahead], min(size, <Py_ssize_t>PREFETCHED_ROW))
-
-
-cdef inline inline_void combine_vectors(ReductionCode step, value_t* type, char* accumulator, const char* update,
-                                        const char* later_update, const char* later_accumulator,
-                                        Py_ssize_t size) noexcept nogil:
-    """Rows of whole vectors. Later ones are prefetched line by line: of many lines at once, the CPU drops some."""
-    cdef Py_ssize_t at = 0
-    if value_t is float or value_t is double:
-        while at < size:
-            prefetch_l2(later_update + at)
-            prefetch_write(later_accumulator + at)
-            combine_vector(step, type, accumulator + at, update + at)
-            if at + VECTOR < size:
-                combine_vector(step, type, accumulator + at + VECTOR, update + at + VECTOR)
-            at += CACHE_LINE
-        prefetch_l2(later_update + size - 1)
-        prefetch_write(later_accumulator + size - 1)
-
-
 cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks, value_t* type, bint of_vectors,
                                       Py_ssize_t n_items, Py_ssize_t row_bytes, const Rows* rows, char* accumulators,
                                       Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), ahead = rows_ahead(size)
     cdef Py_ssize_t update_step = rows.step if rows.offsets == NULL else 0
+    cdef Py_ssize_t prefetched = min(size, <Py_ssize_t>PREFETCHED_ROW)
     cdef const int64_t* ids = rows.rows  # locals: for the compiler, stores of bytes might change `rows`
     cdef const int64_t* offsets = rows.offsets
     cdef const char* updates = rows.updates
@@ -322,26 +294,22 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
         accumulator = accumulators + ids[i] * row_bytes
         if offsets != NULL:
             update = updates + offsets[i]
-        if of_vectors:
-            later_update = update + STREAM_AHEAD
-            if offsets != NULL:
-                later_update = updates + offsets[min(i + ahead, n - 1)]
-            later_accumulator = accumulators + ids[min(i + ROWS_AHEAD, n - 1)] * row_bytes if is_far else accumulator
-            mark_row(mark, marks, ids[i])
-            combine_vectors(step, type, accumulator, update, later_update, later_accumulator, size)
-            update += update_step
-            continue
-        prefetch_later(offsets, updates, update, size, ahead, i, n)
-        if is_far and i + ROWS_AHEAD < n:
-            prefetch_row(accumulators + ids[i + ROWS_AHEAD] * row_bytes, min(size, <Py_ssize_t>PREFETCHED_ROW))
+        later_update = update + STREAM_AHEAD if offsets == NULL else updates + offsets[min(i + ahead, n - 1)]
+        later_accumulator = accumulators + ids[min(i + ROWS_AHEAD, n - 1)] * row_bytes if is_far else accumulator
         assigns = step == ASSIGN
         if mark == MARKED:
             assigns = assigns or (assigns_first(step, type) and marks[ids[i]] == 0)
         mark_row(mark, marks, ids[i])
-        if assigns:
-            memcpy(accumulator, update, size)
+        if of_vectors:
+            combine_vectors(step, type, accumulator, update, later_update, later_accumulator, size)
         else:
-            combine_row(step, type, accumulator, update, n_items)
+            prefetch_row_l2(later_update, prefetched)
+            if is_far:
+                prefetch_row(later_accumulator, prefetched)
+            if assigns:
+                memcpy(accumulator, update, size)
+            else:
+                combine_row(step, type, accumulator, update, n_items)
         update += update_step
 
 

@@ -1,7 +1,7 @@
 # Steps on 32 bytes of floats or doubles, which compilers do not always make of loops (vectors.h).
 from common.codes cimport ADD, MAX, MUL, ReductionCode
-from common.items cimport inline_void
-from scatter.steps cimport floating
+from common.items cimport CACHE_LINE, inline_void, prefetch_l2, prefetch_write
+from scatter.steps cimport floating, value_t
 
 cdef extern from "scatter/vectors.h":
     void add_floats "gs_floats_add" (char* to, const char* update) nogil
@@ -40,6 +40,23 @@ cdef inline inline_void combine_vector(ReductionCode step, floating* type, char*
         min_floats(to, update)
     else:
         min_doubles(to, update)
+
+
+cdef inline inline_void combine_vectors(ReductionCode step, value_t* type, char* accumulator, const char* update,
+                                        const char* later_update, const char* later_accumulator,
+                                        Py_ssize_t size) noexcept nogil:
+    """Rows of whole vectors. Later ones are prefetched line by line: of many lines at once, the CPU drops some."""
+    cdef Py_ssize_t at = 0
+    if value_t is float or value_t is double:
+        while at < size:
+            prefetch_l2(later_update + at)
+            prefetch_write(later_accumulator + at)
+            combine_vector(step, type, accumulator + at, update + at)
+            if at + VECTOR < size:
+                combine_vector(step, type, accumulator + at + VECTOR, update + at + VECTOR)
+            at += CACHE_LINE
+        prefetch_l2(later_update + size - 1)
+        prefetch_write(later_accumulator + size - 1)
 
 
 cdef inline inline_void scale_vector(floating* type, char* to, const char* update, const char* weight) noexcept nogil:

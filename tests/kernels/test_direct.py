@@ -220,14 +220,45 @@ def test_points(small_l2, index_dtype, width, dtype):
         indices = np.random.default_rng(2).integers(0, n_rows, n).astype(index_dtype)
         indices[5:40] -= n_rows
         indices[n // 2 :: 7] -= n_rows
-        cases = [(some, applied(data, indices, some, "add")) for some in (updates, updates[0])]
+        rules = [("add", True), ("add", False), ("mean", True), ("mean", False)]
+        cases = [
+            (np.stack([along(a, indices, b, *rule) for a, b in zip(data.T, updates.T, strict=True)], 1), updates, *rule)
+            for rule in rules
+        ]
+        cases.append((applied(data, indices, updates[0], "add"), updates[0], "add", True))
         for n_threads in (1, 2):
             with kernels.forced(n_threads, scatter="direct"):
-                for some, expected in cases:
-                    assert_same_numbers(gs.scatter(data, indices, some, reduction="add"), expected)
+                for expected, some, reduction, include_self in cases:
+                    found = gs.scatter(data, indices, some, reduction=reduction, include_self=include_self)
+                    assert_same_numbers(found, expected)
                 bad = indices.copy()
                 bad[-2] = n_rows
                 out = data.copy()
                 with pytest.raises(IndexError, match=rf"indices\[{n - 2}\]"):
                     gs.scatter(out, bad, updates, reduction="add", out=out)
                 assert_same_bits(out, data)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1", "?"])
+@pytest.mark.parametrize("index_dtype", ["i8", "i4"])
+def test_pairs(index_dtype, dtype):
+    """Side by side and in two arrays; negative indices, and one out of bounds in each place."""
+    shape = (7, 300)
+    for n in (130, 3001):
+        data, updates = numbers(shape, np.dtype(dtype), 0), numbers((n,), np.dtype(dtype), 1)
+        pairs = np.random.default_rng(2).integers(0, shape, (n, 2)).astype(index_dtype)
+        pairs[5:40] -= np.array(shape, index_dtype)
+        pairs[n // 2 :: 7, 1] -= shape[1]
+        cases = [(some, reference.scatter_nd(data, pairs, some, reduction="add")) for some in (updates, updates[0])]
+        for n_threads, (some, expected) in itertools.product((1, 2), cases):
+            with kernels.forced(n_threads, scatter="direct"):
+                assert_same_numbers(gs.scatter_nd(data, pairs, some, reduction="add"), expected)
+                assert_same_numbers(gs.at(data)[tuple(pairs.T.copy())].add(some), expected)
+                assert_same_numbers(gs.at(data)[pairs[:, 0], pairs[:, 1]].add(some), expected)
+        for component in (0, 1):
+            bad = pairs.copy()
+            bad[-2, component] = shape[component]
+            out = data.copy()
+            with kernels.forced(1, scatter="direct"), pytest.raises(IndexError, match=rf"indices\[{n - 2}\]"):
+                gs.scatter_nd(out, bad, updates, reduction="add", out=out)
+            assert_same_bits(out, data)

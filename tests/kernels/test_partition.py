@@ -9,8 +9,9 @@ import tracemalloc
 import gatherscatter as gs
 import numpy as np
 import pytest
-from assertions import assert_same_bits
+from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter.backends import kernels
+from pairwise import pairwise
 
 
 class TestRounds:
@@ -119,6 +120,30 @@ class TestRounds:
         ):
             gs.scatter(data, indices, 1.0, reduction="add", out=data)
         assert not data.any()
+
+
+@pytest.mark.parametrize(("reduction", "include_self"), [("add", True), ("add", False), ("max", True), ("mean", False)])
+@pytest.mark.parametrize(("dtype", "accumulate_dtype"), [("f4", None), ("f4", "float64"), ("f8", None)])
+def test_rows_with_many_updates(dtype, accumulate_dtype, reduction, include_self):
+    """The updates of a tile are sorted by row, some thousands at a time, and stay in their order."""
+    if accumulate_dtype and reduction == "max":
+        return
+    words = {"reduction": reduction, "include_self": include_self}
+    for width, n_rows, n in pairwise((16, 24, 200, 512), (3, 150), (310, 5000)):
+        rng = np.random.default_rng(n)
+        data, updates = (rng.standard_normal((m, width)).astype(dtype) for m in (n_rows, n))
+        updates[rng.integers(0, n, 5)] = np.nan
+        indices = rng.integers(-n_rows, n_rows, n)
+        with kernels.forced(1, scatter="direct"):
+            expected = gs.scatter(data, indices, updates, accumulate_dtype=accumulate_dtype, **words)
+        for n_threads in (1, 2, 5):
+            with kernels.forced(n_threads, scatter="partition"):
+                found = gs.scatter(data, indices, updates, accumulate_dtype=accumulate_dtype, **words)
+                assert_same_numbers(found, expected)
+                if accumulate_dtype:
+                    continue
+                fused = gs.gather_scatter(data, indices, updates[::-1], np.arange(n)[::-1], **words)
+            assert_same_numbers(fused, expected)
 
 
 COMBINED = """

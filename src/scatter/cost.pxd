@@ -213,15 +213,16 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
     apply *= n * max(1.0 / n_threads, sample.share)
     if job.by_updates:
         result = n * 20 / n_threads + (result if is_fresh(job) else 0)
+    if job.update_rows == NULL and not job.by_last and (job.order != NULL or not job.by_value):
+        # Updates are not read in order: each of their lines is reached by itself, without the prefetcher's help.
+        updates = uniform(n * job.row_bytes)
+        result += n * (1.0 + <double>job.row_bytes / CACHE_LINE) * step_ns(&updates, 1) / n_threads
     if job.order != NULL:  # accumulators stay in registers, or in L1
-        if job.update_rows == NULL:  # each cache line of the updates is reached by itself, without a prefetcher's help
-            updates = uniform(n * job.row_bytes)
-            result += n * ((job.row_bytes - 1) // CACHE_LINE + 1) * step_ns(&updates, 1) / n_threads
         return max(0.8 * apply, moved(n * (4 + 0.8 * job.row_bytes), n_threads)) + result + region_ns(n_threads)
     if job.by_value:
         place_bytes += job.row_bytes
-    elif not job.by_last:  # rows that are not read in order: parts of lines, without the prefetcher
-        apply_bytes += 1.5 * (job.row_bytes + CACHE_LINE) if job.update_rows == NULL else job.row_bytes
+    elif not job.by_last:
+        apply_bytes += job.row_bytes
     return (max(n * (job.tuples.k * shared.machine.resolve + shared.machine.place) / n_threads,
                 moved(n * place_bytes, n_threads))
             + max(apply, moved(n * apply_bytes, n_threads)) + result + 2 * region_ns(n_threads))

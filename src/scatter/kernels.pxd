@@ -295,7 +295,7 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
         if offsets != NULL:
             update = updates + offsets[i]
         later_update = update + STREAM_AHEAD if offsets == NULL else updates + offsets[min(i + ahead, n - 1)]
-        later_accumulator = accumulators + ids[min(i + ROWS_AHEAD, n - 1)] * row_bytes if is_far else accumulator
+        later_accumulator = accumulators + ids[min(i + ROWS_AHEAD, n - 1)] * row_bytes if is_far else NULL
         assigns = step == ASSIGN
         if mark == MARKED:
             assigns = assigns or (assigns_first(step, type) and marks[ids[i]] == 0)
@@ -304,7 +304,7 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
             combine_vectors(step, type, accumulator, update, later_update, later_accumulator, size)
         else:
             prefetch_row_l2(later_update, prefetched)
-            if is_far:
+            if later_accumulator != NULL:
                 prefetch_row(later_accumulator, prefetched)
             if assigns:
                 memcpy(accumulator, update, size)

@@ -45,18 +45,23 @@ cdef inline inline_void combine_vector(ReductionCode step, floating* type, char*
 cdef inline inline_void combine_vectors(ReductionCode step, value_t* type, char* accumulator, const char* update,
                                         const char* later_update, const char* later_accumulator,
                                         Py_ssize_t size) noexcept nogil:
-    """Rows of whole vectors. Later ones are prefetched line by line: of many lines at once, the CPU drops some."""
+    """Rows of whole vectors. Later ones are prefetched line by line: of many lines at once, the CPU drops some.
+
+    later_accumulator: NULL: accumulators are in a cache.
+    """
     cdef Py_ssize_t at = 0
     if value_t is float or value_t is double:
         while at < size:
             prefetch_l2(later_update + at)
-            prefetch_write(later_accumulator + at)
+            if later_accumulator != NULL:
+                prefetch_write(later_accumulator + at)
             combine_vector(step, type, accumulator + at, update + at)
             if at + VECTOR < size:
                 combine_vector(step, type, accumulator + at + VECTOR, update + at + VECTOR)
             at += CACHE_LINE
         prefetch_l2(later_update + size - 1)
-        prefetch_write(later_accumulator + size - 1)
+        if later_accumulator != NULL:
+            prefetch_write(later_accumulator + size - 1)
 
 
 cdef inline inline_void scale_vector(floating* type, char* to, const char* update, const char* weight) noexcept nogil:

@@ -80,7 +80,10 @@ class Array(Protocol):
 
 
 class LazyArray(Array, Protocol):
-    """A Dask array, which may be mixed with NumPy arrays in one call."""
+    """A Dask array, which may be mixed with NumPy arrays in one call.
+
+    The result is then a Dask array. If data is NumPy's, so is the static type of the result.
+    """
 
     def __dask_graph__(self) -> Any: ...
 

@@ -2,7 +2,7 @@
 
 The type of the arguments determines the type of the result, by three kinds of overloads: NumPy arrays, which keep
 their dtype; lists, which become NumPy arrays; and arrays of other libraries, described by a protocol so that none is
-imported.
+imported. The functions of the dialects have no overloads: their result has the type of their data.
 """
 
 from __future__ import annotations
@@ -60,6 +60,12 @@ class Nested(Protocol[_Item_co]):
     def __mul__(self, times: SupportsIndex, /) -> Any: ...  # excludes range and arrays
 
 
+class Listed(Nested[Any], Protocol[_Item_co]):
+    """A list as data of a function without overloads. The type variable becomes Any, so that the result is Any."""
+
+    def __getattribute__(self, name: str, /) -> _Item_co: ...  # as `object` has it: Any
+
+
 class _WithoutDtype(Protocol):
     def __add__(self, other: int, /) -> Self: ...
 
@@ -80,7 +86,10 @@ class Array(Protocol):
 
 
 class LazyArray(Array, Protocol):
-    """A Dask array, which may be mixed with NumPy arrays in one call."""
+    """A Dask array, which may be mixed with NumPy arrays in one call.
+
+    The result is then a Dask array. If data is NumPy's, so is the static type of the result.
+    """
 
     def __dask_graph__(self) -> Any: ...
 
@@ -88,6 +97,7 @@ class LazyArray(Array, Protocol):
 ArrayT = TypeVar("ArrayT", bound=Array)
 LazyT = TypeVar("LazyT", bound=LazyArray)
 ScalarT = TypeVar("ScalarT", bound=np.generic)
+DataT = TypeVar("DataT", bound=NDArray[Any] | Array)  # the dialects: of data and result
 
 # Arguments that are not arrays (values.TYPES).
 Scalar: TypeAlias = bool | int | float | complex | str | bytes | np.generic
@@ -98,3 +108,7 @@ Integer: TypeAlias = int | np.integer[Any]
 IntegerArray: TypeAlias = NDArray[np.integer[Any]]
 # Sequence is included for annotations: at run time such a value is most likely a list or a tuple.
 Integers: TypeAlias = Nested[Integer | IntegerArray] | Sequence[Integer] | Sequence[Sequence[Integer]]
+
+# Other arguments of the dialects: of any library, since one call may mix Dask's arrays with NumPy's.
+AnyIndices: TypeAlias = Array | IntegerArray | Integers
+AnyValues: TypeAlias = Array | NDArray[Any] | Values

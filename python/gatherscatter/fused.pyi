@@ -11,6 +11,7 @@ from gatherscatter._typing import (
     IntegerArray,
     Integers,
     IntLike,
+    LazyArray,
     LazyT,
     Nested,
     Reduction,
@@ -24,9 +25,9 @@ __all__ = ["gather_scatter"]
 @overload
 def gather_scatter(
     data: NDArray[ScalarT],
-    indices: IntegerArray | Integers | Integer | Prepared,
-    source: NDArray[ScalarT] | Nested[Any],
-    source_indices: IntegerArray | Integers | Integer | Prepared,
+    indices: IntegerArray | Integers | Integer | Prepared | LazyArray,
+    source: NDArray[ScalarT] | Nested[Any] | LazyArray,
+    source_indices: IntegerArray | Integers | Integer | Prepared | LazyArray,
     *,
     weights: Any = None,
     axis: IntLike = 0,
@@ -57,51 +58,6 @@ def gather_scatter(
     indices: LazyT | IntegerArray | Integers | Integer | Prepared,
     source: LazyT | NDArray[Any] | Nested[Any],
     source_indices: LazyT | IntegerArray | Integers | Integer | Prepared,
-    *,
-    weights: Any = None,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_scatter(
-    data: NDArray[Any],
-    indices: LazyT | IntegerArray | Integers | Integer | Prepared,
-    source: LazyT,
-    source_indices: LazyT | IntegerArray | Integers | Integer | Prepared,
-    *,
-    weights: Any = None,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_scatter(
-    data: NDArray[Any],
-    indices: LazyT,
-    source: NDArray[Any] | Nested[Any],
-    source_indices: LazyT | IntegerArray | Integers | Integer,
-    *,
-    weights: Any = None,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_scatter(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers | Integer,
-    source: NDArray[Any] | Nested[Any],
-    source_indices: LazyT,
     *,
     weights: Any = None,
     axis: IntLike = 0,

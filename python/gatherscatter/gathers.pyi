@@ -12,6 +12,7 @@ from gatherscatter._typing import (
     IntegerArray,
     Integers,
     IntLike,
+    LazyArray,
     LazyT,
     Nested,
     ScalarT,
@@ -23,7 +24,7 @@ __all__ = ["gather", "gather_elements", "gather_nd"]
 @overload
 def gather(
     data: NDArray[ScalarT],
-    indices: IntegerArray | Integers | Integer,
+    indices: IntegerArray | Integers | Integer | LazyArray,
     *,
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
@@ -48,18 +49,6 @@ def gather(
 def gather(
     data: LazyT,
     indices: LazyT | IntegerArray,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    wrap_negative_indices: bool | np.bool = True,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather(
-    data: NDArray[Any],
-    indices: LazyT,
     *,
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
@@ -95,7 +84,7 @@ def gather(
 @overload
 def gather_nd(
     data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
+    indices: IntegerArray | Integers | LazyArray,
     *,
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
@@ -118,17 +107,6 @@ def gather_nd(
 def gather_nd(
     data: LazyT,
     indices: LazyT | IntegerArray,
-    *,
-    batch_dims: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    wrap_negative_indices: bool | np.bool = True,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_nd(
-    data: NDArray[Any],
-    indices: LazyT,
     *,
     batch_dims: IntLike = 0,
     mode: GatherMode = "raise",
@@ -161,7 +139,7 @@ def gather_nd(
 @overload
 def gather_elements(
     data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
+    indices: IntegerArray | Integers | LazyArray,
     *,
     axis: IntLike = 0,
     mode: GatherMode = "raise",
@@ -184,17 +162,6 @@ def gather_elements(
 def gather_elements(
     data: LazyT,
     indices: LazyT | IntegerArray,
-    *,
-    axis: IntLike = 0,
-    mode: GatherMode = "raise",
-    fill_value: object = 0,
-    wrap_negative_indices: bool | np.bool = True,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def gather_elements(
-    data: NDArray[Any],
-    indices: LazyT,
     *,
     axis: IntLike = 0,
     mode: GatherMode = "raise",

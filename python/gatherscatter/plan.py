@@ -76,7 +76,7 @@ class Plan(NamedTuple):
 
 def integer(operator: Operator, option: str, value: object) -> int:
     try:
-        return value.__index__()  # type: ignore[attr-defined,no-any-return]
+        return value.__index__()  # type: ignore[attr-defined]
     except (AttributeError, TypeError, RuntimeError):  # arrays have the method, but raise unless they are one integer
         raise errors.not_integer(operator, option, value) from None
 
@@ -126,7 +126,7 @@ def accumulate_dtype(operator: Operator, value: object, dtype: str) -> str:
 def shape_of(indices: Any, kind: int) -> Shape:
     """The shape of indices, in the form that a plan uses; for kind ARRAYS, of the broadcast arrays and their number."""
     if kind != ARRAYS:
-        return indices.shape  # type: ignore[no-any-return]
+        return indices.shape
     shapes = [one.shape for one in indices]
     common = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
     return (*common, len(indices))

@@ -11,6 +11,7 @@ from gatherscatter._typing import (
     IntegerArray,
     Integers,
     IntLike,
+    LazyArray,
     LazyT,
     Nested,
     Reduction,
@@ -24,8 +25,8 @@ __all__ = ["scatter", "scatter_elements", "scatter_nd"]
 @overload
 def scatter(
     data: NDArray[ScalarT],
-    indices: IntegerArray | Integers | Integer,
-    updates: NDArray[Any] | Values,
+    indices: IntegerArray | Integers | Integer | LazyArray,
+    updates: NDArray[Any] | Values | LazyArray,
     *,
     axis: IntLike = 0,
     batch_dims: IntLike = 0,
@@ -68,36 +69,6 @@ def scatter(
 ) -> LazyT: ...
 @overload
 def scatter(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    accumulate_dtype: object = None,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers | Integer,
-    updates: LazyT,
-    *,
-    axis: IntLike = 0,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    accumulate_dtype: object = None,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter(
     data: ArrayT,
     indices: ArrayT | Integers | Integer,
     updates: ArrayT | Values,
@@ -114,8 +85,8 @@ def scatter(
 @overload
 def scatter_nd(
     data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
+    indices: IntegerArray | Integers | LazyArray,
+    updates: NDArray[Any] | Values | LazyArray,
     *,
     batch_dims: IntLike = 0,
     reduction: Reduction = "none",
@@ -155,34 +126,6 @@ def scatter_nd(
 ) -> LazyT: ...
 @overload
 def scatter_nd(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    accumulate_dtype: object = None,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
-    *,
-    batch_dims: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    accumulate_dtype: object = None,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_nd(
     data: ArrayT,
     indices: ArrayT | Integers,
     updates: ArrayT | Values,
@@ -198,8 +141,8 @@ def scatter_nd(
 @overload
 def scatter_elements(
     data: NDArray[ScalarT],
-    indices: IntegerArray | Integers,
-    updates: NDArray[Any] | Values,
+    indices: IntegerArray | Integers | LazyArray,
+    updates: NDArray[Any] | Values | LazyArray,
     *,
     axis: IntLike = 0,
     reduction: Reduction = "none",
@@ -228,34 +171,6 @@ def scatter_elements(
     data: LazyT,
     indices: LazyT | IntegerArray | Integers,
     updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    accumulate_dtype: object = None,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_elements(
-    data: NDArray[Any],
-    indices: LazyT,
-    updates: LazyT | NDArray[Any] | Values,
-    *,
-    axis: IntLike = 0,
-    reduction: Reduction = "none",
-    include_self: bool | np.bool = True,
-    mode: ScatterMode = "raise",
-    wrap_negative_indices: bool | np.bool = True,
-    accumulate_dtype: object = None,
-    out: LazyT | None = None,
-) -> LazyT: ...
-@overload
-def scatter_elements(
-    data: NDArray[Any],
-    indices: IntegerArray | Integers,
-    updates: LazyT,
     *,
     axis: IntLike = 0,
     reduction: Reduction = "none",

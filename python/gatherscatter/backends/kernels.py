@@ -249,7 +249,7 @@ def numbers(plan: Plan, indices: Array) -> Array:
     Of the smallest dtype that holds them.
     """
     if plan.orders is not None:  # prepared indices, of which none is out of bounds
-        return plan.orders.numbers  # type: ignore[no-any-return]
+        return plan.orders.numbers
     outer, sizes = plan.outer, plan.sizes
     inner = plan.data[plan.axis + 1 :] if plan.kind == ELEMENTS else ()
     # In this array the offset of an element is the number: only the indexed axes have strides.

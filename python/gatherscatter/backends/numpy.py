@@ -145,7 +145,7 @@ class NumPyBackend(Backend):
         terms = np.asarray(updates.astype(native, copy=False).view(np.int64) - shift)
         result = self.scatter(numbers, indices, terms, plan, None)
         result += shift
-        return self.deliver(plan, result.view(native).astype(data.dtype, copy=False), out)  # type: ignore[no-any-return]
+        return self.deliver(plan, result.view(native).astype(data.dtype, copy=False), out)
 
     def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any, *weights: Any) -> bool:
         return bool(source.flags.c_contiguous and not data.dtype.hasobject)

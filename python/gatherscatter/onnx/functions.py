@@ -1,10 +1,12 @@
-"""The operators as functions. ``functions.pyi`` has the overloads for type checkers."""
+"""The operators as functions."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, Literal
 
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
-from gatherscatter._typing import IntLike, ONNXReduction
+from gatherscatter._typing import AnyIndices, AnyValues, DataT, Integer, IntLike, Listed, ONNXReduction
 from gatherscatter.errors.hints import explained
 from gatherscatter.onnx.versions import CORE, accepted, check_reduction, operator_of, version_of
 
@@ -20,7 +22,9 @@ __all__ = [
 
 
 @explained(CORE["Gather"])
-def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
+def gather(
+    data: DataT | Listed[DataT], indices: AnyIndices | Integer, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> DataT:
     """Gather slices of `data` along one axis (Gather).
 
     Parameters
@@ -50,10 +54,6 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
     ValueError
         If the opset does not have the operator, or if a shape or an option is invalid.
 
-    References
-    ----------
-    .. [1] https://onnx.ai/onnx/operators/onnx__Gather.html
-
     Examples
     --------
     >>> import numpy as np
@@ -67,7 +67,9 @@ def gather(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None 
 
 
 @explained(CORE["GatherElements"])
-def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLike | None = None) -> Any:
+def gather_elements(
+    data: DataT | Listed[DataT], indices: AnyIndices, *, axis: IntLike = 0, opset: IntLike | None = None
+) -> DataT:
     """Gather one element of `data` for each element of `indices`, along one axis (GatherElements).
 
     Parameters
@@ -91,10 +93,6 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
     IndexError, TypeError, ValueError
         As `gather`.
 
-    References
-    ----------
-    .. [1] https://onnx.ai/onnx/operators/onnx__GatherElements.html
-
     Examples
     --------
     >>> import numpy as np
@@ -108,7 +106,9 @@ def gather_elements(data: Any, indices: Any, *, axis: IntLike = 0, opset: IntLik
 
 
 @explained(CORE["GatherND"])
-def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLike | None = None) -> Any:
+def gather_nd(
+    data: DataT | Listed[DataT], indices: AnyIndices, *, batch_dims: IntLike = 0, opset: IntLike | None = None
+) -> DataT:
     """Gather elements or slices of `data` by index tuples (GatherND).
 
     The last axis of `indices` contains the tuples.
@@ -135,10 +135,6 @@ def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLik
     IndexError, TypeError, ValueError
         As `gather`.
 
-    References
-    ----------
-    .. [1] https://onnx.ai/onnx/operators/onnx__GatherND.html
-
     Examples
     --------
     >>> import numpy as np
@@ -147,25 +143,25 @@ def gather_nd(data: Any, indices: Any, *, batch_dims: IntLike = 0, opset: IntLik
     array([[2, 3],
            [4, 5]])
     """
-    op, (data, indices) = accepted("GatherND", opset, data=data, indices=indices)
+    op, (array, tuples) = accepted("GatherND", opset, data=data, indices=indices)
     if version_of("GatherND", opset) < 12 and plans.integer(op, "batch_dims", batch_dims):
         raise errors.since_version(op, f"opset {opset} (GatherND-11) has no batch_dims", "opset 12")
-    if len(indices.shape) and indices.shape[-1] == 0:
-        rule = f"indices of shape {tuple(indices.shape)} holds empty tuples, which ONNX does not have; "
+    if len(tuples.shape) and tuples.shape[-1] == 0:
+        rule = f"indices of shape {tuple(tuples.shape)} holds empty tuples, which ONNX does not have; "
         raise errors.shape_rule(op, rule + "gatherscatter.gather_nd does")
-    return core.gather(op, data, indices, 0, batch_dims)
+    return core.gather(op, array, tuples, 0, batch_dims)
 
 
 @explained(CORE["ScatterElements"])
 def scatter_elements(
-    data: Any,
-    indices: Any,
-    updates: Any,
+    data: DataT | Listed[DataT],
+    indices: AnyIndices,
+    updates: AnyValues,
     *,
     axis: IntLike = 0,
     reduction: ONNXReduction = "none",
     opset: IntLike | None = None,
-) -> Any:
+) -> DataT:
     """Scatter one update into a copy of `data` for each element of `indices`, along one axis (ScatterElements).
 
     Parameters
@@ -179,8 +175,7 @@ def scatter_elements(
     axis : int, default 0
         The axis to index, in [−r, r − 1].
     reduction : {"none", "add", "mul", "max", "min"}, default "none"
-        "add" and "mul" require opset 16, "max" and "min" require opset 18. With "none", the last of duplicate updates
-        wins; ONNX's document does not specify this.
+        "add" and "mul" require opset 16, "max" and "min" require opset 18.
     opset : int, optional
         Opset of the model, at least 11. By default, the latest version of the operator.
 
@@ -193,10 +188,6 @@ def scatter_elements(
     ------
     IndexError, TypeError, ValueError
         As `gather`.
-
-    References
-    ----------
-    .. [1] https://onnx.ai/onnx/operators/onnx__ScatterElements.html
 
     Examples
     --------
@@ -211,7 +202,9 @@ def scatter_elements(
 
 
 @explained(CORE["Scatter"])
-def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: IntLike = 9) -> Any:
+def scatter(
+    data: DataT | Listed[DataT], indices: AnyIndices, updates: AnyValues, *, axis: IntLike = 0, opset: IntLike = 9
+) -> DataT:
     """Scatter one update into a copy of `data` for each element of `indices`, along one axis (Scatter).
 
     In opset 11, ScatterElements replaced this operator.
@@ -239,10 +232,6 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
     IndexError, TypeError, ValueError
         As `gather`.
 
-    References
-    ----------
-    .. [1] https://onnx.ai/onnx/operators/onnx__Scatter.html
-
     Examples
     --------
     >>> import numpy as np
@@ -256,8 +245,13 @@ def scatter(data: Any, indices: Any, updates: Any, *, axis: IntLike = 0, opset: 
 
 @explained(CORE["ScatterND"])
 def scatter_nd(
-    data: Any, indices: Any, updates: Any, *, reduction: ONNXReduction = "none", opset: IntLike | None = None
-) -> Any:
+    data: DataT | Listed[DataT],
+    indices: AnyIndices,
+    updates: AnyValues,
+    *,
+    reduction: ONNXReduction = "none",
+    opset: IntLike | None = None,
+) -> DataT:
     """Scatter `updates` into a copy of `data` by index tuples (ScatterND).
 
     The last axis of `indices` contains the tuples.
@@ -271,8 +265,7 @@ def scatter_nd(
     updates : array
         Of shape ``indices.shape[:-1] + data.shape[indices.shape[-1]:]`` and data's dtype.
     reduction : {"none", "add", "mul", "max", "min"}, default "none"
-        "add" and "mul" require opset 16, "max" and "min" require opset 18. With "none", the last of duplicate updates
-        wins; ONNX's document does not specify this.
+        "add" and "mul" require opset 16, "max" and "min" require opset 18.
     opset : int, optional
         Opset of the model, at least 11. By default, the latest version of the operator.
 
@@ -285,10 +278,6 @@ def scatter_nd(
     ------
     IndexError, TypeError, ValueError
         As `gather`.
-
-    References
-    ----------
-    .. [1] https://onnx.ai/onnx/operators/onnx__ScatterND.html
 
     Examples
     --------
@@ -304,15 +293,15 @@ def scatter_nd(
 
 @explained(CORE["TensorScatter"])
 def tensor_scatter(
-    past_cache: Any,
-    update: Any,
-    write_indices: Any = None,
+    past_cache: DataT | Listed[DataT],
+    update: AnyValues,
+    write_indices: AnyIndices | None = None,
     *,
     axis: IntLike = -2,
-    mode: str = "linear",
+    mode: Literal["linear", "circular"] = "linear",
     opset: IntLike | None = None,
-    out: Any = None,
-) -> Any:
+    out: DataT | None = None,
+) -> DataT:
     """Write n consecutive slices to a key-value cache for each sample of a batch (TensorScatter).
 
     Parameters
@@ -345,10 +334,6 @@ def tensor_scatter(
     TypeError, ValueError
         As `gather`.
 
-    References
-    ----------
-    .. [1] https://onnx.ai/onnx/operators/onnx__TensorScatter.html
-
     Examples
     --------
     >>> import numpy as np
@@ -361,11 +346,15 @@ def tensor_scatter(
             [1., 2.]]])
     """
     op = operator_of("TensorScatter", version_of("TensorScatter", opset))
-    mode = plans.word(op, "mode", mode, ("linear", "circular"))
-    arguments = {"data": past_cache, "indices": 0 if write_indices is None else write_indices, "updates": update}
-    backend, (past_cache, starts, update) = core.arrays(op, **arguments)
-    core.check_source(op, backend, data=past_cache)
-    shape, rank = tuple(past_cache.shape), len(past_cache.shape)
+    is_circular = plans.word(op, "mode", mode, ("linear", "circular")) == "circular"
+    arguments: dict[str, Any] = {
+        "data": past_cache,
+        "indices": 0 if write_indices is None else write_indices,
+        "updates": update,
+    }
+    backend, (cache, starts, update) = core.arrays(op, **arguments)
+    core.check_source(op, backend, data=cache)
+    shape, rank = tuple(cache.shape), len(cache.shape)
     along = plans.integer(op, "axis", axis)
     if not -rank <= along < rank or along % rank == 0:
         rule = f"axis={axis} is not one of the axes after the first of past_cache of shape {shape}"
@@ -389,8 +378,8 @@ def tensor_scatter(
             op,
             f"write_indices has shape {tuple(starts.shape)}; pass one index for each sample, shape {shape[:1]}",
         )
-    if mode == "circular" and shape[along]:
+    if is_circular and shape[along]:
         starts = xp.remainder(starts, shape[along])  # first: the sum below may exceed int64
     indices = xp.reshape(starts, (-1, 1)) + xp.arange(written[along], dtype=starts.dtype, device=device)
-    wrap = "wrap" if mode == "circular" else "raise"
-    return core.scatter(op, past_cache, indices, update, along, 1, mode=wrap, out=out)
+    wrap = "wrap" if is_circular else "raise"
+    return core.scatter(op, cache, indices, update, along, 1, mode=wrap, out=out)

@@ -7,7 +7,8 @@ element. OpenVINO is never imported.
 Negative indices count from the end if the document of the version says so. Otherwise they are out of range. For an
 index out of range, `gather` returns zeros, and every other operator raises an `IndexError`.
 
-``__init__.pyi`` has the overloads for type checkers.
+The documents do not specify the order of updates with the same destination. Here it is row-major: the last of
+duplicates wins, and float sums are reproducible bit for bit.
 """
 
 from gatherscatter.openvino.gathers import gather, gather_elements, gather_nd

@@ -1,11 +1,13 @@
-"""OpenVINO's gathers. ``__init__.pyi`` has the overloads for type checkers."""
+"""OpenVINO's gathers."""
+
+from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Literal
 
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
-from gatherscatter._typing import IntLike
+from gatherscatter._typing import AnyIndices, DataT, Integer, IntLike, Listed
 from gatherscatter.openvino.versions import INT32_OR_INT64, INTEGERS, of_version, one_axis, operator
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS, GATHER_ND
 
@@ -26,7 +28,13 @@ _GATHER_ELEMENTS = operator(
 )
 
 
-def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
+def gather(
+    data: DataT | Listed[DataT],
+    indices: AnyIndices | Integer,
+    axis: IntLike | AnyIndices,
+    batch_dims: IntLike = 0,
+    version: Literal[1, 7, 8] = 8,
+) -> DataT:
     """Gather slices of `data` along one axis, with zeros for indices out of range (Gather-8, -7 and -1).
 
     Parameters
@@ -94,7 +102,9 @@ def gather(data: Any, indices: Any, axis: Any, batch_dims: IntLike = 0, version:
     return core.gather(op, data, indices, axis, batch_dims, "fill")
 
 
-def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8) -> Any:
+def gather_nd(
+    data: DataT | Listed[DataT], indices: AnyIndices, batch_dims: IntLike = 0, version: Literal[5, 8] = 8
+) -> DataT:
     """Gather elements or slices of `data` by index tuples (GatherND-8, GatherND-5).
 
     The last axis of `indices` contains the tuples.
@@ -158,7 +168,7 @@ def gather_nd(data: Any, indices: Any, batch_dims: IntLike = 0, version: int = 8
     return backend.namespace(result).reshape(result, (prod(shape[:batch_dims]), *shape[batch_dims:]))
 
 
-def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
+def gather_elements(data: DataT | Listed[DataT], indices: AnyIndices, axis: IntLike) -> DataT:
     """Gather one element of `data` for each element of `indices`, along one axis (GatherElements-6).
 
     Parameters
@@ -199,8 +209,8 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
     """
     op = _GATHER_ELEMENTS
     axis = plans.integer(op, "axis", axis)
-    _, (data, indices) = core.arrays(op, data=data, indices=indices)
-    found, shape = tuple(indices.shape), tuple(data.shape)
+    _, (array, places) = core.arrays(op, data=data, indices=indices)
+    found, shape = tuple(places.shape), tuple(array.shape)
     if len(found) == len(shape) and -len(shape) <= axis < len(shape):  # otherwise the core raises
         for d, (n, size) in enumerate(zip(found, shape, strict=True)):
             if d != axis % len(shape) and n != size:
@@ -209,4 +219,4 @@ def gather_elements(data: Any, indices: Any, axis: IntLike) -> Any:
                     f"along axis={axis} (gatherscatter.gather_elements takes smaller indices)"
                 )
                 raise errors.shape_rule(op, rule)
-    return core.gather(op, data, indices, axis)
+    return core.gather(op, array, places, axis)

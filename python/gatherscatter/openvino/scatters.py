@@ -1,12 +1,24 @@
-"""OpenVINO's scatters. ``__init__.pyi`` has the overloads for type checkers."""
+"""OpenVINO's scatters."""
+
+from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
+from gatherscatter._typing import (
+    AnyIndices,
+    AnyValues,
+    DataT,
+    Integer,
+    IntLike,
+    Listed,
+    OpenVINOElementsReduction,
+    OpenVINONDReduction,
+)
 from gatherscatter.backends.base import Backend
 from gatherscatter.indexing import at
 from gatherscatter.openvino.versions import (
@@ -46,7 +58,9 @@ _SCATTER_ELEMENTS = {
 }
 
 
-def scatter_update(data: Any, indices: Any, updates: Any, axis: Any) -> Any:
+def scatter_update(
+    data: DataT | Listed[DataT], indices: AnyIndices | Integer, updates: AnyValues, axis: IntLike | AnyIndices
+) -> DataT:
     """Scatter slices into a copy of `data` along one axis (ScatterUpdate-3).
 
     Parameters
@@ -75,11 +89,6 @@ def scatter_update(data: Any, indices: Any, updates: Any, axis: Any) -> Any:
     TypeError
         If `indices` holds no integers, or as `gatherscatter.scatter`.
 
-    Notes
-    -----
-    The document does not specify the order of updates with the same destination. Here it is row-major: the last of
-    duplicates wins.
-
     References
     ----------
     .. [1] OpenVINO, ScatterUpdate-3, https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/scatter-update-3.html
@@ -96,7 +105,14 @@ def scatter_update(data: Any, indices: Any, updates: Any, axis: Any) -> Any:
     return core.scatter(_SCATTER, data, indices, updates, axis)
 
 
-def slice_scatter(data: Any, updates: Any, start: Any, stop: Any, step: Any, axes: Any = None) -> Any:
+def slice_scatter(
+    data: DataT | Listed[DataT],
+    updates: AnyValues,
+    start: AnyIndices,
+    stop: AnyIndices,
+    step: AnyIndices,
+    axes: AnyIndices | None = None,
+) -> DataT:
     """Write `updates` to a slice of a copy of `data` (SliceScatter-15).
 
     Parameters
@@ -137,8 +153,8 @@ def slice_scatter(data: Any, updates: Any, start: Any, stop: Any, step: Any, axe
            [0, 0, 4, 0, 3]])
     """
     op = _SLICES
-    _, (data, updates) = core.arrays(op, data=data, updates=updates)
-    sizes = tuple(data.shape)
+    _, (array, updates) = core.arrays(op, data=data, updates=updates)
+    sizes = tuple(array.shape)
     if not sizes:
         raise errors.no_axis(op)
     given = {"start": start, "stop": stop, "step": step}
@@ -157,10 +173,16 @@ def slice_scatter(data: Any, updates: Any, start: Any, stop: Any, step: Any, axe
             raise errors.shape_rule(op, f"step={parts['step']} has a 0; pass 1 for a slice without gaps")
         key[axis] = slice(first, end, by)
     shape = tuple(len(range(*one.indices(size))) for one, size in zip(key, sizes, strict=True))
-    return at(data)[tuple(key)].set(fitted(op, data, updates, shape))
+    return cast(DataT, at(array)[tuple(key)].set(fitted(op, array, updates, shape)))
 
 
-def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "none", version: int = 15) -> Any:
+def scatter_nd_update(
+    data: DataT | Listed[DataT],
+    indices: AnyIndices,
+    updates: AnyValues,
+    reduction: OpenVINONDReduction = "none",
+    version: Literal[3, 15] = 15,
+) -> DataT:
     """Scatter `updates` into a copy of `data` by index tuples (ScatterNDUpdate-15, ScatterNDUpdate-3).
 
     The last axis of `indices` contains the tuples.
@@ -194,11 +216,6 @@ def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "n
     TypeError
         If `indices` is not int32 or int64, or as `gatherscatter.scatter_nd`.
 
-    Notes
-    -----
-    The documents do not specify the order of updates with the same destination. Here it is row-major: the last of
-    duplicates wins, and float sums are reproducible bit for bit.
-
     References
     ----------
     .. [1] OpenVINO, ScatterNDUpdate-3, https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/scatter-nd-update-3.html
@@ -216,26 +233,26 @@ def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: str = "n
     """
     op = of_version(_SCATTER_ND, version)
     _check_reduction(op, version, reduction, ND_REDUCTIONS, 15)
-    backend, (data, indices, updates) = core.arrays(op, data=data, indices=indices, updates=updates)
-    k = indices.shape[-1] if len(indices.shape) else 0
-    if (*indices.shape[:-1], *data.shape[k:]) == ():
+    backend, (array, tuples, updates) = core.arrays(op, data=data, indices=indices, updates=updates)
+    k = tuples.shape[-1] if len(tuples.shape) else 0
+    if (*tuples.shape[:-1], *array.shape[k:]) == ():
         updates = _one_element(backend, updates)
     if reduction != "sub":
-        return core.scatter(op, data, indices, updates, reduction=ND_REDUCTIONS[reduction])
-    if backend.dtype_name(data) == "bool":
-        return _exclusive_or(op, backend, data, indices, updates)
-    return core.scatter_negative(op, data, indices, updates)
+        return core.scatter(op, array, tuples, updates, reduction=ND_REDUCTIONS[reduction])
+    if backend.dtype_name(array) == "bool":
+        return _exclusive_or(op, backend, array, tuples, updates)
+    return core.scatter_negative(op, array, tuples, updates)
 
 
 def scatter_elements_update(
-    data: Any,
-    indices: Any,
-    updates: Any,
-    axis: Any,
-    reduction: str = "none",
+    data: DataT | Listed[DataT],
+    indices: AnyIndices,
+    updates: AnyValues,
+    axis: IntLike | AnyIndices,
+    reduction: OpenVINOElementsReduction = "none",
     use_init_val: bool | np.bool = True,
-    version: int = 12,
-) -> Any:
+    version: Literal[3, 12] = 12,
+) -> DataT:
     """Scatter one update into a copy of `data` for each element of `indices`, along one axis.
 
     This function is ScatterElementsUpdate-12 and ScatterElementsUpdate-3.
@@ -273,11 +290,6 @@ def scatter_elements_update(
         If the shapes do not match, or if `axis`, `reduction`, `use_init_val` or `version` is invalid.
     TypeError
         As `gatherscatter.scatter_elements`.
-
-    Notes
-    -----
-    The documents do not specify the order of updates with the same destination. Here it is row-major: the last of
-    duplicates wins, and float sums are reproducible bit for bit.
 
     References
     ----------

@@ -1,10 +1,12 @@
-"""OpenVINO's maxima of segments and sums of embeddings. ``__init__.pyi`` has the overloads for type checkers."""
+"""OpenVINO's maxima of segments and sums of embeddings."""
+
+from __future__ import annotations
 
 from typing import Any
 
 from gatherscatter import core, errors
 from gatherscatter import plan as plans
-from gatherscatter._typing import IntLike
+from gatherscatter._typing import AnyIndices, AnyValues, DataT, IntLike, Listed, OpenVINOBagReduction, OpenVINOFillMode
 from gatherscatter.backends.base import Backend
 from gatherscatter.openvino.versions import INT32_OR_INT64, fitted, operator
 from gatherscatter.operators import GATHER, Operator
@@ -33,7 +35,12 @@ _PACKED = _embedding("embedding_bag_packed", "EmbeddingBagPacked-15")
 _SEGMENTS = _embedding("embedding_segments_sum", "EmbeddingSegmentsSum-3")
 
 
-def segment_max(data: Any, segment_ids: Any, num_segments: IntLike | None = None, fill_mode: Any = None) -> Any:
+def segment_max(
+    data: DataT | Listed[DataT],
+    segment_ids: AnyIndices,
+    num_segments: IntLike | None = None,
+    fill_mode: OpenVINOFillMode | None = None,
+) -> DataT:
     """Take the maximum of each segment of sorted ids (SegmentMax-16).
 
     Parameters
@@ -87,13 +94,13 @@ def segment_max(data: Any, segment_ids: Any, num_segments: IntLike | None = None
 
 
 def embedding_bag_offsets(
-    emb_table: Any,
-    indices: Any,
-    offsets: Any,
+    emb_table: DataT | Listed[DataT],
+    indices: AnyIndices,
+    offsets: AnyIndices,
     default_index: IntLike | None = None,
-    per_sample_weights: Any = None,
-    reduction: str = "sum",
-) -> Any:
+    per_sample_weights: AnyValues | None = None,
+    reduction: OpenVINOBagReduction = "sum",
+) -> DataT:
     """Sum or average rows of a table in consecutive bags (EmbeddingBagOffsets-15).
 
     It is PyTorch's ``embedding_bag`` with offsets.
@@ -149,17 +156,22 @@ def embedding_bag_offsets(
     op = _OFFSETS
     _check_reduction(op, reduction, per_sample_weights)
     rows = _rows(op, emb_table, indices, per_sample_weights, 1)
-    own, known, offsets = _ids(op, "offsets", rows, offsets)
-    if len(offsets.shape) != 1:
-        raise errors.shape_rule(op, f"offsets has shape {tuple(offsets.shape)}; pass one for each bag, shape (n,)")
+    own, known, starts = _ids(op, "offsets", rows, offsets)
+    if len(starts.shape) != 1:
+        raise errors.shape_rule(op, f"offsets has shape {tuple(starts.shape)}; pass one for each bag, shape (n,)")
     if not own.is_unknown(known):
         with own.constants():
             _check_offsets(op, own, known, int(rows.shape[0]))
-    segments = dialects.read_offsets(_of_segments(op), rows, offsets)
+    segments = dialects.read_offsets(_of_segments(op), rows, starts)
     return _reduced(op, segments, emb_table, reduction, None if default_index == -1 else default_index)
 
 
-def embedding_bag_packed(emb_table: Any, indices: Any, per_sample_weights: Any = None, reduction: str = "sum") -> Any:
+def embedding_bag_packed(
+    emb_table: DataT | Listed[DataT],
+    indices: AnyIndices,
+    per_sample_weights: AnyValues | None = None,
+    reduction: OpenVINOBagReduction = "sum",
+) -> DataT:
     """Sum or average rows of a table in bags of equal size (EmbeddingBagPacked-15).
 
     Parameters
@@ -207,13 +219,13 @@ def embedding_bag_packed(emb_table: Any, indices: Any, per_sample_weights: Any =
 
 
 def embedding_segments_sum(
-    emb_table: Any,
-    indices: Any,
-    segment_ids: Any,
+    emb_table: DataT | Listed[DataT],
+    indices: AnyIndices,
+    segment_ids: AnyIndices,
     num_segments: IntLike | None = None,
     default_index: IntLike | None = None,
-    per_sample_weights: Any = None,
-) -> Any:
+    per_sample_weights: AnyValues | None = None,
+) -> DataT:
     """Sum rows of a table by the segment of each (EmbeddingSegmentsSum-3).
 
     Parameters
@@ -260,13 +272,13 @@ def embedding_segments_sum(
     op = _SEGMENTS
     n = rules.number(op, num_segments)
     rows = _rows(op, emb_table, indices, per_sample_weights, 1)
-    own, known, segment_ids = _ids(op, "segment_ids", rows, segment_ids)
-    found, expected = tuple(segment_ids.shape), tuple(rows.shape[:1])
+    own, known, ids = _ids(op, "segment_ids", rows, segment_ids)
+    found, expected = tuple(ids.shape), tuple(rows.shape[:1])
     if found != expected:
         raise errors.shape_rule(op, f"segment_ids has shape {found}, but indices has {expected}; pass equal shapes")
     if not own.is_unknown(known):
         _check_range(op, own, "segment_ids", known, n, "pass a segment for each index")
-    segments = dialects.read(_of_segments(op), rows, segment_ids, n)
+    segments = dialects.read(_of_segments(op), rows, ids, n)
     return _reduced(op, segments, emb_table, "sum", default_index)
 
 

@@ -7,6 +7,8 @@ reductions of segments, which TensorFlow has in ``tf.math``, have its rules for 
 The functions accept arrays of NumPy, PyTorch, JAX, CuPy, Dask and the array API standard, and return an array of the
 same library. For an eager ``tf.Tensor`` they return a ``tf.Tensor``. TensorFlow is never imported. Symbolic tensors,
 inside ``tf.function``, raise a `NotImplementedError`.
+
+Source: https://www.tensorflow.org/api_docs/python/tf/
 """
 
 from gatherscatter.tensorflow.functions import (

@@ -1,10 +1,12 @@
-"""TensorFlow's gathers and scatters. ``functions.pyi`` has the overloads for type checkers."""
+"""TensorFlow's gathers and scatters."""
+
+from __future__ import annotations
 
 from typing import Any
 
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
-from gatherscatter._typing import IntLike
+from gatherscatter._typing import AnyIndices, AnyValues, DataT, Integer, IntLike, Listed, Scalar, TensorFlowPolicy
 from gatherscatter.operators import GATHER, GATHER_ND, SCATTER_ND, Operator
 from gatherscatter.reductions import DTYPES
 from gatherscatter.tensorflow.tensors import enter
@@ -52,8 +54,12 @@ _MIN = _operator(SCATTER_ND, "tensor_scatter_nd_min", "tensor", _COMBINE_INDICES
 
 
 def gather_nd(
-    params: Any, indices: Any, batch_dims: IntLike = 0, name: object = None, bad_indices_policy: str = ""
-) -> Any:
+    params: DataT | Listed[DataT] | Scalar,
+    indices: AnyIndices,
+    batch_dims: IntLike = 0,
+    name: object = None,
+    bad_indices_policy: TensorFlowPolicy = "",
+) -> DataT:
     """Gather elements or slices of `params` by index tuples (``tf.gather_nd``).
 
     It is `gatherscatter.gather_nd` without negative indices.
@@ -81,10 +87,6 @@ def gather_nd(
     IndexError, TypeError, ValueError
         As `gatherscatter.gather_nd`.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/gather_nd
-
     Examples
     --------
     >>> import numpy as np
@@ -105,13 +107,13 @@ def gather_nd(
 
 
 def gather(
-    params: Any,
-    indices: Any,
+    params: DataT | Listed[DataT],
+    indices: AnyIndices | Integer,
     validate_indices: object = None,
     axis: IntLike | None = None,
     batch_dims: IntLike | None = 0,
     name: object = None,
-) -> Any:
+) -> DataT:
     """Gather slices of `params` along one axis (``tf.gather``).
 
     It is `gatherscatter.gather` without negative indices. `batch_dims` may be negative.
@@ -143,10 +145,6 @@ def gather(
     IndexError, TypeError, ValueError
         As `gatherscatter.gather`.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/gather
-
     Examples
     --------
     >>> import numpy as np
@@ -170,7 +168,13 @@ def gather(
     return leave(core.gather(_GATHER, params, indices, along, batch_dims))
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: object = None) -> Any:
+def scatter_nd(
+    indices: AnyIndices,
+    updates: DataT | Listed[DataT] | Scalar,
+    shape: AnyIndices,
+    bad_indices_policy: TensorFlowPolicy = "",
+    name: object = None,
+) -> DataT:
     """Add `updates` to an array of zeros by index tuples (``tf.scatter_nd``).
 
     It is `gatherscatter.scatter_nd` with "add" into zeros, without negative indices.
@@ -198,10 +202,6 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     IndexError, TypeError, ValueError
         As `gatherscatter.scatter_nd`.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/scatter_nd
-
     Examples
     --------
     >>> import numpy as np
@@ -217,7 +217,9 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     return leave(core.scatter(_SCATTER_ND, zeros, indices, updates, 0, 0, "add", True, mode))
 
 
-def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: object = None) -> Any:
+def tensor_scatter_nd_update(
+    tensor: DataT | Listed[DataT] | Scalar, indices: AnyIndices, updates: AnyValues, name: object = None
+) -> DataT:
     """Scatter `updates` into a copy of `tensor` by index tuples (``tf.tensor_scatter_nd_update``).
 
     It is `gatherscatter.scatter_nd` with "none", without negative indices.
@@ -243,10 +245,6 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
     IndexError, TypeError, ValueError
         As `gatherscatter.scatter_nd`.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/tensor_scatter_nd_update
-
     Examples
     --------
     >>> import numpy as np
@@ -258,8 +256,12 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: obje
 
 
 def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
-) -> Any:
+    tensor: DataT | Listed[DataT] | Scalar,
+    indices: AnyIndices,
+    updates: AnyValues,
+    bad_indices_policy: TensorFlowPolicy = "",
+    name: object = None,
+) -> DataT:
     """Add `updates` to a copy of `tensor` by index tuples (``tf.tensor_scatter_nd_add``).
 
     It is `gatherscatter.scatter_nd` with "add", without negative indices.
@@ -287,10 +289,6 @@ def tensor_scatter_nd_add(
     IndexError, TypeError, ValueError
         As `gatherscatter.scatter_nd`.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/tensor_scatter_nd_add
-
     Examples
     --------
     >>> import numpy as np
@@ -302,8 +300,12 @@ def tensor_scatter_nd_add(
 
 
 def tensor_scatter_nd_sub(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
-) -> Any:
+    tensor: DataT | Listed[DataT] | Scalar,
+    indices: AnyIndices,
+    updates: AnyValues,
+    bad_indices_policy: TensorFlowPolicy = "",
+    name: object = None,
+) -> DataT:
     """Subtract `updates` from a copy of `tensor` by index tuples (``tf.tensor_scatter_nd_sub``).
 
     It is `gatherscatter.scatter_nd` with "add" of the negated updates, without negative indices. The negated updates
@@ -332,10 +334,6 @@ def tensor_scatter_nd_sub(
     IndexError, TypeError, ValueError
         As `gatherscatter.scatter_nd`.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/tensor_scatter_nd_sub
-
     Examples
     --------
     >>> import numpy as np
@@ -349,8 +347,12 @@ def tensor_scatter_nd_sub(
 
 
 def tensor_scatter_nd_max(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
-) -> Any:
+    tensor: DataT | Listed[DataT] | Scalar,
+    indices: AnyIndices,
+    updates: AnyValues,
+    bad_indices_policy: TensorFlowPolicy = "",
+    name: object = None,
+) -> DataT:
     """Take the maximum of a copy of `tensor` and `updates` by index tuples (``tf.tensor_scatter_nd_max``).
 
     It is `gatherscatter.scatter_nd` with "max", without negative indices.
@@ -378,10 +380,6 @@ def tensor_scatter_nd_max(
     IndexError, TypeError, ValueError
         As `gatherscatter.scatter_nd`.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/tensor_scatter_nd_max
-
     Examples
     --------
     >>> import numpy as np
@@ -393,8 +391,12 @@ def tensor_scatter_nd_max(
 
 
 def tensor_scatter_nd_min(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: object = None
-) -> Any:
+    tensor: DataT | Listed[DataT] | Scalar,
+    indices: AnyIndices,
+    updates: AnyValues,
+    bad_indices_policy: TensorFlowPolicy = "",
+    name: object = None,
+) -> DataT:
     """Take the minimum of a copy of `tensor` and `updates` by index tuples (``tf.tensor_scatter_nd_min``).
 
     It is `gatherscatter.scatter_nd` with "min", without negative indices.
@@ -421,10 +423,6 @@ def tensor_scatter_nd_min(
     ------
     IndexError, TypeError, ValueError
         As `gatherscatter.scatter_nd`.
-
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/tensor_scatter_nd_min
 
     Examples
     --------

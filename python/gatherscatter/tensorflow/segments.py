@@ -1,7 +1,10 @@
-"""TensorFlow's reductions of sorted segments. ``segments.pyi`` has the overloads for type checkers."""
+"""TensorFlow's reductions of sorted segments."""
+
+from __future__ import annotations
 
 from typing import Any
 
+from gatherscatter._typing import AnyIndices, DataT, Listed
 from gatherscatter.operators import Operator
 from gatherscatter.reductions import COMPLEX, DTYPES, kind_of
 from gatherscatter.segments import dialects
@@ -27,7 +30,7 @@ _MAX = _operator("segment_max", REAL)
 _PROD = _operator("segment_prod")
 
 
-def segment_sum(data: Any, segment_ids: Any, name: object = None) -> Any:
+def segment_sum(data: DataT | Listed[DataT], segment_ids: AnyIndices, name: object = None) -> DataT:
     """Sum the elements of each segment of sorted ids (``tf.math.segment_sum``).
 
     Parameters
@@ -63,10 +66,6 @@ def segment_sum(data: Any, segment_ids: Any, name: object = None) -> Any:
     -----
     Integers wrap around. Sums of 16-bit floats are rounded once.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/segment_sum
-
     Examples
     --------
     >>> import numpy as np
@@ -78,7 +77,7 @@ def segment_sum(data: Any, segment_ids: Any, name: object = None) -> Any:
     return leave(dialects.reduced(segments, "add"))
 
 
-def segment_mean(data: Any, segment_ids: Any, name: object = None) -> Any:
+def segment_mean(data: DataT | Listed[DataT], segment_ids: AnyIndices, name: object = None) -> DataT:
     """Average the elements of each segment of sorted ids (``tf.math.segment_mean``).
 
     Parameters
@@ -105,10 +104,6 @@ def segment_mean(data: Any, segment_ids: Any, name: object = None) -> Any:
     --------
     unsorted_segment_mean : For ids in any order; means of integers are floats.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/segment_mean
-
     Examples
     --------
     >>> import numpy as np
@@ -122,7 +117,7 @@ def segment_mean(data: Any, segment_ids: Any, name: object = None) -> Any:
     return leave(dialects.reduced(segments, "mean", 0))
 
 
-def segment_min(data: Any, segment_ids: Any, name: object = None) -> Any:
+def segment_min(data: DataT | Listed[DataT], segment_ids: AnyIndices, name: object = None) -> DataT:
     """Take the minimum of each segment of sorted ids (``tf.math.segment_min``).
 
     Parameters
@@ -148,10 +143,6 @@ def segment_min(data: Any, segment_ids: Any, name: object = None) -> Any:
     --------
     unsorted_segment_min : For ids in any order; an empty segment has the greatest number.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/segment_min
-
     Examples
     --------
     >>> import numpy as np
@@ -163,7 +154,7 @@ def segment_min(data: Any, segment_ids: Any, name: object = None) -> Any:
     return leave(dialects.reduced(segments, "min", 0))
 
 
-def segment_max(data: Any, segment_ids: Any, name: object = None) -> Any:
+def segment_max(data: DataT | Listed[DataT], segment_ids: AnyIndices, name: object = None) -> DataT:
     """Take the maximum of each segment of sorted ids (``tf.math.segment_max``).
 
     Parameters
@@ -189,10 +180,6 @@ def segment_max(data: Any, segment_ids: Any, name: object = None) -> Any:
     --------
     unsorted_segment_max : For ids in any order; an empty segment has the lowest number.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/segment_max
-
     Examples
     --------
     >>> import numpy as np
@@ -204,7 +191,7 @@ def segment_max(data: Any, segment_ids: Any, name: object = None) -> Any:
     return leave(dialects.reduced(segments, "max", 0))
 
 
-def segment_prod(data: Any, segment_ids: Any, name: object = None) -> Any:
+def segment_prod(data: DataT | Listed[DataT], segment_ids: AnyIndices, name: object = None) -> DataT:
     """Multiply the elements of each segment of sorted ids (``tf.math.segment_prod``).
 
     Parameters
@@ -229,10 +216,6 @@ def segment_prod(data: Any, segment_ids: Any, name: object = None) -> Any:
     See Also
     --------
     unsorted_segment_prod : The same for ids in any order.
-
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/segment_prod
 
     Examples
     --------

@@ -1,9 +1,11 @@
-"""TensorFlow's reductions of segments by ids in any order. ``unsorted.pyi`` has the overloads for type checkers."""
+"""TensorFlow's reductions of segments by ids in any order."""
+
+from __future__ import annotations
 
 from typing import Any
 
 from gatherscatter import core
-from gatherscatter._typing import IntLike
+from gatherscatter._typing import AnyIndices, AnyValues, DataT, Integer, IntLike, Listed, Scalar
 from gatherscatter.operators import Operator
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import dialects, rules
@@ -36,7 +38,9 @@ _PROD = _operator("unsorted_segment_prod", NUMBERS)
 _SQRT_N = _operator("unsorted_segment_sqrt_n", FLOATS, SUM_IDS)
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: IntLike, name: object = None) -> Any:
+def unsorted_segment_sum(
+    data: DataT | Listed[DataT] | Scalar, segment_ids: AnyIndices | Integer, num_segments: IntLike, name: object = None
+) -> DataT:
     """Sum the elements of each segment, by ids in any order (``tf.math.unsorted_segment_sum``).
 
     Parameters
@@ -76,10 +80,6 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: IntLike, nam
     -----
     Integers wrap around. Sums of 16-bit floats are rounded once.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/unsorted_segment_sum
-
     Examples
     --------
     >>> import numpy as np
@@ -91,7 +91,9 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: IntLike, nam
     return leave(dialects.reduced(segments, "add"))
 
 
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: IntLike, name: object = None) -> Any:
+def unsorted_segment_mean(
+    data: AnyValues, segment_ids: AnyIndices | Integer, num_segments: IntLike, name: object = None
+) -> Any:
     """Average the elements of each segment, by ids in any order (``tf.math.unsorted_segment_mean``).
 
     Parameters
@@ -121,10 +123,6 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: IntLike, na
     --------
     segment_mean : For sorted ids; means of integers are integers.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/unsorted_segment_mean
-
     Examples
     --------
     >>> import numpy as np
@@ -139,7 +137,9 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: IntLike, na
     return leave(dialects.reduced(segments, "mean", 0, dtype))
 
 
-def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: IntLike, name: object = None) -> Any:
+def unsorted_segment_min(
+    data: DataT | Listed[DataT] | Scalar, segment_ids: AnyIndices | Integer, num_segments: IntLike, name: object = None
+) -> DataT:
     """Take the minimum of each segment, by ids in any order (``tf.math.unsorted_segment_min``).
 
     Parameters
@@ -169,10 +169,6 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: IntLike, nam
     --------
     segment_min : For sorted ids; an empty segment has 0.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/unsorted_segment_min
-
     Examples
     --------
     >>> import numpy as np
@@ -184,7 +180,9 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: IntLike, nam
     return leave(dialects.reduced(segments, "min", dialects.extreme(segments.name, "min")))
 
 
-def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: IntLike, name: object = None) -> Any:
+def unsorted_segment_max(
+    data: DataT | Listed[DataT] | Scalar, segment_ids: AnyIndices | Integer, num_segments: IntLike, name: object = None
+) -> DataT:
     """Take the maximum of each segment, by ids in any order (``tf.math.unsorted_segment_max``).
 
     Parameters
@@ -214,10 +212,6 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: IntLike, nam
     --------
     segment_max : For sorted ids; an empty segment has 0.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/unsorted_segment_max
-
     Examples
     --------
     >>> import numpy as np
@@ -229,7 +223,9 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: IntLike, nam
     return leave(dialects.reduced(segments, "max", dialects.extreme(segments.name, "max")))
 
 
-def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: IntLike, name: object = None) -> Any:
+def unsorted_segment_prod(
+    data: DataT | Listed[DataT] | Scalar, segment_ids: AnyIndices | Integer, num_segments: IntLike, name: object = None
+) -> DataT:
     """Multiply the elements of each segment, by ids in any order (``tf.math.unsorted_segment_prod``).
 
     Parameters
@@ -258,10 +254,6 @@ def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: IntLike, na
     --------
     segment_prod : For sorted ids.
 
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/unsorted_segment_prod
-
     Examples
     --------
     >>> import numpy as np
@@ -273,7 +265,9 @@ def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: IntLike, na
     return leave(dialects.reduced(segments, "mul"))
 
 
-def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: IntLike, name: object = None) -> Any:
+def unsorted_segment_sqrt_n(
+    data: DataT | Listed[DataT] | Scalar, segment_ids: AnyIndices | Integer, num_segments: IntLike, name: object = None
+) -> DataT:
     """Divide sums of segments by the roots of their sizes, by ids in any order (``tf.math.unsorted_segment_sqrt_n``).
 
     Parameters
@@ -305,10 +299,6 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: IntLike, 
     Notes
     -----
     The size of a segment is its number of elements. Its square root is what the sum is divided by.
-
-    References
-    ----------
-    TensorFlow API, https://www.tensorflow.org/api_docs/python/tf/math/unsorted_segment_sqrt_n
 
     Examples
     --------

@@ -7,6 +7,8 @@ pointers are checked: one out of bounds raises an `IndexError`, on every device.
 The functions run on every device, and have gradients; those of maxima and minima go to the element that `arg_out`
 names. torch_scatter is never imported. PyTorch is, so this module has to be imported by name:
 ``from gatherscatter import torch_scatter``.
+
+Source: https://pytorch-scatter.readthedocs.io
 """
 
 from gatherscatter.torch_scatter import composite

@@ -60,10 +60,6 @@ def scatter_std(
     -----
     As in torch_scatter, 1e-6 is added to the number that the sum is divided by.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -118,10 +114,6 @@ def scatter_logsumexp(
     IndexError, ValueError, TypeError
         As `scatter_sum`.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -172,10 +164,6 @@ def scatter_softmax(src: Tensor, index: Tensor, dim: IntLike = -1, dim_size: Int
     --------
     gatherscatter.segment_softmax : The same for arrays of every library.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -216,10 +204,6 @@ def scatter_log_softmax(
     ------
     IndexError, ValueError, TypeError
         As `scatter_sum`.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------

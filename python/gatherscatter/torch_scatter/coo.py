@@ -52,10 +52,6 @@ def segment_sum_coo(src: Tensor, index: Tensor, out: Tensor | None = None, dim_s
     IndexError, ValueError, TypeError
         As `scatter_sum`.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -93,10 +89,6 @@ def segment_mean_coo(src: Tensor, index: Tensor, out: Tensor | None = None, dim_
     ------
     IndexError, ValueError, TypeError
         As `scatter_sum`.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------
@@ -137,10 +129,6 @@ def segment_min_coo(
     IndexError, ValueError, TypeError
         As `scatter_sum`.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -179,10 +167,6 @@ def segment_max_coo(
     ------
     IndexError, ValueError, TypeError
         As `scatter_sum`.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------
@@ -226,10 +210,6 @@ def segment_coo(
     IndexError, ValueError, TypeError
         As `scatter_sum`.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -261,10 +241,6 @@ def gather_coo(src: Tensor, index: Tensor, out: Tensor | None = None) -> Tensor:
     ------
     IndexError, ValueError, TypeError
         As `scatter_sum`.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------

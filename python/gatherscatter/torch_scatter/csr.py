@@ -63,10 +63,6 @@ def segment_sum_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> T
     ValueError, TypeError
         If the pointers decrease, or a shape or dtype does not fit.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -105,10 +101,6 @@ def segment_mean_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> 
     ValueError, TypeError
         If the pointers decrease, or a shape or dtype does not fit.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -146,10 +138,6 @@ def segment_min_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> t
     ValueError, TypeError
         If the pointers decrease, or a shape or dtype does not fit.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -186,10 +174,6 @@ def segment_max_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> t
         If a pointer is not within src's size.
     ValueError, TypeError
         If the pointers decrease, or a shape or dtype does not fit.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------
@@ -231,10 +215,6 @@ def segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: 
     See Also
     --------
     gatherscatter.segment_reduce : More reductions, for arrays of every library.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------
@@ -280,10 +260,6 @@ def gather_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> Tensor
         If a pointer is not within the number of elements.
     ValueError, TypeError
         If the pointers decrease, or a shape or dtype does not fit.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------

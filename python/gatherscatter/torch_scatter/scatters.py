@@ -59,10 +59,6 @@ def scatter_sum(
     ValueError, TypeError
         If a shape or dtype does not fit.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -104,10 +100,6 @@ def scatter_mul(
     IndexError, ValueError, TypeError
         As `scatter_sum`.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -146,10 +138,6 @@ def scatter_mean(
     ------
     IndexError, ValueError, TypeError
         As `scatter_sum`.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------
@@ -192,10 +180,6 @@ def scatter_min(
     IndexError, ValueError, TypeError
         As `scatter_sum`.
 
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
-
     Examples
     --------
     >>> import torch
@@ -235,10 +219,6 @@ def scatter_max(
     ------
     IndexError, ValueError, TypeError
         As `scatter_sum`.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------
@@ -288,10 +268,6 @@ def scatter(
     See Also
     --------
     gatherscatter.segment_reduce : More reductions, for arrays of every library.
-
-    References
-    ----------
-    torch_scatter, https://pytorch-scatter.readthedocs.io
 
     Examples
     --------

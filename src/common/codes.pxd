@@ -29,7 +29,6 @@ cpdef enum ReductionCode:
     MAX
     MIN
     MEAN  # ADD, and the sums are divided at the end
-    TAKE  # not a reduction: the update becomes the element, which becomes 0
 
 cpdef enum TypeCode:
     NONE = 0

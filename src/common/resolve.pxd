@@ -8,9 +8,7 @@
 # An index is copied to the stack, and that copy is both checked and used. So another thread that writes to the index
 # array during the call can change the result, but cannot cause an out-of-bounds access.
 cimport cython
-from libc.stdint cimport (
-    INT64_MAX, UINT32_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t,
-)
+from libc.stdint cimport INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 
 from common.arrays cimport Arrays, Component, array_at, array_stride, distance
@@ -52,6 +50,7 @@ cdef struct Tuples:
     bint plain       # a case of it
     bint trivial     # the most common case of that
     bint prefetches  # indices and updates: see prefetch_stream
+    int shift        # if trivial: the last stride is 1 << shift
     Py_ssize_t component_stride
     Py_ssize_t size[MAX_DIMS]    # of the k axes of data that the tuple indexes
     Py_ssize_t wrap[MAX_DIMS]    # added to a negative index: size, or 0 if negative indices are out of bounds
@@ -59,18 +58,19 @@ cdef struct Tuples:
 
 
 cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
-    """Set native, plain and trivial. Native: 1 or 2 indices of native int64 or int32.
+    """Set native, plain, trivial and shift. Native: 1 or 2 indices of native int64 or int32.
 
-    The two are side by side, or in two arrays. Plain: mode RAISE besides. Trivial: sizes and strides fit in 32 bits too,
-    of which vectors multiply numbers in one instruction.
+    The two are side by side, or in two arrays. Plain: mode RAISE besides. Trivial: the last stride is a power of 2 too.
     """
-    cdef int j
     tuples.native = (not tuples.swapped and tuples.kind == c'i' and (tuples.width == 8 or tuples.width == 4)
                      and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride & (tuples.width - 1) == 0)))
     tuples.plain = tuples.native and tuples.mode == RAISE
+    tuples.shift = 0
     tuples.trivial = tuples.plain
-    for j in range(tuples.k if tuples.plain else 0):
-        tuples.trivial &= tuples.size[j] <= UINT32_MAX and 0 <= tuples.stride[j] <= UINT32_MAX
+    if tuples.plain:
+        while tuples.shift < 62 and (<int64_t>1 << tuples.shift) < tuples.stride[tuples.k - 1]:
+            tuples.shift += 1
+        tuples.trivial = (<int64_t>1 << tuples.shift) == tuples.stride[tuples.k - 1]
 
 
 cdef inline bint are_native(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
@@ -207,18 +207,13 @@ cdef inline inline_void resolve_axis(Mode mode, int64_t* values, Py_ssize_t n, i
             offsets[i] = offset if is_first or offsets[i] != SKIPPED else SKIPPED
 
 
-cdef inline int64_t product_of(bint trivial, int64_t index, int64_t stride) noexcept nogil:
-    """An index that is out of bounds may have any product."""
-    return <int64_t>(<uint64_t><uint32_t>index * <uint64_t><uint32_t>stride) if trivial else index * stride
-
-
-cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint trivial, bint skips,
+cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint shifts, bint skips,
                                       const Tuples* tuples, const char* p, int64_t start, int64_t start_step,
                                       Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
     """Load and resolve native tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
 
     step: from an index to the next one of its axis, in indices: 2 if pairs stand side by side, 1 for two arrays.
-    trivial: they are. skips: mode SKIP; otherwise RAISE.
+    shifts: they are trivial. skips: mode SKIP; otherwise RAISE.
     """
     cdef Py_ssize_t i
     cdef const plain_index_t* index = <const plain_index_t*>p
@@ -227,38 +222,37 @@ cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint
     cdef int64_t size0 = tuples.size[0], wrap0 = tuples.wrap[0], stride0 = tuples.stride[0]
     cdef int64_t size = tuples.size[k - 1], wrap = tuples.wrap[k - 1]
     cdef int64_t stride = tuples.stride[k - 1]
+    cdef int shift = tuples.shift
     for i in range(n):
-        offset = start
+        offset = start + i * start_step if start_step else start
         if skips:
             outside = 0
         if k == 2:
             value = <int64_t>index[i * step]
             value += (value >> 63) & wrap0
             outside |= value | (size0 - 1 - value)
-            offset += product_of(trivial, value, stride0)
+            offset += value * stride0
         # Compilers vectorise a pair as one access only if both addresses are of one pointer.
         value = <int64_t>(second[i] if k == 2 and step == 1 else index[i * step + k - 1])
         value += (value >> 63) & wrap
         outside |= value | (size - 1 - value)
-        offset += product_of(trivial, value, stride)
+        offset += value << shift if shifts else value * stride
         if skips:
             offset = SKIPPED if outside < 0 else offset
         offsets[i] = offset
     if not skips:
         out_of_bounds[0] |= outside
-    for i in range(n if start_step else 0):
-        offsets[i] += i * start_step if not skips or offsets[i] != SKIPPED else 0
 
 
-cdef inline inline_void resolve_any_plain(plain_index_t* type, bint trivial, bint skips, const Tuples* tuples,
+cdef inline inline_void resolve_any_plain(plain_index_t* type, bint shifts, bint skips, const Tuples* tuples,
                                           const char* p, Py_ssize_t step, int64_t start, int64_t start_step,
                                           Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
-        resolve_plain(type, 1, 1, trivial, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_plain(type, 1, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
     elif step == 2 * sizeof(plain_index_t):
-        resolve_plain(type, 2, 2, trivial, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_plain(type, 2, 2, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
     else:
-        resolve_plain(type, 2, 1, trivial, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_plain(type, 2, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
 
 
 cdef inline inline_void resolve_native(plain_index_t* type, const Tuples* tuples, const char* p, Py_ssize_t step,

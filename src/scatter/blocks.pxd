@@ -6,7 +6,7 @@ from cython.parallel cimport prange, threadid
 from libc.stdint cimport INT64_MAX, int64_t
 cimport numpy as cnp
 
-from common.codes cimport INTERRUPTED, OK, TAKE
+from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.machine cimport shared
@@ -46,7 +46,7 @@ cdef struct Blocks:
 
 
 cdef inline bint can_take_blocks(const Job* job) noexcept nogil:
-    return (job.kernel.step != TAKE and not job.by_updates and job.order == NULL and job.walk.n > 0
+    return (not job.by_updates and job.order == NULL and job.walk.n > 0
             and job.kernel.row_bytes + job.kernel.mark_bytes <= GROUP_BYTES // 8)
 
 

@@ -9,7 +9,7 @@
 from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from common.codes cimport INTERRUPTED, OK, SKIP, TAKE
+from common.codes cimport INTERRUPTED, OK, SKIP
 from common.interrupts cimport is_interrupted
 from common.items cimport (
     CACHE_LINE, bytes16, inline_void, is_word, prefetch_l1, prefetch_write, whole_lines, word_t,
@@ -104,7 +104,7 @@ cdef inline Py_ssize_t record_size(const Job* job) noexcept nogil:
 
 
 cdef inline bint can_partition(const Job* job) noexcept nogil:
-    return (job.kernel.step != TAKE and job.kernel.mark_bytes != 8 and 0 < job.n_rows <= INT32_MAX
+    return (job.kernel.mark_bytes != 8 and 0 < job.n_rows <= INT32_MAX
             and job.walk.n < MOST_UPDATES and job.kernel.row_bytes + job.kernel.mark_bytes <= GROUP_BYTES // 8
             and (job.order == NULL or job.n_rows * 4 < GROUP_BYTES * 16))
 

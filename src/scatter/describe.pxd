@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, uint32_t
 cimport numpy as cnp
 
 from common.codes cimport (
-    ASSIGN, BOOL, COMPLEX128, ELEMENTS, ND, NONE, TAKE, UINT8, UINT16, UINT32, UINT64, Kind, ReductionCode, TypeCode,
+    ASSIGN, BOOL, COMPLEX128, ELEMENTS, ND, NONE, UINT8, UINT16, UINT32, UINT64, Kind, ReductionCode, TypeCode,
 )
 from common.describe cimport PY_SSIZE_T_MAX
 from common.items cimport is_word
@@ -83,9 +83,9 @@ cdef inline void describe_strided(Job* job, cnp.ndarray out, int row_axis) noexc
 cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode step, TypeCode type_code,
                                        TypeCode accumulate, bint include_self) noexcept:
     cdef Py_ssize_t width = job.row.item_bytes
-    cdef bint moves = step == ASSIGN or step == TAKE, converts
+    cdef bint moves = step == ASSIGN, converts
     job.row_items = job.row.outer.n * job.row.n_inner
-    job.by_value = job.row_items == 1 and is_word(width) and step != TAKE
+    job.by_value = job.row_items == 1 and is_word(width)
     job.include_self = include_self or moves
     job.divides = job.reduction.divides
     job.kernel.step = step
@@ -104,7 +104,7 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
             job.kernel.n_items = 1
             job.kernel.type_code = UINT32 if width == 4 else UINT64 if width == 8 else UINT8 if width == 1 else (
                 UINT16 if width == 2 else COMPLEX128)
-        elif step == ASSIGN and (job.row_bytes == 12 or job.row_bytes == 24):  # points
+        elif job.row_bytes == 12 or job.row_bytes == 24:  # points
             job.kernel.n_items = 3
             job.kernel.type_code = UINT32 if job.row_bytes == 12 else UINT64
     else:

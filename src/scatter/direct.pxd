@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport ADD, COMPLEX128, FLOAT16, INTERRUPTED, MAX, MIN, OK, TAKE
+from common.codes cimport ADD, COMPLEX128, FLOAT16, INTERRUPTED, MAX, MIN, OK
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.machine cimport shared
@@ -38,7 +38,7 @@ cdef enum:
 
 cdef inline bint cuts_rows(const Job* job) noexcept nogil:
     """Whether rows are so long that it takes less time to resolve all tuples on every thread than to apply them."""
-    return job.row_bytes >= LONG_ROW and job.kernel.step != TAKE and not job.by_last
+    return job.row_bytes >= LONG_ROW and not job.by_last
 
 
 cdef struct Direct:
@@ -304,7 +304,7 @@ cdef inline Py_ssize_t run_piece(const Job* whole, const Direct* direct, Py_ssiz
 cdef inline Py_ssize_t piece_count(const Job* job) noexcept nogil:
     """Into how many pieces rows are cut; 1: they are not."""
     cdef Py_ssize_t n = 1
-    if job.kernel.step == TAKE or job.by_last or not (job.is_dense or (
+    if job.by_last or not (job.is_dense or (
             job.row.outer.n == job.out_row.outer.n and cut_length(&job.row) == cut_length(&job.out_row))):
         return 1  # or rows of updates and of the result would be cut at different places
     if not job.in_result:  # a row of accumulators has to fit in scratch memory
@@ -366,7 +366,7 @@ cdef inline Py_ssize_t run_all_units(Job* job, Direct* direct) noexcept:
 
 cdef inline bint by_units(const Job* job) noexcept nogil:
     """Whether a thread opens and closes one unit at a time: it stays in the cache, or each thread has some."""
-    return job.n_units > 1 and job.unit_rows > 0 and job.kernel.step != TAKE and (
+    return job.n_units > 1 and job.unit_rows > 0 and (
         job.n_threads > 1 or (job.out_bytes > WINDOW_BYTES and is_fresh(job)) or not job.in_result
         or job.kernel.mark_bytes) and not job.by_last
 

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from common.codes cimport (
     ADD, ASSIGN, BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, MAX, MIN,
-    MUL, TAKE, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
+    MUL, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
     STREAM_AHEAD, flat_void, const_restricted, inline_void, prefetch_l1, prefetch_row, prefetch_row_l2, prefetch_write,
@@ -474,7 +474,7 @@ cdef inline void assign_rows(const Kernel* kernel, const Rows* rows, char* accum
 
 cdef inline bint moves_bytes(const Kernel* kernel) noexcept nogil:
     """Whether rows are bytes, which n_items counts then."""
-    return kernel.step == TAKE or (kernel.step == ASSIGN and kernel.type_code == BOOL)
+    return kernel.step == ASSIGN and kernel.type_code == BOOL
 
 
 cdef inline void apply_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,

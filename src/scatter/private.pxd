@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport ASSIGN, OK, TAKE
+from common.codes cimport ASSIGN, OK
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
@@ -44,7 +44,7 @@ cdef inline Py_ssize_t private_bytes(const Job* job) noexcept nogil:
 
 cdef inline bint can_be_private(const Job* job, int n_threads) noexcept nogil:
     # Not for bool: a step normalises any true byte to 1, so merging would change rows without updates.
-    return (n_threads > 1 and job.is_associative and not job.divides and job.kernel.step != TAKE and job.in_result
+    return (n_threads > 1 and job.is_associative and not job.divides and job.in_result
             and not job.by_updates
             and (job.kernel.step == ASSIGN or job.reduction.has_identity >> <int>job.kernel.type_code & 1)
             and (n_threads + 1) * private_bytes(job) <= COPIES_BYTES and job.order == NULL)

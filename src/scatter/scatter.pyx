@@ -23,13 +23,13 @@ cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NO_MEMORY, NONE, OK, TAKE, UINT64, UNSUITED, Kind,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NO_MEMORY, NONE, OK, UINT64, UNSUITED, Kind,
     Mode, ReductionCode, TypeCode,
 )
 from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, with_interrupts
 from common.items cimport MAX_WORD_BYTES
-from common.resolve cimport BLOCK
+from common.resolve cimport BLOCK, Tuples
 from common.routes cimport AUTO, BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
 from common.rows cimport describe_row
 from common.small_calls cimport (
@@ -42,7 +42,7 @@ from common.machine cimport import_shared, shared
 from common.threads cimport (
     begin_call, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads, team_size,
 )
-from common.walk cimport OTHER, is_linear
+from common.walk cimport OTHER, Walk, is_linear
 from prepared.order cimport Order, describe_order
 from scatter.blocks cimport run_blocks
 from scatter.convert cimport is_wider
@@ -58,6 +58,7 @@ from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.source cimport are_rows, is_source
 from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
+from scatter.take cimport copy_data, take_rows
 from scatter.weights cimport are_weights, describe_weights
 
 cnp.import_array()
@@ -77,7 +78,6 @@ cdef double estimates[N_ROUTES * MAX_TEAMS]
 cdef int explained_threads = 0  # the most of the call that was explained; 0: there was none
 cdef int last_route_ = AUTO
 cdef int last_threads_ = 1
-reductions[<int>TAKE].step = TAKE  # it is not registered: the function `take` has it
 
 
 def register(str name not None, int code, int step, types, associative, bint divides, dict identities not None):
@@ -120,7 +120,7 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
             and cnp.PyArray_ITEMSIZE(updates) == itemsize
             and (data is None or (cnp.PyArray_ITEMSIZE(data) == itemsize
                                   and has_shape(data, cnp.PyArray_NDIM(out), <const Py_ssize_t*>cnp.PyArray_DIMS(out))))
-            and (code == ASSIGN or code == TAKE or itemsize == width_of(type_code))
+            and (code == ASSIGN or itemsize == width_of(type_code))
             and (accumulate == NONE or (reductions[<int>code].step in (ADD, MUL)
                                         and is_wider(type_code, accumulate))))
 
@@ -237,7 +237,7 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
         release(&job.tuples)
         return with_interrupts(&interrupts, INCONSISTENT)
     describe_work(&job)  # begins the call
-    if code != TAKE and source is None and is_spread_out(updates):
+    if source is None and is_spread_out(updates):
         copy = contiguous_copy(updates, job.max_threads)
     if copy is not None:
         if job.shares:
@@ -293,18 +293,34 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
 
 
 def take(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.ndarray updates not None,
-         cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative, int n_threads):
+         cnp.ndarray out not None, int axis, int batch_dims, int mode, bint wrap_negative):
     """The derivatives of an assignment: copy data to out, and move the rows of out to the updates.
 
     Each update, in order, becomes the row at its destination, which becomes 0; one that is dropped stays as it is. All
     arrays but indices are C-contiguous, except for the leading axes of updates. Returns a status.
     """
-    cdef Py_ssize_t status
+    cdef Tuples tuples
+    cdef Walk walk
+    cdef Interrupts interrupts
+    cdef int row_axis, updates_axis, d
+    cdef Py_ssize_t status, row_bytes = cnp.PyArray_ITEMSIZE(out)
     if not cnp.PyArray_ISWRITEABLE(updates) or not is_consistent(<Kind>kind, data, indices, None, updates, out, axis,
-                                                                 batch_dims, TAKE, NONE, NONE):
+                                                                 batch_dims, ASSIGN, NONE, NONE):
         return <Py_ssize_t>INCONSISTENT
-    status = scatter_into(<Kind>kind, data, indices, None, updates, out, axis, batch_dims, <Mode>mode, wrap_negative,
-                          TAKE, NONE, NONE, True, False, n_threads, None, None, None)
+    status = describe(<Kind>kind, out, indices, None, updates, axis, batch_dims, <Mode>mode, wrap_negative, &tuples,
+                      &walk, &row_axis, &updates_axis)
+    if status != OK:
+        return status
+    for d in range(row_axis, cnp.PyArray_NDIM(out)):
+        row_bytes *= cnp.PyArray_DIM(out, d)
+    arm(&interrupts)
+    with nogil:
+        status = copy_data(cnp.PyArray_BYTES(data), cnp.PyArray_BYTES(out), cnp.PyArray_NBYTES(out), &interrupts)
+        if status == OK:
+            status = take_rows(&tuples, &walk, row_bytes, cnp.PyArray_BYTES(out), cnp.PyArray_BYTES(updates),
+                               &interrupts)
+    release(&tuples)
+    status = with_interrupts(&interrupts, status)
     raise_if_interrupted(status)
     return status
 

@@ -1,9 +1,9 @@
 # cython: cdivision=True
 # Updates are read, converted if need be, and applied to accumulators, in order.
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
-from common.codes cimport ADD, INTERRUPTED, OK, SKIP, TAKE
+from common.codes cimport ADD, INTERRUPTED, OK, SKIP
 from common.interrupts cimport is_interrupted
 from common.items cimport (
     CACHE_LINE, at_line, bytes16, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream, prefetch_write, word_t,
@@ -345,17 +345,6 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
     return start
 
 
-# The derivatives of an assignment (`take`): a row becomes the update, and then 0.
-
-cdef inline void take_rows(const Kernel* kernel, char* accumulators, const int64_t* rows, char* updates,
-                           Py_ssize_t step, const int64_t* offsets, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        memcpy(updates + (offsets[i] if offsets != NULL else i * step),
-               accumulators + rows[i] * kernel.row_bytes, kernel.n_items)
-        memset(accumulators + rows[i] * kernel.row_bytes, 0, kernel.n_items)
-
-
 cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, Py_ssize_t start, Py_ssize_t stop,
                               Py_ssize_t low, Py_ssize_t size, Py_ssize_t* status) noexcept nogil:
     """Resolve tuples start to stop and apply the updates of rows low to low + size, in order, a block at a time.
@@ -415,10 +404,7 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
                 prefetch_stream(job.updates + next_first, resolved * step)
             if job.is_far and is_short:
                 prefetch_short(job, accumulators, next_rows, n_next)
-        if n and job.kernel.step == TAKE:
-            take_rows(&job.kernel, accumulators, rows, <char*>job.updates + first, step, offsets if by_offset else NULL,
-                      n)
-        elif n:
+        if n:
             some.rows = rows
             some.updates = job.updates + first
             some.step = step

@@ -152,7 +152,7 @@ def take(plan: Plan, grad: Array, indices: Array) -> tuple[Array, Array]:
     status = _scatter.take(
         plan.kind, np.asarray(grad, order="C"), _reversed(indices, first, last),
         _reversed(to_updates, first + shift, last + shift), to_data, plan.axis, plan.batch_dims, MODES[plan.mode],
-        plan.wrap_negative_indices, threads.limit,
+        plan.wrap_negative_indices,
     )  # fmt: skip
     check(status, indices, plan)
     return to_data, to_updates

@@ -47,10 +47,9 @@ cdef struct Elements:
     int64_t wrap            # added to a negative index
     Py_ssize_t index_step   # of pairs: bytes from an index to that of the next update
     Py_ssize_t to_second    # bytes to the second index
-    int64_t stride          # rows from an index to the next one
+    int64_t stride          # rows from an index to the next one; second indices number these
     int64_t second_size
     int64_t second_wrap
-    int64_t second_stride
     const char* updates
     Py_ssize_t step         # bytes from an update to the next
     bint is_far             # accumulators are prefetched
@@ -176,7 +175,7 @@ cdef inline int64_t row_at(Source source, const Elements* elements, const char* 
         if wraps:
             second += (second >> 63) & elements.second_wrap
         outside[0] |= <uint64_t>second >= <uint64_t>elements.second_size
-        row = row * elements.stride + second * elements.second_stride
+        row = row * elements.stride + second
     return row
 
 

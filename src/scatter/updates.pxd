@@ -282,12 +282,11 @@ cdef inline void prefetch_short(const Job* job, const char* accumulators, const 
 
 cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
     """Whether one loop resolves single indices, or pairs, and applies their elements or points."""
-    cdef bint are_single = job.tuples.k == 1 and job.tuples.stride[0] == 1
     cdef bint are_pairs = (job.tuples.k == 2 and job.by_value and job.kernel.step == ADD
                            and job.kernel.mark_bytes == 0)
-    return ((are_single or are_pairs) and (job.by_value or are_points(&job.kernel)) and not job.loads
-            and job.tuples.plain and job.tuples.arrays == NULL and job.update_rows == NULL
-            and job.kernel.mark_bytes != 8 and not has_short_runs(job)
+    return ((job.tuples.k == 1 or are_pairs) and (job.by_value or are_points(&job.kernel)) and not job.loads
+            and job.tuples.plain and job.tuples.arrays == NULL and job.tuples.stride[job.tuples.k - 1] == 1
+            and job.update_rows == NULL and job.kernel.mark_bytes != 8 and not has_short_runs(job)
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
 
 
@@ -314,7 +313,7 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
     elements.source = SINGLE if job.tuples.k == 1 else PAIRS
     elements.size, elements.second_size = job.tuples.size[0], job.tuples.size[1]
     elements.wrap, elements.second_wrap = job.tuples.wrap[0], job.tuples.wrap[1]
-    elements.stride, elements.second_stride = job.tuples.stride[0], job.tuples.stride[1]
+    elements.stride = job.tuples.stride[0]
     elements.index_step = job.walk.stride[inner][INDICES]
     elements.to_second = job.tuples.component_stride
     elements.is_far = job.is_far

@@ -12,7 +12,7 @@ from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.backends.base import Backend
-from gatherscatter.errors.hints import explained
+from gatherscatter.errors.foreign import explained
 from gatherscatter.operators import GATHER, SCATTER, Operator
 from gatherscatter.plan import Shape
 from gatherscatter.prepared.indices import Prepared, axes_of, positions_of, rows_of

@@ -17,7 +17,7 @@ from gatherscatter import core, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
-from gatherscatter.errors.names import explained
+from gatherscatter.errors.foreign import explained
 from gatherscatter.reductions import COMPLEX
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
@@ -30,7 +30,7 @@ from gatherscatter.segments.states import BY_ONE_SCATTER, few_reduced
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 
 
-@explained
+@explained(rules.REDUCE)
 def segment_reduce(
     data: Any,
     segment_ids: Any = None,
@@ -338,7 +338,7 @@ def _delivered(segments: Segments, results: Sequence[Any], outs: Sequence[Any]) 
     return outs
 
 
-@explained
+@explained(rules.SOFTMAX)
 def segment_softmax(
     data: Any,
     segment_ids: Any = None,
@@ -405,7 +405,7 @@ def segment_softmax(
     return softmax_of_segments(*found, dtype, out, is_log=False)
 
 
-@explained
+@explained(rules.LOG_SOFTMAX)
 def segment_log_softmax(
     data: Any,
     segment_ids: Any = None,

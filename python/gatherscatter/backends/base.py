@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -51,6 +51,12 @@ def merged_shape(shape: tuple[int, ...], axis: int, depth: int) -> tuple[int, ..
     return (*shape[:axis], math.prod(shape[axis : axis + depth]), *shape[axis + depth :])
 
 
+def each(arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Arguments with their names; of a tuple, such as the indices of kind ARRAYS, each item."""
+    items = ((name, value if isinstance(value, tuple) else (value,)) for name, value in arguments.items())
+    return [(name, one) for name, values in items for one in values]
+
+
 class Backend:
     """Steps 2 (resolve) and 3 (move) of every operator, for the arrays of one library.
 
@@ -64,6 +70,9 @@ class Backend:
         Names of backends whose arrays may be mixed with its own in one call, which this backend then runs.
     takes_numpy_indices : bool
         Whether `gather` and `scatter` take NumPy arrays as indices.
+    uses_orders : bool
+        Whether calls of `readable` arrays, their gradients included, use the orders of prepared indices, and may be
+        passed to `gather_scatter`.
     has_negative_steps : bool
         Whether its slices may have negative steps.
     combines : bool
@@ -78,6 +87,7 @@ class Backend:
     array_name: ClassVar[str] = "array"
     mixes_with: ClassVar[tuple[str, ...]] = ()
     takes_numpy_indices: ClassVar[bool] = False
+    uses_orders: ClassVar[bool] = False
     has_negative_steps: ClassVar[bool] = True
     combines: ClassVar[bool] = False
     where_name: ClassVar[str] = "where"
@@ -144,10 +154,6 @@ class Backend:
         """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
-    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any, *weights: Any) -> bool:
-        """Whether `gather_scatter` may be able to run a call. Its arrays are of this library."""
-        return False
-
     def gather_scatter(self, arrays: Sequence[Any], to: Plan, of: Plan, out: Any) -> Any:
         """A gather along axis 0, and the scatter of its result along axis 0; None if it takes two steps.
 
@@ -155,19 +161,16 @@ class Backend:
         """
         return None
 
-    def takes_arrays(self, *arrays: Any) -> bool:
-        """Whether `gather` and `scatter` of these arrays take indices of kind ARRAYS. Others are stacked to tuples."""
-        return False
+    def readable(self, op: Operator, **arguments: Any) -> list[values.Array] | None:
+        """The arrays among the arguments as NumPy arrays on the same memory, which the kernels can read.
 
-    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
-        """NumPy arrays on the same memory. None: there are none, or a gradient or a trace has to record the call.
-
-        plan: or what else has the operator.
+        None: that is impossible, or a gradient or a trace has to record the call. Of tuples each array counts. A call
+        whose arrays are readable may have indices of kind ARRAYS.
         """
         return None
 
     def returned(self, result: values.Array, data: Any, dtype: str) -> Any:
-        """What the kernels made of borrowed arrays, as an array of the library of data, one of them. dtype: by name."""
+        """What the kernels made of readable arrays, as an array of the library of data, one of them. dtype: by name."""
         return self.from_numpy(result, self.astype(data[:0], self.dtype_of(dtype, data)))
 
     def segments(self, data: Any, ids: Any, skipna: bool) -> Any | None:
@@ -290,13 +293,6 @@ class Backend:
 
     def is_traced(self) -> bool:
         """Whether the call is traced by a compiler, which must not see a global variable change."""
-        return False
-
-    def uses_orders(self, data: Any, scatters: bool) -> bool:
-        """Whether a scatter into data is run by the compiled kernels, which use the order of prepared indices.
-
-        scatters: False for a gather, whose gradient is such a scatter.
-        """
         return False
 
     # For `at`

@@ -44,6 +44,11 @@ TYPE_CODES = {name: int(TypeCode[name.upper()]) for name in DTYPES}
 # Block size, in elements, of loops in Python that move or divide with NumPy.
 BLOCK = 1 << 14
 
+# Bytes that `gather_scatter` gathers in one pass: of all rows, fewer of which would stay in a cache between two steps,
+# and of a row, since there are loops for these lengths.
+ONE_PASS_BYTES = 1 << 21
+ONE_PASS_ROW = 64, 4095
+
 
 def _mask(names: Any) -> int:
     return sum(1 << TYPE_CODES[name] for name in names)
@@ -105,6 +110,11 @@ def scatter(
         TYPE_CODES.get(plan.accumulate_dtype, 0), plan.include_self, checks_first, threads.limit, None, None,
         None if plan.orders is None else plan.orders.by_row,
     )  # fmt: skip
+
+
+def one_pass_pays(n_rows: int, row_bytes: int) -> bool:
+    """Whether `gather_scatter` may take less time than a gather and a scatter."""
+    return ONE_PASS_ROW[0] <= row_bytes <= ONE_PASS_ROW[1] and n_rows * row_bytes >= ONE_PASS_BYTES
 
 
 def gather_scatter(

@@ -183,7 +183,7 @@ class Ordering:
             return np.array(np.iinfo(np.int64).min if segments.is_date else math.nan if kind_of(dtype) == "f" else 0)
         element = segments.element(dtype, fill)
         if isinstance(segments, BorrowedSegments):
-            element = segments.backend.borrowed(self.layout, element, element)[0]  # type: ignore[index]
+            (element,) = segments.backend.readable(segments.op, data=element) or (None,)
         return np.asarray(element).view(np.int64) if segments.is_date else np.asarray(element)
 
     def _at(self, begins: Any, order: Any, ranks: Any) -> Any:

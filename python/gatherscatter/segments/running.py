@@ -60,7 +60,7 @@ def _borrowed(data: Any, ids: Ids, asked: Scan) -> Any:
     """The scan by the kernel. None: it cannot read the arrays."""
     backend = ids.backend
     given = ids.array if ids.pointers is None else ids.pointers
-    arrays = backend.borrowed(ids.layout, data, given)
+    arrays = backend.readable(ids.layout.operator, data=data, indices=given)
     if arrays is None:
         return None
     if ids.pointers is None:

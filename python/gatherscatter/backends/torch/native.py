@@ -119,4 +119,4 @@ def _is_checked(kind: int, index: Any, batch_dims: Any, mode: Any) -> bool:
 def _options(op: Operator, wrap: bool, source: Any, axis: int, batch_dims: int, mode: str) -> operators.Options:
     """Options of a small call, in the form that a plan uses."""
     op = plans.without_negatives(op, wrap)
-    return operators.options_of(op, axis if axis >= 0 else axis + source.ndim, batch_dims, mode)
+    return operators.Options(op, axis if axis >= 0 else axis + source.ndim, batch_dims, mode)

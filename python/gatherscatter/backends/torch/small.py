@@ -47,19 +47,22 @@ def sums(shape: Any, indices: Tensor, updates: Tensor, options: Options) -> Tens
 
 
 def _gathered(data: Any, indices: Any, options: Options, attempt: Any = None) -> Any:
-    kind, axis, batch_dims, mode, wrap, *_ = options
-    axis = 0 if kind == ND else axis
-    return (attempt or try_gather)(kind, wrap, data, indices, axis, batch_dims, mode, 0, None, threads.limit)
+    kind, wrap = options.kind, options.operator.wrap_negative_indices
+    axis = 0 if kind == ND else options.axis
+    return (attempt or try_gather)(
+        kind, wrap, data, indices, axis, options.batch_dims, options.mode, 0, None, threads.limit
+    )
 
 
 def _scattered(
     data: Any, indices: Any, updates: Any, reduction: str, include_self: bool, options: Options, out: Any = None
 ) -> Any:
-    kind, axis, batch_dims, mode, wrap, *_ = options
-    axis = 0 if kind == ND else axis
+    kind, wrap = options.kind, options.operator.wrap_negative_indices
+    axis = 0 if kind == ND else options.axis
     return try_scatter(
-        kind, wrap, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out, threads.limit
-    )
+        kind, wrap, data, indices, updates, axis, options.batch_dims, reduction, options.mode, include_self, out,
+        threads.limit,
+    )  # fmt: skip
 
 
 # Gradients: the formulas on NumPy arrays, each step of which takes half the time of one on tensors

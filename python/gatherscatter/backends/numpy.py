@@ -17,7 +17,8 @@ from gatherscatter import errors, memory, threads, values
 from gatherscatter._kernels.gather import true_elements, try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels, references
-from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, each, merged_shape
+from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
+from gatherscatter.backends.library import each, merged_shape
 from gatherscatter.backends.overlap import may_overlap_itself, share_memory
 from gatherscatter.operators import ARRAYS, AXIS, Operator
 from gatherscatter.plan import Plan

@@ -14,7 +14,8 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels
-from gatherscatter.backends.base import Backend, merged_shape
+from gatherscatter.backends.base import Backend
+from gatherscatter.backends.library import merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape

@@ -222,9 +222,11 @@ def _by_blocks(
     segments: Segments, function: Any, options: dict[str, Any], lead: tuple[int, ...], n: int, dtype: str
 ) -> Any:
     """A function of segments, block by block of data that has whole segments; None: there are no blocks."""
-    layout = segments.layout
+    layout, chunked = segments.layout, segments.backend.chunked
+    if not chunked:
+        return None
     call = partial(_of_block, function, layout, options)
-    return segments.backend.by_segments(segments.data, segments.ids, layout, call, lead, n, dtype)
+    return chunked.by_segments(segments.data, segments.ids, layout, call, lead, n, dtype)
 
 
 def _of_block(function: Any, layout: rules.Layout, options: dict[str, Any], data: Any, ids: Any) -> Any:

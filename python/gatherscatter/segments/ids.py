@@ -115,7 +115,8 @@ def too_large(ids: Ids) -> IndexError:
 def _later(op: Operator, backend: Backend, ids: Any, layout: Layout, mode: str) -> Ids:
     """Ids that are not known now."""
     n = layout.n
-    checked = backend.by_block(ids, partial(_checked, op=op, n=n, raises=mode == "raise"))
+    check = partial(_checked, op=op, n=n, raises=mode == "raise")
+    checked = backend.chunked.mapped(ids, check) if backend.chunked else None
     if checked is not None:
         return Ids(backend, layout, checked, "promise_in_bounds", True)
     if mode != "raise":

@@ -18,9 +18,10 @@ from jax import Array
 from gatherscatter import errors, threads, values
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
-from gatherscatter.backends.base import GatherOptions, ScatterOptions, each
+from gatherscatter.backends.base import GatherOptions, ScatterOptions
 from gatherscatter.backends.jax import calls, eager, primitives, programs
 from gatherscatter.backends.jax.programs import JAXTable
+from gatherscatter.backends.library import each
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan

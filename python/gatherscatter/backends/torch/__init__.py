@@ -23,7 +23,8 @@ from torch.autograd.graph import increment_version
 from gatherscatter import errors, threads, values
 from gatherscatter import plan as plans
 from gatherscatter._kernels import tensors
-from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, each, merged_shape
+from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
+from gatherscatter.backends.library import each, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.overlap import addresses
 from gatherscatter.backends.torch import autograd, exchange, memory, native, operators
@@ -169,9 +170,6 @@ class TorchBackend(Backend):
         found = self.readable(to.operator, **tensors, out=out)
         result = None if found is None else NUMPY.gather_scatter(found[:-1], to, of, found[-1])
         return None if result is None else _delivered(result, data, out)
-
-    def is_traced(self) -> bool:
-        return torch.compiler.is_compiling()
 
     def constants(self) -> AbstractContextManager[Any]:
         """Outside inference mode, whose tensors no gradient can use later."""

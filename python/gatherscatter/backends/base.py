@@ -48,7 +48,7 @@ class Chunked(Protocol):
     """Functions of segments on lazy arrays, chunk by chunk."""
 
     def segments(self, data: Any, ids: Any, skipna: bool) -> Any:
-        """The segments of an array (segments/reduce.py)."""
+        """The segments of an array (segments/by_scatters.py)."""
 
     def scanned(self, data: Any, ids: Any, dtype: str, reverse: bool, function: Callable[..., Any]) -> Any:
         """The results of a function of each chunk, in order of the numbered axes.

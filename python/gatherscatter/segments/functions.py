@@ -22,10 +22,10 @@ from gatherscatter.reductions import COMPLEX
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS
+from gatherscatter.segments.by_kernels import BY_ONE_SCATTER, few_reduced
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.gradients import segments_of
 from gatherscatter.segments.ordering import Ordering
-from gatherscatter.segments.reduce import Segments
-from gatherscatter.segments.states import BY_ONE_SCATTER, few_reduced
 
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from gatherscatter.segments.aggregations import AGGREGATIONS
+from gatherscatter.segments.by_kernels import BorrowedSegments, borrowed_segments
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.ids import Ids, checked
-from gatherscatter.segments.reduce import Segments
-from gatherscatter.segments.states import BorrowedSegments, borrowed_segments
 
 
 def segments_of(data: Any, ids: Ids, skipna: bool) -> Segments:

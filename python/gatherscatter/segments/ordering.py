@@ -19,9 +19,9 @@ from gatherscatter.operators import GATHER_ELEMENTS
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.arguments import check_status
+from gatherscatter.segments.by_kernels import BorrowedSegments, KernelSegments
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.gradients import RecordedSegments
-from gatherscatter.segments.reduce import Segments
-from gatherscatter.segments.states import BorrowedSegments, KernelSegments
 from gatherscatter.values import Array
 
 

@@ -4,8 +4,9 @@ CPU tensors go to the compiled kernels, as NumPy arrays that share their memory 
 PyTorch's primitives (``primitives.py``). Both are operators of PyTorch's dispatcher (``operators.py``), so that traces
 keep them, and have gradients (``autograd.py``). This module checks the arguments.
 
-Small calls have no plan. The compiled `tensors.try_gather` and `tensors.try_scatter` (``exchange.py``) decide who takes
-them: the kernels' fast path, or with a gradient ``native.py``. The formulas of small gradients are in ``small.py``.
+Small calls have no plan. The compiled `tensors.try_gather` and `tensors.try_scatter` (``small_calls.py``) decide who
+takes them: the kernels' fast path, or with a gradient ``small_forward.py``, whose backward pass is in
+``small_backward.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
 from gatherscatter.backends.library import each, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.overlap import addresses
-from gatherscatter.backends.torch import autograd, exchange, memory, native, operators
+from gatherscatter.backends.torch import autograd, memory, operators, small_calls, small_forward
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
 
@@ -92,12 +93,14 @@ class TorchBackend(Backend):
     # Small calls
 
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Tensor | None:
-        return exchange.small_gather(op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit, op)
+        return small_calls.small_gather(
+            op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit, op
+        )
 
     def try_scatter(
         self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Tensor | None:
-        return exchange.small_scatter(
+        return small_calls.small_scatter(
             op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit, op
         )
 
@@ -355,7 +358,7 @@ def _check_gradients(plan: Plan, out: Tensor, **tensors: Tensor) -> None:
 
 
 BACKEND = TorchBackend()
-tensors.record_by(native.gather, native.scatter)
+tensors.record_by(small_forward.gather, small_forward.scatter)
 
 # torch.compile traces the functions that make plans, without the lru_cache around them. (Substitutes for them, by
 # torch.compiler.substitute_in_graph, would import torch._dynamo, which a call outside of torch.compile does not need.)

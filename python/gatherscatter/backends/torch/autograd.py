@@ -19,7 +19,7 @@ from torch.autograd import Function, forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from gatherscatter.backends import derivatives
-from gatherscatter.backends.torch import memory, operators, small
+from gatherscatter.backends.torch import memory, operators, small_backward
 from gatherscatter.backends.torch.operators import IndexingByOptions, Options
 from gatherscatter.plan import Plan
 
@@ -120,7 +120,7 @@ class _Indexing(IndexingByOptions):
     def gather(self, data: Any) -> Tensor:
         options = self.options._replace(mode=_GATHER_MODES.get(self.options.mode, self.options.mode))
         if not memory.needs_gradient(data):
-            result = small.gather(data, self.indices, options)
+            result = small_backward.gather(data, self.indices, options)
             if result is not None:
                 return result
         return gather(data, self.indices, _zeros((), data) if options.mode == "fill" else None, options)
@@ -163,7 +163,7 @@ def _gather_vjp(ctx: Any, grad: Tensor) -> Tensor:
     (indices,) = ctx.saved_tensors
     options = ctx.options._replace(mode=_SCATTER_MODES.get(ctx.options.mode, ctx.options.mode))
     if not memory.needs_gradient(grad):
-        result = small.sums(ctx.shape, indices, grad, options)
+        result = small_backward.sums(ctx.shape, indices, grad, options)
         if result is not None:
             return result
     if not memory.is_watched() and grad.ndim and grad.stride(-1) > 1:
@@ -202,7 +202,7 @@ def _scatter_vjp(ctx: Any, grad: Tensor, wants: tuple[bool, bool]) -> tuple[Any,
     grad = _dense(grad)
     indices, *values = ctx.saved_tensors
     if not memory.needs_gradient(grad, *values):
-        ready = small.scatter_vjp(indices, values, grad, ctx.reduction, ctx.include_self, ctx.options, wants)
+        ready = small_backward.scatter_vjp(indices, values, grad, ctx.reduction, ctx.include_self, ctx.options, wants)
         if ready is not None:
             return ready
     data, updates, result = _values_of(values)

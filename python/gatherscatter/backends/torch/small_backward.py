@@ -1,4 +1,4 @@
-"""Small calls of gradients: the kernels' fast path, and the formulas on NumPy arrays.
+"""The backward pass of small calls: the kernels' fast path, and the formulas of gradients on NumPy arrays.
 
 Each function returns None for a call that needs a plan.
 """
@@ -18,7 +18,7 @@ from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import derivatives, kernels
 from gatherscatter.backends.numpy import BACKEND as NUMPY
-from gatherscatter.backends.torch import exchange, memory
+from gatherscatter.backends.torch import memory, small_calls
 from gatherscatter.backends.torch.operators import IndexingByOptions, Options
 from gatherscatter.operators import ND
 
@@ -30,20 +30,20 @@ _is_compiling = torch.compiler.is_compiling
 
 def gather(data: Tensor, indices: Tensor, options: Options) -> Tensor | None:
     """A gather without a gradient, with zeros outside."""
-    return None if _is_compiling() else _gathered(data, indices, options, exchange.try_gather)
+    return None if _is_compiling() else _gathered(data, indices, options, small_calls.try_gather)
 
 
 def sums(shape: Any, indices: Tensor, updates: Tensor, options: Options) -> Tensor | None:
     """A scatter add into zeros, without a gradient."""
     if memory.is_watched() or math.prod(shape) * updates.element_size() > _SUMS_BYTES:
         return None
-    found = exchange.arrays(updates, indices, None)
+    found = small_calls.arrays(updates, indices, None)
     if found is None:
         return None
     update, index, _ = found
     zeros = np.zeros(shape, update.dtype)
     result = _scattered(zeros, index, update, "add", True, options, zeros)
-    return None if result is None else exchange.tensor(result, updates)
+    return None if result is None else small_calls.tensor(result, updates)
 
 
 def _gathered(data: Any, indices: Any, options: Options, attempt: Any = None) -> Any:

@@ -22,8 +22,8 @@ from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS, STATES, Aggregation, Words, begin
 from gatherscatter.segments.arguments import are_columns, check_status, kernel_ids
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.ids import Ids, checked, settled, too_large
-from gatherscatter.segments.reduce import Segments
 from gatherscatter.values import Array
 
 BY_ONE_SCATTER = ("add", "mean", "max", "min")

@@ -223,15 +223,17 @@ class Orders:
 
     def group(self) -> None:
         """Group the updates by row."""
-        if self.by_row is None:
-            self.by_row = _orders.group(self.numbers, self._n_slices, memory.empty, threads.limit)
+        self.by_row = _orders.group(self.numbers, self._n_slices, memory.empty, threads.limit)
 
-    def tile(self, slice_bytes: int) -> None:
-        """Sort the indices by tile, if this saves time."""
-        if not self._is_tiled and _orders.pays(self._n_slices, slice_bytes, self.numbers.size):
-            if _orders.is_scattered(self.numbers):
-                self.tiles = _orders.sort_by_tile(self.numbers, self._n_slices, memory.empty, threads.limit)
-            self._is_tiled = True
+    def should_tile(self, slice_bytes: int) -> bool:
+        """Whether `tile` has not been called, and would save time."""
+        return not self._is_tiled and _orders.pays(self._n_slices, slice_bytes, self.numbers.size)
+
+    def tile(self) -> None:
+        """Sort the indices by tile, if they are in no order."""
+        if _orders.is_scattered(self.numbers):
+            self.tiles = _orders.sort_by_tile(self.numbers, self._n_slices, memory.empty, threads.limit)
+        self._is_tiled = True
 
     def for_rows(self, rows: Orders) -> tuple[Array, ...] | None:
         """`by_row` for updates that are these rows of a source."""

@@ -23,8 +23,10 @@ def merged_shape(shape: tuple[int, ...], axis: int, depth: int) -> tuple[int, ..
 
 def each(arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Arguments with their names; of a tuple, such as the indices of kind ARRAYS, each item."""
-    items = ((name, value if isinstance(value, tuple) else (value,)) for name, value in arguments.items())
-    return [(name, one) for name, values in items for one in values]
+    found = []
+    for name, value in arguments.items():
+        found += [(name, one) for one in value] if isinstance(value, tuple) else [(name, value)]
+    return found
 
 
 class Gradients:

@@ -347,18 +347,20 @@ class Prepared:
     def _order(
         self, backend: Backend, op: Operator, data: Any, *, scatters: bool, depth: int = 0
     ) -> kernels.Orders | None:
-        """Order the indices, by slice or by tile, if this call or its gradient can use that. None: it has no kernel."""
-        if not backend.uses_orders or backend.readable(op, data=backend.without_gradient(data)) is None:
+        """Order the indices, by slice or by tile, if this call or its gradient can use that. None: it uses no order."""
+        if not backend.uses_orders or plans.is_tracing():
             return None
+        orders, make = self._orders, None
         slice_bytes = math.prod(data.shape[depth or len(self._leading) :]) * data.dtype.itemsize
         if self._can_order and self._n_slices * slice_bytes >= _SMALLEST_ORDERED:
+            if slice_bytes < _SHORTEST_ROW:
+                make = orders.tile if not scatters and orders.should_tile(slice_bytes) else None
+            elif self._is_dense and orders.by_row is None and (scatters or backend.needs_gradient(data)):
+                make = orders.group
+        if make is not None and backend.readable(op, data=backend.without_gradient(data)) is not None:
             with contextlib.suppress(MemoryError):  # the call is possible without it
-                if slice_bytes < _SHORTEST_ROW:
-                    if not scatters:
-                        self._orders.tile(slice_bytes)
-                elif self._is_dense and (scatters or backend.needs_gradient(data)):
-                    self._orders.group()
-        return self._orders
+                make()
+        return orders
 
 
 # For gather_scatter

@@ -193,18 +193,17 @@ class TorchBackend(Backend):
         """`out` is written too, so that it may be no lazy negation or conjugate, of which a copy is read."""
         if memory.is_watched():
             return None
-        named = [(name, one) for name, one in each(arguments) if isinstance(one, Tensor)]
+        named = [pair for pair in each(arguments) if isinstance(pair[1], Tensor)]
         tensors = [tensor for _, tensor in named]
-        out = arguments.get("out")
-        if (
-            not memory.is_plain(*tensors)
-            or memory.needs_gradient(*tensors)
-            or not all(tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
-            or (isinstance(out, Tensor) and (out.is_neg() or out.is_conj()))
-        ):
+        if not memory.is_plain(*tensors) or memory.needs_gradient(*tensors):
             return None
-        operators.check_storage(op, *named)
-        return memory.as_numpy(*tensors)
+        out = arguments.get("out")
+        if isinstance(out, Tensor) and (out.is_neg() or out.is_conj()):
+            return None
+        arrays = memory.as_numpy(*tensors)
+        if arrays is not None:
+            operators.check_storage(op, *named)
+        return arrays
 
     def returned(self, result: values.Array, data: Any, dtype: str) -> Tensor:
         return memory.from_numpy(result, getattr(torch, dtype))

@@ -15,8 +15,8 @@ from gatherscatter.errors import counting as messages
 from gatherscatter.operators import AXIS, Operator
 from gatherscatter.reductions import DTYPES, dtype_name, kind_of
 from gatherscatter.segments import rules
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.ids import Ids
-from gatherscatter.segments.reduce import Segments
 from gatherscatter.segments.rules import Layout
 
 __all__ = ["bincount"]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gatherscatter import errors, values
+from gatherscatter import plan as plans
 from gatherscatter.backends.base import Backend
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.numpy import is_masked
@@ -66,7 +67,7 @@ def route(op: Operator, arguments: Mapping[str, Any], *, convert_updates: bool =
     # The keys of `known` do not name the arguments: a list as updates must not be taken for known indices.
     is_call = "indices" in arguments or not isinstance(arguments.get("updates"), values.TYPES)
     is_plain = all(array is value for array, value in zip(arrays, arguments.values(), strict=True))
-    if is_call and is_plain and not backend.is_traced():
+    if is_call and is_plain and not plans.is_tracing():  # a compiler must see no global variable change
         _remember(tuple(map(type, arrays)), backend)
     return backend, arrays
 

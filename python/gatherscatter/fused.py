@@ -11,8 +11,9 @@ import numpy as np
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
+from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend
-from gatherscatter.errors.hints import explained
+from gatherscatter.errors.foreign import explained
 from gatherscatter.operators import GATHER, SCATTER, Operator
 from gatherscatter.plan import Shape
 from gatherscatter.prepared.indices import Prepared, axes_of, positions_of, rows_of
@@ -169,11 +170,6 @@ def gather_scatter(
     return core.scatter(put, data, indices, updates, axis, 0, reduction, include_self, mode, True, None, out)
 
 
-# Fewer bytes are gathered faster in two steps, and slices of other lengths have other loops.
-_FEWEST_BYTES = 1 << 21
-_SHORTEST, _LONGEST = 64, 4095
-
-
 def _in_one_pass(
     backend: Backend, put: Operator, take: Operator, arrays: tuple[Any, ...], weights: Any, mode: str,
     reduction: Any, include_self: Any, out: Any, orders: Sequence[Any] = (None, None),
@@ -188,15 +184,16 @@ def _in_one_pass(
         if owner is not backend or isinstance(weights, values.TYPES):
             return None
         arrays = *arrays, weights
-    if type(include_self) is not bool or not backend.scatters_rows(*arrays):  # first: other layouts may have no shape
+    if not backend.uses_orders or backend.is_unknown(data) or type(include_self) is not bool:
         return None
+    backend.check_layout(take, data=source, indices=source_indices)  # others may have no shape
+    backend.check_layout(put, data=data, indices=indices)
     shape, n = tuple(data.shape), tuple(indices.shape)
     if (
         len(shape) < 2
         or tuple(source.shape[1:]) != shape[1:]
         or data.dtype != source.dtype
-        or not _SHORTEST <= (n_bytes := math.prod(shape[1:]) * data.dtype.itemsize) <= _LONGEST
-        or math.prod(n) * n_bytes < _FEWEST_BYTES
+        or not kernels.one_pass_pays(math.prod(n), math.prod(shape[1:]) * data.dtype.itemsize)
         or (weights is not None and _misfit(weights, source, n))
     ):
         return None

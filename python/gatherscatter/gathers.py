@@ -12,7 +12,7 @@ from gatherscatter import core, threads
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._typing import IntLike
 from gatherscatter.backends.base import small_gathers
-from gatherscatter.errors.hints import MISSING, plain_signature, unexpected
+from gatherscatter.errors.foreign import MISSING, plain_signature, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, GATHER, GATHER_ELEMENTS, GATHER_ND, ND
 
 __all__ = ["gather", "gather_elements", "gather_nd"]
@@ -22,7 +22,7 @@ __all__ = ["gather", "gather_elements", "gather_nd"]
 # register the same for other arrays.
 #
 # Options are keyword-only. A further positional argument is bound to `positional` and raises an error, as does an
-# unknown keyword (`errors.hints`). Python's keyword-only parameters would do the same, but Python looks up their
+# unknown keyword (`errors.foreign`). Python's keyword-only parameters would do the same, but Python looks up their
 # defaults one by one in a dict, and a small call takes longer. `plain_signature` gives help() the signature with
 # keyword-only parameters.
 

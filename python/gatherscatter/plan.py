@@ -232,8 +232,8 @@ def _check_ranks(plan: Plan, indices: Shape) -> Plan:
     return plan
 
 
-# Whether a library traces this module too, which makes plans without the cache. A backend sets it.
-is_tracing: Callable[[], bool] | None = None
+# Whether a library's compiler traces this module, and so makes plans without the cache. A backend sets it.
+is_tracing: Callable[[], bool] = bool
 
 
 def _cached(make: Callable[..., Plan]) -> Callable[..., Plan]:
@@ -241,7 +241,7 @@ def _cached(make: Callable[..., Plan]) -> Callable[..., Plan]:
 
     @wraps(make)
     def plan(*arguments: Any) -> Plan:
-        if is_tracing is not None and is_tracing():
+        if is_tracing():
             return make(*arguments)
         try:
             return cached(*arguments)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from assertions import assert_refused, assert_same_numbers
 from constants import REDUCTIONS
-from gatherscatter import fused
+from gatherscatter.backends import kernels
 from libraries import LIBRARIES, on_each
 from pairwise import in_turn
 
@@ -25,7 +25,7 @@ DROPPED = {
 
 @pytest.fixture(autouse=True)
 def _any_size_takes_one_pass(monkeypatch):
-    monkeypatch.setattr(fused, "_FEWEST_BYTES", 0)
+    monkeypatch.setattr(kernels, "ONE_PASS_BYTES", 0)
 
 
 def in_two(data, indices, source, rows, *, reduction="none", include_self=True):

@@ -62,7 +62,7 @@ def test_cpu_tensors_share_their_memory_with_the_kernels(monkeypatch):
     seen = []
     gather = NUMPY.gather
     # Else a small call has no plan.
-    monkeypatch.setattr("gatherscatter.backends.torch.exchange.try_gather", lambda *args: None)
+    monkeypatch.setattr("gatherscatter.backends.torch.small_calls.try_gather", lambda *args: None)
     monkeypatch.setattr(NUMPY, "gather", lambda data, *rest: seen.append(data) or gather(data, *rest))
     data = torch.arange(12.0).reshape(3, 4).T
     assert gs.gather(data, torch.tensor([3, 1]), mode="clip").tolist() == data[[3, 1]].tolist()
@@ -223,10 +223,10 @@ def test_float8_moves():
 @pytest.mark.parametrize("reduction", FLOAT_REDUCTIONS)
 def test_bfloat16_without_ml_dtypes(reduction, monkeypatch):
     """PyTorch does not bring ml_dtypes: then bfloat16 goes by primitives, to the same result."""
-    from gatherscatter.backends.torch import exchange
     from gatherscatter.backends.torch import memory as backend
+    from gatherscatter.backends.torch import small_calls
 
-    monkeypatch.setattr(exchange, "try_scatter", lambda *args: None)  # which knows bfloat16 by now
+    monkeypatch.setattr(small_calls, "try_scatter", lambda *args: None)  # which knows bfloat16 by now
     monkeypatch.delitem(backend.NUMPY_DTYPES, torch.bfloat16)
     monkeypatch.delitem(backend._CARRIED, torch.bfloat16)
     dtype = np.dtype(ml_dtypes.bfloat16)

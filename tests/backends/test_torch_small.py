@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gatherscatter._kernels import tensors
-from gatherscatter.backends.torch import exchange
+from gatherscatter.backends.torch import small_calls
 from gatherscatter.operators import AXIS, GATHER, SCATTER
 from pairwise import in_turn
 from torch.autograd import forward_ad
@@ -20,22 +20,22 @@ from torch.utils._python_dispatch import TorchDispatchMode
 @pytest.fixture(params=["exchange", "numpy"], autouse=True)
 def way(request, monkeypatch):
     """What makes the arrays: the API, or as for a PyTorch without it, NumPy."""
-    if request.param == "exchange" and not exchange.IS_LOADED:
+    if request.param == "exchange" and not small_calls.IS_LOADED:
         pytest.skip("this PyTorch lacks the exchange API")
     with monkeypatch.context() as patch:
         if request.param == "numpy":
-            patch.setattr(exchange, "Tensor", object)
-        assert exchange.load() == (request.param == "exchange")
+            patch.setattr(small_calls, "Tensor", object)
+        assert small_calls.load() == (request.param == "exchange")
     yield request.param
-    exchange.load()
+    small_calls.load()
 
 
 def gather(data, indices, out=None):
-    return exchange.try_gather(AXIS, True, data, indices, 0, 0, "raise", 0, out, 0, GATHER)
+    return small_calls.try_gather(AXIS, True, data, indices, 0, 0, "raise", 0, out, 0, GATHER)
 
 
 def scatter(data, indices, updates, out=None):
-    return exchange.try_scatter(AXIS, True, data, indices, updates, 0, 0, "none", "raise", True, out, 0, SCATTER)
+    return small_calls.try_scatter(AXIS, True, data, indices, updates, 0, 0, "none", "raise", True, out, 0, SCATTER)
 
 
 # What they do
@@ -200,7 +200,7 @@ def test_arguments_that_need_more(name):
     assert scatter(whole, torch.arange(4), 1.0, given) is None
     if isinstance(given, torch.Tensor):
         assert scatter(whole, torch.arange(4), given) is None
-    assert exchange.arrays(given, places, None) is None
+    assert small_calls.arrays(given, places, None) is None
 
 
 def test_indices_that_need_more():

@@ -5,7 +5,7 @@ import tracemalloc
 import gatherscatter as gs
 import pytest
 import torch
-from gatherscatter import fused
+from gatherscatter.backends import kernels
 from gatherscatter.backends.torch import operators
 from pairwise import in_turn
 from torch_cases import distinct
@@ -30,7 +30,7 @@ def passes(monkeypatch):
 
         monkeypatch.setattr(operators, name, call)
 
-    monkeypatch.setattr(fused, "_FEWEST_BYTES", 0)
+    monkeypatch.setattr(kernels, "ONE_PASS_BYTES", 0)
     watched("passed")
     watched("dots")
     return made

@@ -9,7 +9,6 @@ from unittest import mock
 import gatherscatter as gs
 import numpy as np
 from constants import GATHERS
-from gatherscatter import fused
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
 from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
@@ -345,8 +344,8 @@ class Call:
     @contextlib.contextmanager
     def forced(self):
         strategy = {"gather" if self.is_gather else "scatter": self.route}
-        least = 0 if self.is_fused else fused._FEWEST_BYTES
-        with mock.patch.object(fused, "_FEWEST_BYTES", least), kernels.forced(self.threads, **strategy):
+        least = 0 if self.is_fused else kernels.ONE_PASS_BYTES
+        with mock.patch.object(kernels, "ONE_PASS_BYTES", least), kernels.forced(self.threads, **strategy):
             yield
 
     def expected(self, seed=0):

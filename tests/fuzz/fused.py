@@ -5,14 +5,14 @@ from unittest import mock
 
 import gatherscatter as gs
 import numpy as np
-from gatherscatter import fused
+from gatherscatter.backends import kernels
 
 from fuzz import prepared
 
 DTYPES = ("i8", "i4", "u4", ">i8", "u8")
 # One pass for rows and calls of any size.
-LIMITS = {"_FEWEST_BYTES": 0, "_SHORTEST": 1}
-PREAMBLE = "from gatherscatter import fused\nfused._FEWEST_BYTES, fused._SHORTEST = 0, 1\n"
+LIMITS = {"ONE_PASS_BYTES": 0, "ONE_PASS_ROW": (1, 4095)}
+PREAMBLE = "from gatherscatter.backends import kernels\nkernels.ONE_PASS_BYTES, kernels.ONE_PASS_ROW = 0, (1, 4095)\n"
 
 
 def suits(call):
@@ -80,5 +80,5 @@ def _source_shape(call):
 
 
 def run(call, given):
-    with mock.patch.multiple(fused, **LIMITS):
+    with mock.patch.multiple(kernels, **LIMITS):
         return eval(code(call, given), {"np": np, "gs": gs, "inf": math.inf, "nan": math.nan, **given})

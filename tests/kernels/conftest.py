@@ -2,7 +2,7 @@
 
 import gatherscatter as gs
 import pytest
-from gatherscatter import fused
+from gatherscatter.backends import kernels
 from gatherscatter.backends.numpy import NumPyBackend
 
 
@@ -17,7 +17,7 @@ def passes(monkeypatch):
         made.append(result is not None)
         return result
 
-    monkeypatch.setattr(fused, "_FEWEST_BYTES", 0)
+    monkeypatch.setattr(kernels, "ONE_PASS_BYTES", 0)
     monkeypatch.setattr(NumPyBackend, "gather_scatter", watched)
     return made
 

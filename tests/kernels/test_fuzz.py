@@ -10,6 +10,7 @@ from constants import SEGMENT_REDUCTIONS
 from fuzz import calls, check, command, fused, indexing, segments, vectorized, workers
 from fuzz.elements import INDEX, NUMBERS
 from gatherscatter import reference
+from gatherscatter.backends import kernels
 
 MAX_TEAM = 8  # larger ones take longer than all the rest
 
@@ -17,10 +18,10 @@ MAX_TEAM = 8  # larger ones take longer than all the rest
 @pytest.fixture(autouse=True)
 def _environment():
     """Restore the environment variables and the limits of gather_scatter, which the code of a call may set."""
-    before, limits = dict(os.environ), {name: getattr(gs.fused, name) for name in fused.LIMITS}
+    before, limits = dict(os.environ), {name: getattr(kernels, name) for name in fused.LIMITS}
     yield
     for name, limit in limits.items():
-        setattr(gs.fused, name, limit)
+        setattr(kernels, name, limit)
     os.environ.clear()
     os.environ.update(before)
 

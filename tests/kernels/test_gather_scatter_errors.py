@@ -4,7 +4,6 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_refused, assert_same_bits, each_refused
-from gatherscatter import fused
 from gatherscatter import plan as plans
 from gatherscatter._kernels import gather as kernel
 from gatherscatter.backends import kernels
@@ -36,7 +35,7 @@ def call(indices=(0, 1), source_indices=(0, 2), *, data=DATA, source=SOURCE, **w
 @pytest.fixture(params=["one pass", "two steps"])
 def _either_way(request, monkeypatch):
     if request.param == "one pass":
-        monkeypatch.setattr(fused, "_FEWEST_BYTES", 0)
+        monkeypatch.setattr(kernels, "ONE_PASS_BYTES", 0)
 
 
 OUT_OF_BOUNDS = {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from constants import DTYPES, REDUCTIONS, reduces
-from gatherscatter import fused, reference
+from gatherscatter import reference
 from gatherscatter.backends import kernels
 from pairwise import in_turn, pairwise
 from routes import ROUTES, draw, every_route, ran, routes_for
@@ -367,7 +367,7 @@ def test_rows_of_a_source(monkeypatch, dtype, reduction, include_self, teams):
     """gather_scatter in one pass, where the route can."""
     if not reduces(reduction, np.dtype(dtype).name):
         return
-    monkeypatch.setattr(fused, "_FEWEST_BYTES", 0)
+    monkeypatch.setattr(kernels, "ONE_PASS_BYTES", 0)
     options = {"reduction": reduction, "include_self": include_self}
     for width, repeats, n in pairwise((4, 16, 24), (True, False), (40, 1500)):  # 8 to 384 bytes
         source, data = draw((37, width), dtype, 2), draw((61, width), dtype, 1)

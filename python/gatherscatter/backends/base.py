@@ -8,15 +8,13 @@ entry point's name is the top-level package of the array class.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from gatherscatter import errors, threads, values
-from gatherscatter._kernels import segments as _segments
+from gatherscatter import errors, values
+from gatherscatter.backends.library import Indexing
 from gatherscatter.backends.overlap import overlaps_itself, share_memory
 from gatherscatter.errors import indexing as messages
 from gatherscatter.operators import Operator
@@ -46,60 +44,54 @@ def fits(found: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     )
 
 
-def merged_shape(shape: tuple[int, ...], axis: int, depth: int) -> tuple[int, ...]:
-    """A shape with `depth` adjacent axes as one."""
-    return (*shape[:axis], math.prod(shape[axis : axis + depth]), *shape[axis + depth :])
+class Chunked(Protocol):
+    """Functions of segments on lazy arrays, chunk by chunk."""
+
+    def segments(self, data: Any, ids: Any, skipna: bool) -> Any:
+        """The segments of an array (segments/by_scatters.py)."""
+
+    def scanned(self, data: Any, ids: Any, dtype: str, reverse: bool, function: Callable[..., Any]) -> Any:
+        """The results of a function of each chunk, in order of the numbered axes.
+
+        ids: of segments. dtype: of the results, by name. reverse: from the last chunk on. function: of a chunk, its
+        ids and the states after the chunk before, which are None for the first; to the result and the states.
+        """
+
+    def mapped(self, array: Any, function: Callable[[values.Array], values.Array]) -> Any | None:
+        """A function on NumPy arrays of int64, of each chunk; None if an array has no chunks."""
+
+    def by_segments(
+        self, data: Any, ids: Any, layout: Any, function: Callable[[Any, Any], Any], lead: tuple[int, ...], n: int,
+        dtype: str,
+    ) -> Any:  # fmt: skip
+        """A function of data and ids, of chunks that have whole segments.
+
+        layout: of the segments. Results have first axes of the sizes `lead`, and one of size n for the numbered ones.
+        """
 
 
-class Backend:
+class Backend(Indexing):
     """Steps 2 (resolve) and 3 (move) of every operator, for the arrays of one library.
 
     Attributes
     ----------
-    name : str
-        The library's name, for messages.
-    array_name : str
-        The public name of its array class.
     mixes_with : tuple of str
         Names of backends whose arrays may be mixed with its own in one call, which this backend then runs.
     takes_numpy_indices : bool
         Whether `gather` and `scatter` take NumPy arrays as indices.
-    has_negative_steps : bool
-        Whether its slices may have negative steps.
-    combines : bool
-        Whether `combined` takes each reduction, not only those where the update replaces the element.
-    where_name : str
-        The public name of its function ``where``, for messages.
-    unknown_name : str
-        What an array for which `is_unknown` holds is called in messages.
+    uses_orders : bool
+        Whether calls of `readable` arrays, their gradients included, use the orders of prepared indices, and may be
+        passed to `gather_scatter`.
+    chunked : Chunked or None
+        The segments of its arrays, if these are lazy.
     """
 
-    name: ClassVar[str]
-    array_name: ClassVar[str] = "array"
     mixes_with: ClassVar[tuple[str, ...]] = ()
     takes_numpy_indices: ClassVar[bool] = False
-    has_negative_steps: ClassVar[bool] = True
-    combines: ClassVar[bool] = False
-    where_name: ClassVar[str] = "where"
-    unknown_name: ClassVar[str] = "traced"
+    uses_orders: ClassVar[bool] = False
+    chunked: ClassVar[Chunked | None] = None
 
-    # Recognising and converting arguments
-
-    def owns(self, value: Any) -> bool:
-        """Whether a value is an array of this library."""
-        raise NotImplementedError
-
-    def same_library(self, a: Any, b: Any) -> bool:
-        """Whether two arrays of this backend may be in one call."""
-        return True
-
-    def namespace(self, array: Any) -> Any:
-        """The array-API namespace of an array."""
-        raise NotImplementedError
-
-    def asarray(self, value: Any, like: Any) -> Any:
-        """A list or scalar as an array. `like`: an array on the device to use; None for the default device."""
-        raise NotImplementedError
+    # Converting arguments
 
     def as_argument(self, op: Operator, argument: str, value: Any, like: Any) -> Any:
         """A list or scalar as the array of an argument ("data", "indices" or "updates")."""
@@ -111,18 +103,6 @@ class Backend:
             xp = self.namespace(array)  # [] would be an array of floats
             return xp.zeros(array.shape, dtype=xp.asarray(0).dtype, device=self.device(array))
         return array
-
-    def plain(self, array: Any) -> Any:
-        """The array, without attributes that a subclass may override, such as its shape."""
-        return array
-
-    def numpy_dtype(self, array: Any) -> np.dtype[Any]:
-        """The NumPy dtype that holds the same values as an array's dtype."""
-        return np.dtype(self.dtype_name(array))
-
-    def from_numpy(self, array: values.Array, like: Any) -> Any:
-        """Convert a NumPy array of dtype ``numpy_dtype(like)`` to an array of like's library, dtype and device."""
-        raise NotImplementedError
 
     def element(self, plan: Plan, argument: str, value: Any, data: Any) -> Any:
         """A scalar argument as an array of data's dtype and rank 0, with its value unchanged."""
@@ -144,55 +124,24 @@ class Backend:
         """Scatter by a plan: a copy of data with updates combined into it. `updates` may be a scalar or a list."""
         raise NotImplementedError
 
-    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any, *weights: Any) -> bool:
-        """Whether `gather_scatter` may be able to run a call. Its arrays are of this library."""
-        return False
+    def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Any | None:
+        """Fast path for small calls: a gather without a plan. Options are as the user passed them.
+
+        None if the call breaks a rule or is not simple enough, so that nothing was run: then `gather` is called with a
+        plan. A bad index is an error.
+        """
+        return None
+
+    def try_scatter(
+        self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
+    ) -> Any | None:
+        """Fast path for a scatter; see `try_gather`."""
+        return None
 
     def gather_scatter(self, arrays: Sequence[Any], to: Plan, of: Plan, out: Any) -> Any:
         """A gather along axis 0, and the scatter of its result along axis 0; None if it takes two steps.
 
         arrays: data, indices, source, source_indices and, if what is gathered is multiplied, weights of its dtype.
-        """
-        return None
-
-    def takes_arrays(self, *arrays: Any) -> bool:
-        """Whether `gather` and `scatter` of these arrays take indices of kind ARRAYS. Others are stacked to tuples."""
-        return False
-
-    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
-        """NumPy arrays on the same memory. None: there are none, or a gradient or a trace has to record the call.
-
-        plan: or what else has the operator.
-        """
-        return None
-
-    def returned(self, result: values.Array, data: Any, dtype: str) -> Any:
-        """What the kernels made of borrowed arrays, as an array of the library of data, one of them. dtype: by name."""
-        return self.from_numpy(result, self.astype(data[:0], self.dtype_of(dtype, data)))
-
-    def segments(self, data: Any, ids: Any, skipna: bool) -> Any | None:
-        """The segments of an array, if this library has an own way to reduce them (segments/reduce.py)."""
-        return None
-
-    def needs_gradient(self, array: Any) -> bool:
-        """Whether `recorded` is for results that are made of this array."""
-        return False
-
-    def recorded(self, result: Any, data: Any, indices: Any, formula: Callable[[Any, Any, Any], Any]) -> Any:
-        """A result with a gradient for data: formula(data, result, gradient of the result)."""
-        raise NotImplementedError
-
-    def without_derivative(self, array: Any, error: Exception) -> Any:
-        """The array; a derivative of what is made of it is an error."""
-        if self.needs_gradient(array):
-            raise error
-        return array
-
-    def scanned(self, data: Any, ids: Any, dtype: str, reverse: bool, function: Callable[..., Any]) -> Any | None:
-        """The results of a function of each block of a lazy array, in order of the numbered axes; None for others.
-
-        ids: of segments. dtype: of the results, by name. reverse: from the last block on. function: of a block, its
-        ids and the states after the block before, which are None for the first; to the result and the states.
         """
         return None
 
@@ -216,181 +165,10 @@ class Backend:
         self.plain(out)[...] = result
         return out
 
+    # Checks of arguments
+
     def check_layout(self, op: Operator, **arguments: Any) -> None:
         """Check that the arrays have a shape and elements at strides. Called before a plan is made."""
-
-    def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Any | None:
-        """Fast path for small calls: a gather without a plan. Options are as the user passed them.
-
-        None if the call breaks a rule or is not simple enough, so that nothing was run: then `gather` is called with a
-        plan. A bad index is an error.
-        """
-        return None
-
-    def try_scatter(
-        self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
-    ) -> Any | None:
-        """Fast path for a scatter; see `try_gather`."""
-        return None
-
-    def negative(self, array: Any) -> Any:
-        """The negated elements; unsigned integers wrap around."""
-        return self.namespace(array).negative(array)
-
-    def without_gradient(self, array: Any) -> Any:
-        """The array as a constant of derivatives."""
-        return array
-
-    def extremes(self, array: Any) -> tuple[int, int]:
-        """The least and the greatest of known integers, which may be NumPy's; (0, -1) of none."""
-        if 0 in array.shape:
-            return 0, -1
-        xp = np if isinstance(array, np.ndarray) else self.namespace(array)
-        if xp is np and array.dtype in (np.int32, np.int64) and array.flags.c_contiguous and array.flags.aligned:
-            return _segments.extremes(array, threads.limit)
-        with self.constants():
-            return int(xp.min(array)), int(xp.max(array))
-
-    def by_block(self, array: Any, function: Callable[[values.Array], values.Array]) -> Any | None:
-        """A function on NumPy arrays of int64, of each block of a lazy array; None if there are no blocks."""
-        return None
-
-    def by_segments(
-        self, data: Any, ids: Any, layout: Any, function: Callable[[Any, Any], Any], lead: tuple[int, ...], n: int,
-        dtype: str,
-    ) -> Any | None:  # fmt: skip
-        """A function of lazy data and ids, of blocks that have whole segments; None if there are no blocks.
-
-        layout: of the segments. Results have first axes of the sizes `lead`, and one of size n for the numbered ones.
-        """
-        return None
-
-    def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
-        """Zeros of like's dtype, on like's device, that nobody writes to."""
-        return self.namespace(like).zeros(shape, dtype=like.dtype, device=self.device(like))
-
-    def astype(self, array: Any, dtype: Any) -> Any:
-        """The array cast to a dtype of its library."""
-        return self.namespace(array).astype(array, dtype)
-
-    def broadcast(self, array: Any, shape: tuple[int, ...]) -> Any:
-        """The array broadcast to a shape, without a copy if the library can."""
-        return self.namespace(array).broadcast_to(array, shape)
-
-    def product(self, a: Any, b: Any) -> Any:
-        """The products of two arrays of one dtype, which are broadcast."""
-        return a * b
-
-    def value_of(self, array: Any) -> Any:
-        """The number in an array of rank 0 as a scalar of Python or NumPy; None if it is not known now."""
-        try:
-            return array.item() if hasattr(array, "item") else _READ[errors.kind_of(array.dtype)](array)
-        except (KeyError, TypeError, ValueError, RuntimeError):  # not a number; traced
-            return None
-
-    def is_traced(self) -> bool:
-        """Whether the call is traced by a compiler, which must not see a global variable change."""
-        return False
-
-    def uses_orders(self, data: Any, scatters: bool) -> bool:
-        """Whether a scatter into data is run by the compiled kernels, which use the order of prepared indices.
-
-        scatters: False for a gather, whose gradient is such a scatter.
-        """
-        return False
-
-    # For `at`
-
-    def is_unknown(self, array: Any) -> bool:
-        """Whether the elements of an array are known only after the call: it is traced or lazy."""
-        return False
-
-    def counts_mask(self, mask: Any) -> bool:
-        """Whether it can be known at the call how many elements of a mask are true."""
-        return not self.is_unknown(mask)
-
-    def as_numpy(self, array: Any) -> values.Array | None:
-        """The elements as a NumPy array; None if they cannot be read now."""
-        try:
-            found = np.asarray(array)
-        except (AttributeError, RuntimeError, TypeError, ValueError):
-            return None
-        return None if found.dtype == object else found
-
-    def constants(self) -> AbstractContextManager[Any]:
-        """A context in which arrays made from known values are known too, in a trace as well."""
-        return nullcontext()
-
-    def nonzero(self, mask: Any, flat: bool) -> tuple[Any, ...]:
-        """The positions of a mask's true elements: an index array for each axis, of this library or of NumPy.
-
-        flat: one index array, of their row-major numbers.
-        """
-        xp = self.namespace(mask)
-        found: tuple[Any, ...] = xp.nonzero(xp.reshape(mask, (-1,)) if flat else mask)
-        return found
-
-    def masked(self, array: Any, key: tuple[Any, ...]) -> Any | None:
-        """What an index with an unknown mask selects; None if no array has an unknown number of elements."""
-        return None
-
-    def merged(self, array: Any, axis: int, depth: int) -> Any | None:
-        """A view of an array with `depth` adjacent axes as one; None if that would take a copy."""
-        return None
-
-    def writes_views(self, array: Any) -> bool:
-        """Whether basic indexing gives views of the array, through which each of its elements is written by itself."""
-        return False
-
-    def addresses(self, array: Any) -> values.Array | None:
-        """An array that lies where this one does, for the questions in `overlap`, not to be read; None: unknown."""
-        return None
-
-    def is_writable(self, array: Any) -> bool:
-        """Whether the elements of an array can be assigned to, as by ``out=``."""
-        return hasattr(type(array), "__setitem__")
-
-    def selected(self, array: Any, key: tuple[Any, ...]) -> Any | None:
-        """A new array with the elements that a basic index selects. None: a gather has to make it."""
-        return self.namespace(array).asarray(array[key], copy=True)
-
-    def copied(self, array: Any) -> Any | None:
-        """A copy to which a scatter may write in place.
-
-        None if there is none, or if a gradient or a trace could not see how the result is made: by `replaced` then.
-        """
-        return None
-
-    def combined(self, plan: Plan, data: Any, updates: Any) -> Any:
-        """Each element of data combined with one update, in a new array. updates: of data's shape and dtype."""
-        return self.namespace(data).asarray(updates, copy=True)
-
-    def replaced(self, plan: Plan, array: Any, key: tuple[Any, ...], part: Any) -> Any:
-        """A copy of an array in which the part that a basic index selects is replaced."""
-        if not hasattr(type(array), "__setitem__"):
-            raise messages.not_writable(plan.operator, array)
-        result = self.namespace(array).asarray(array, copy=True)
-        result[key] = part
-        return result
-
-    # Properties of arrays
-
-    def dtype_of(self, name: str, like: Any) -> Any:
-        """The dtype of like's library with this NumPy name."""
-        return getattr(self.namespace(like), name)
-
-    def dtype_name(self, array: Any) -> str:
-        """NumPy's name of the dtype: "float32" for torch.float32; "str" for strings and objects."""
-        dtype = array.dtype
-        if getattr(dtype, "kind", "") in ("U", "S", "O", "T"):
-            return "str"
-        return str(getattr(dtype, "name", dtype)).rpartition(".")[2]
-
-    def device(self, array: Any) -> Any:
-        """The device of an array; None for a traced array without one."""
-        return getattr(array, "device", None)
-
-    # Checks of arguments
 
     def check_reduction(self, plan: Plan, data: Any) -> None:
         """Check that the plan's reduction supports data's dtype."""
@@ -434,7 +212,7 @@ class Backend:
 
     def _check_number(self, op: Operator, updates: Any, data: Any) -> None:
         """Check that data's dtype holds a number; if it is traced, that the dtype is of its kind or a wider one."""
-        value = self.value_of(updates)
+        value = _number_in(updates)
         if value is not None:
             values.element(op, "updates", value, self.numpy_dtype(data))
         elif self.dtype_name(data) not in holding_dtypes(self.dtype_name(updates)):
@@ -464,3 +242,11 @@ class Backend:
         for argument, array in others.items():
             if array is not None and self.device(array) != self.device(data):
                 raise errors.devices_differ(plan.operator, argument, self.device(array), self.device(data))
+
+
+def _number_in(array: Any) -> Any:
+    """The number in an array of rank 0 as a scalar of Python or NumPy; None if it is not known now."""
+    try:
+        return array.item() if hasattr(array, "item") else _READ[errors.kind_of(array.dtype)](array)
+    except (KeyError, TypeError, ValueError, RuntimeError):  # not a number; traced
+        return None

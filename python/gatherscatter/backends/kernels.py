@@ -44,6 +44,11 @@ TYPE_CODES = {name: int(TypeCode[name.upper()]) for name in DTYPES}
 # Block size, in elements, of loops in Python that move or divide with NumPy.
 BLOCK = 1 << 14
 
+# Bytes that `gather_scatter` gathers in one pass: of all rows, fewer of which would stay in a cache between two steps,
+# and of a row, since there are loops for these lengths.
+ONE_PASS_BYTES = 1 << 21
+ONE_PASS_ROW = 64, 4095
+
 
 def _mask(names: Any) -> int:
     return sum(1 << TYPE_CODES[name] for name in names)
@@ -105,6 +110,11 @@ def scatter(
         TYPE_CODES.get(plan.accumulate_dtype, 0), plan.include_self, checks_first, threads.limit, None, None,
         None if plan.orders is None else plan.orders.by_row,
     )  # fmt: skip
+
+
+def one_pass_pays(n_rows: int, row_bytes: int) -> bool:
+    """Whether `gather_scatter` may take less time than a gather and a scatter."""
+    return ONE_PASS_ROW[0] <= row_bytes <= ONE_PASS_ROW[1] and n_rows * row_bytes >= ONE_PASS_BYTES
 
 
 def gather_scatter(
@@ -213,15 +223,17 @@ class Orders:
 
     def group(self) -> None:
         """Group the updates by row."""
-        if self.by_row is None:
-            self.by_row = _orders.group(self.numbers, self._n_slices, memory.empty, threads.limit)
+        self.by_row = _orders.group(self.numbers, self._n_slices, memory.empty, threads.limit)
 
-    def tile(self, slice_bytes: int) -> None:
-        """Sort the indices by tile, if this saves time."""
-        if not self._is_tiled and _orders.pays(self._n_slices, slice_bytes, self.numbers.size):
-            if _orders.is_scattered(self.numbers):
-                self.tiles = _orders.sort_by_tile(self.numbers, self._n_slices, memory.empty, threads.limit)
-            self._is_tiled = True
+    def should_tile(self, slice_bytes: int) -> bool:
+        """Whether `tile` has not been called, and would save time."""
+        return not self._is_tiled and _orders.pays(self._n_slices, slice_bytes, self.numbers.size)
+
+    def tile(self) -> None:
+        """Sort the indices by tile, if they are in no order."""
+        if _orders.is_scattered(self.numbers):
+            self.tiles = _orders.sort_by_tile(self.numbers, self._n_slices, memory.empty, threads.limit)
+        self._is_tiled = True
 
     def for_rows(self, rows: Orders) -> tuple[Array, ...] | None:
         """`by_row` for updates that are these rows of a source."""

@@ -17,7 +17,8 @@ from gatherscatter import errors, memory, threads, values
 from gatherscatter._kernels.gather import true_elements, try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels, references
-from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, merged_shape
+from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
+from gatherscatter.backends.library import each, merged_shape
 from gatherscatter.backends.overlap import may_overlap_itself, share_memory
 from gatherscatter.operators import ARRAYS, AXIS, Operator
 from gatherscatter.plan import Plan
@@ -38,6 +39,7 @@ class NumPyBackend(Backend):
     name = "NumPy"
     array_name = "numpy.ndarray"
     takes_numpy_indices = True
+    uses_orders = True
     where_name = "numpy.where"
 
     def owns(self, value: Any) -> bool:
@@ -147,11 +149,10 @@ class NumPyBackend(Backend):
         result += shift
         return self.deliver(plan, result.view(native).astype(data.dtype, copy=False), out)
 
-    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any, *weights: Any) -> bool:
-        return bool(source.flags.c_contiguous and not data.dtype.hasobject)
-
     def gather_scatter(self, arrays: Sequence[Any], to: Plan, of: Plan, out: Any) -> Any:
         data, indices, source, source_indices, *weights = arrays
+        if data.dtype.hasobject or not source.flags.c_contiguous:
+            return None
         self.check_reduction(to, data)
         if data.dtype.kind in "mM" and to.reduction != "none":
             return None
@@ -177,14 +178,8 @@ class NumPyBackend(Backend):
         kernels.check(status, indices, to)
         return result if out is None else out
 
-    def uses_orders(self, data: Any, scatters: bool) -> bool:
-        return scatters
-
-    def takes_arrays(self, *arrays: Any) -> bool:
-        return True
-
-    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
-        return [data, indices]
+    def readable(self, op: Operator, **arguments: Any) -> list[values.Array] | None:
+        return [one for _, one in each(arguments) if isinstance(one, np.ndarray)]
 
     def is_writable(self, array: Any) -> bool:
         return bool(array.flags.writeable)

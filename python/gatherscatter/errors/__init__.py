@@ -33,7 +33,7 @@ from gatherscatter.errors.arguments import (
     updates_values,
     value_dtype,
 )
-from gatherscatter.errors.names import no_function
+from gatherscatter.errors.foreign import no_function
 from gatherscatter.errors.options import (
     accumulate_dtype,
     foreign_mode,

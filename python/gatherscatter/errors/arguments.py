@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Sequence
 
-from gatherscatter.errors.hints import MISSING, missing
+from gatherscatter.errors.foreign import MISSING, missing
 from gatherscatter.errors.text import a, cast, kind_of, listed, shown, type_name
 from gatherscatter.operators import ELEMENTS, ND, Operator
 

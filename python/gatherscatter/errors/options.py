@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from gatherscatter.errors.names import OF_SEGMENTS
+from gatherscatter.errors.foreign import OF_SEGMENTS
 from gatherscatter.errors.text import listed, nearest, shown
 from gatherscatter.operators import Operator
 from gatherscatter.reductions import DTYPES

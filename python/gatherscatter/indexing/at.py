@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatherscatter.indexing import absent
+from gatherscatter.errors.foreign import FromAt
 from gatherscatter.indexing.indexed import At
 
 __all__ = ["at"]
 
 
-class at(absent.FromAt):
+class at(FromAt):
     """Gather from `x`, or scatter into a copy of `x`, with any index that NumPy accepts.
 
     ``at(x)[index]`` returns an object with the methods `get`, `set`, `add`, `subtract`, `multiply`, `divide`,
@@ -71,7 +71,7 @@ class at(absent.FromAt):
     __iter__ = __contains__ = __reversed__ = None  # without these, Python would try the indices 0, 1, 2, … without end
 
     def __init__(self, x: Any, *index: Any) -> None:  # torch.compile cannot trace a default that is an object of ours
-        self._x = At(x, *index) if index else x  # whose methods `absent` finds
+        self._x = At(x, *index) if index else x  # whose methods `FromAt` finds
 
     def __getitem__(self, index: Any) -> At:
         """Select the part of x that an index describes."""

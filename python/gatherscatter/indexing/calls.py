@@ -83,7 +83,7 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
         if part is not None:
             flips = tuple(axis - 1 for axis in parsed.flipped)
             return backend.namespace(x).flip(part, axis=flips) if flips else part
-    call = views.call(backend, op, x, parsed, out)
+    call = views.call(backend, op, x, parsed, out=out)
     if out is None:
         return call.from_core(_gather(call, mode, fill_value, None))
     if not (call.is_moved or call.flips):

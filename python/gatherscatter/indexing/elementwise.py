@@ -11,7 +11,8 @@ from gatherscatter import dispatch, values
 from gatherscatter.backends.base import Backend
 from gatherscatter.errors import indexing as messages
 from gatherscatter.errors import kind_of
-from gatherscatter.indexing import absent, calls
+from gatherscatter.errors.foreign import FromIndexed
+from gatherscatter.indexing import calls
 from gatherscatter.indexing.calls import SCATTER, UPDATED
 from gatherscatter.operators import Operator
 
@@ -19,7 +20,7 @@ from gatherscatter.operators import Operator
 _FUNCTIONS: Final = {"divide": ("divide", ("float", "complex")), "power": ("pow", ("int", "float", "complex"))}
 
 
-class Methods(absent.FromIndexed):
+class Methods(FromIndexed):
     """The base of `At`, with the methods that are no reductions."""
 
     __slots__ = ()

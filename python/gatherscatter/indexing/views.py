@@ -96,10 +96,11 @@ class Call(NamedTuple):
 # The call of the core
 
 
-def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, *others: Any) -> Call:
-    """The view of x and the index arrays. others: arrays that belong to the call too, and scalars."""
+def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, updates: Any = None, out: Any = None) -> Call:
+    """The view of x and the index arrays. updates, out: of the call."""
     xp = backend.namespace(x)
-    takes_arrays = backend.takes_arrays(x, *(selector.array for selector in parsed.selectors), *others)
+    arrays_given = tuple(selector.array for selector in parsed.selectors)
+    takes_arrays = backend.readable(op, data=x, indices=arrays_given, updates=updates, out=out) is not None
     key = parsed.view if parsed.inserted or not parsed.is_whole else ()
     view = View(key, parsed.inserted)
     data = view.of(xp, x)

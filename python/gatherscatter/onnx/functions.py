@@ -7,7 +7,7 @@ from typing import Any, Literal
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import AnyIndices, AnyValues, DataT, Integer, IntLike, Listed, ONNXReduction
-from gatherscatter.errors.hints import explained
+from gatherscatter.errors.foreign import explained
 from gatherscatter.onnx.versions import CORE, accepted, check_reduction, operator_of, version_of
 
 __all__ = [

@@ -12,7 +12,7 @@ from gatherscatter.openvino.versions import INT32_OR_INT64, fitted, operator
 from gatherscatter.operators import GATHER, Operator
 from gatherscatter.reductions import COMPLEX, DTYPES, kind_of
 from gatherscatter.segments import dialects, rules
-from gatherscatter.segments.reduce import Segments
+from gatherscatter.segments.by_scatters import Segments
 
 __all__ = ["embedding_bag_offsets", "embedding_bag_packed", "embedding_segments_sum", "segment_max"]
 

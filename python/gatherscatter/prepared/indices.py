@@ -14,7 +14,8 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import kernels
-from gatherscatter.backends.base import Backend, merged_shape
+from gatherscatter.backends.base import Backend
+from gatherscatter.backends.library import merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape
@@ -202,7 +203,7 @@ class Prepared:
         op = OPERATORS[plan.operator.name].gather
         backend, (data,) = core.arrays(op, data=data)
         self._check_shape(op, data)
-        orders = self._order(backend, data, scatters=False)
+        orders = self._order(backend, op, data, scatters=False)
         kind, (table,) = self._views(backend, data)
         indices = self._as_indices(backend, op, kind, data)
         return core.gather_on(
@@ -269,7 +270,7 @@ class Prepared:
         op = OPERATORS[plan.operator.name].scatter
         backend, (data, updates) = core.arrays(op, data=data, updates=updates)
         self._check_shape(op, data)
-        orders = self._order(backend, data, scatters=True)
+        orders = self._order(backend, op, data, scatters=True)
         if out is None:
             kind, (table,) = self._views(backend, data)
             target = None
@@ -292,7 +293,7 @@ class Prepared:
         if type(data) is not np.ndarray or data.shape[: len(self._leading)] != self._leading:
             return None
         if data.nbytes >= _SMALLEST_ORDERED:  # otherwise the call does nothing, which takes longer
-            self._order(NUMPY, data, scatters=scatters)
+            self._order(NUMPY, self._plan.operator, data, scatters=scatters)
         plan = self._plan
         if plan.kind != ND:
             return plan.kind, data, self._indices
@@ -343,19 +344,23 @@ class Prepared:
             found = self._converted[ND] = tuples(self._indices, self._plan.sizes)
         return found
 
-    def _order(self, backend: Backend, data: Any, *, scatters: bool, depth: int = 0) -> kernels.Orders | None:
-        """Order the indices, by slice or by tile, if this call or its gradient can use that. None: it has no kernel."""
-        if not backend.uses_orders(data, scatters=True):
+    def _order(
+        self, backend: Backend, op: Operator, data: Any, *, scatters: bool, depth: int = 0
+    ) -> kernels.Orders | None:
+        """Order the indices, by slice or by tile, if this call or its gradient can use that. None: it uses no order."""
+        if not backend.uses_orders or plans.is_tracing():
             return None
+        orders, make = self._orders, None
         slice_bytes = math.prod(data.shape[depth or len(self._leading) :]) * data.dtype.itemsize
         if self._can_order and self._n_slices * slice_bytes >= _SMALLEST_ORDERED:
+            if slice_bytes < _SHORTEST_ROW:
+                make = orders.tile if not scatters and orders.should_tile(slice_bytes) else None
+            elif self._is_dense and orders.by_row is None and (scatters or backend.needs_gradient(data)):
+                make = orders.group
+        if make is not None and backend.readable(op, data=backend.without_gradient(data)) is not None:
             with contextlib.suppress(MemoryError):  # the call is possible without it
-                if slice_bytes < _SHORTEST_ROW:
-                    if not scatters:
-                        self._orders.tile(slice_bytes)
-                elif self._is_dense and backend.uses_orders(data, scatters):
-                    self._orders.group()
-        return self._orders
+                make()
+        return orders
 
 
 # For gather_scatter
@@ -377,7 +382,7 @@ def rows_of(prepared: Prepared, backend: Backend, op: Operator, data: Any) -> tu
     prepared._check_shape(op, data)
     if prepared._plan.kind == ELEMENTS or len(prepared._leading) != 1 or prepared._modes[0] == "fill":
         return None
-    orders = prepared._order(backend, data, scatters=op.scatters)
+    orders = prepared._order(backend, op, data, scatters=op.scatters)
     return prepared._as_indices(backend, op, AXIS, data), orders
 
 
@@ -399,9 +404,11 @@ def indices_on(prepared: Prepared, backend: Backend, op: Operator, like: Any) ->
     return prepared._as_indices(backend, op, AXIS, like)
 
 
-def orders_on(prepared: Prepared, backend: Backend, data: Any, depth: int, *, scatters: bool) -> kernels.Orders | None:
+def orders_on(
+    prepared: Prepared, backend: Backend, op: Operator, data: Any, depth: int, *, scatters: bool
+) -> kernels.Orders | None:
     """The orders for a call whose slices are data without its first `depth` axes."""
-    return prepared._order(backend, data, scatters=scatters, depth=depth)
+    return prepared._order(backend, op, data, scatters=scatters, depth=depth)
 
 
 def _restored(

@@ -10,7 +10,7 @@ from gatherscatter import dispatch, errors, gathers, scatters, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
-from gatherscatter.errors.hints import MISSING, explained, unexpected
+from gatherscatter.errors.foreign import MISSING, explained, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, Operator
 from gatherscatter.plan import Shape
 from gatherscatter.prepared.indices import Prepared, prepared_indices

@@ -419,7 +419,7 @@ class PreparedSegments:
         if fill_value is None:
             fill_value = self._nan(backend, values) if self._has_rest else 0
         indices = indices_on(self._rows, backend, op, values)
-        orders = None if self._has_rest else self._orders(backend, values, 1, scatters=False)
+        orders = None if self._has_rest else self._orders(backend, op, values, 1, scatters=False)
         return core.gather_on(
             backend, op, values, indices, layout.axis, layout.batch_dims, "fill", fill_value, None,
             orders is not None, orders,
@@ -446,7 +446,7 @@ class PreparedSegments:
             raise errors.prepared_shape(op, found, expected, layout.data, exact=False)
         if isinstance(data, np.ndarray) and not data.dtype.isnative:
             data = data.astype(data.dtype.newbyteorder("="))
-        orders = self._orders(backend, data, layout.depth, scatters=True)
+        orders = self._orders(backend, op, data, layout.depth, scatters=True)
         # Updates are dropped by the order, or by the libraries; NumPy's kernels take longer for that.
         has_rest = self._has_rest and (backend.takes_numpy_indices or orders is not None)
         mode = "drop" if self._has_rest and not has_rest else "promise_in_bounds"
@@ -455,11 +455,13 @@ class PreparedSegments:
         counts = None if backend.name == "Dask" else self._array("counts", backend, data)
         return data, Ids(backend, layout, array, mode, has_rest, counts, orders)
 
-    def _orders(self, backend: Backend, data: Any, depth: int, *, scatters: bool) -> kernels.Orders | None:
+    def _orders(
+        self, backend: Backend, op: Operator, data: Any, depth: int, *, scatters: bool
+    ) -> kernels.Orders | None:
         """Orders that a call can use. depth: how many axes of data the ids number."""
         if self._layout.axis:
             return None
-        found = orders_on(self._rows, backend, data, depth, scatters=scatters)
+        found = orders_on(self._rows, backend, op, data, depth, scatters=scatters)
         return None if found is None or (found.by_row is None and found.tiles is None) else found
 
     def _own(self, name: str) -> Any:

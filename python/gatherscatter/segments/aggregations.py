@@ -15,7 +15,7 @@ from gatherscatter._kernels.codes import Accumulator
 from gatherscatter.reductions import REDUCTIONS, kind_of
 
 Words = tuple[Any, ...]
-Segments = Any  # of reduce.py, which imports this module
+Segments = Any  # of by_scatters.py, which imports this module
 
 
 class State(NamedTuple):

@@ -15,8 +15,8 @@ from gatherscatter.operators import Operator
 from gatherscatter.reductions import REDUCTIONS, kind_of
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.gradients import segments_of
-from gatherscatter.segments.reduce import Segments
 
 # The greatest finite number of each floating dtype.
 _GREATEST = {

@@ -17,20 +17,20 @@ from gatherscatter import core, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
-from gatherscatter.errors.names import explained
+from gatherscatter.errors.foreign import explained
 from gatherscatter.reductions import COMPLEX
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS
+from gatherscatter.segments.by_kernels import BY_ONE_SCATTER, few_reduced
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.gradients import segments_of
 from gatherscatter.segments.ordering import Ordering
-from gatherscatter.segments.reduce import Segments
-from gatherscatter.segments.states import BY_ONE_SCATTER, few_reduced
 
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 
 
-@explained
+@explained(rules.REDUCE)
 def segment_reduce(
     data: Any,
     segment_ids: Any = None,
@@ -222,9 +222,11 @@ def _by_blocks(
     segments: Segments, function: Any, options: dict[str, Any], lead: tuple[int, ...], n: int, dtype: str
 ) -> Any:
     """A function of segments, block by block of data that has whole segments; None: there are no blocks."""
-    layout = segments.layout
+    layout, chunked = segments.layout, segments.backend.chunked
+    if not chunked:
+        return None
     call = partial(_of_block, function, layout, options)
-    return segments.backend.by_segments(segments.data, segments.ids, layout, call, lead, n, dtype)
+    return chunked.by_segments(segments.data, segments.ids, layout, call, lead, n, dtype)
 
 
 def _of_block(function: Any, layout: rules.Layout, options: dict[str, Any], data: Any, ids: Any) -> Any:
@@ -338,7 +340,7 @@ def _delivered(segments: Segments, results: Sequence[Any], outs: Sequence[Any]) 
     return outs
 
 
-@explained
+@explained(rules.SOFTMAX)
 def segment_softmax(
     data: Any,
     segment_ids: Any = None,
@@ -405,7 +407,7 @@ def segment_softmax(
     return softmax_of_segments(*found, dtype, out, is_log=False)
 
 
-@explained
+@explained(rules.LOG_SOFTMAX)
 def segment_log_softmax(
     data: Any,
     segment_ids: Any = None,

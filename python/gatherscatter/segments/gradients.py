@@ -7,14 +7,15 @@ from functools import partial
 from typing import Any
 
 from gatherscatter.segments.aggregations import AGGREGATIONS
+from gatherscatter.segments.by_kernels import BorrowedSegments, borrowed_segments
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.ids import Ids, checked
-from gatherscatter.segments.reduce import Segments
-from gatherscatter.segments.states import BorrowedSegments, borrowed_segments
 
 
 def segments_of(data: Any, ids: Ids, skipna: bool) -> Segments:
     """The segments of an array: by the kernels where they can read it."""
-    found: Segments | None = ids.backend.segments(data, ids, skipna) or borrowed_segments(data, ids, skipna)
+    chunked = ids.backend.chunked
+    found: Segments | None = chunked.segments(data, ids, skipna) if chunked else borrowed_segments(data, ids, skipna)
     if found is None and ids.backend.needs_gradient(data):
         by_kernels = borrowed_segments(ids.backend.without_gradient(data), ids, skipna)
         if isinstance(by_kernels, BorrowedSegments):

@@ -67,7 +67,7 @@ def read(
         return data, _from_indptr(op, backend, data, ids, num_segments, axis, batch_dims, mode)
     layout = rules.layout(op, shape, sizes, axis, batch_dims, False)
     is_late = listed is None and num_segments is not None and math.prod(sizes) >= _FEW
-    if is_late and backend.dtype_name(ids) != "uint64" and backend.borrowed(layout, ids, ids) is not None:
+    if is_late and backend.dtype_name(ids) != "uint64" and backend.readable(op, indices=ids) is not None:
         n = rules.number(op, num_segments)
         return data, Ids(backend, layout._replace(n=n), ids, "unknown", raises=mode == "raise")
     try:
@@ -115,7 +115,8 @@ def too_large(ids: Ids) -> IndexError:
 def _later(op: Operator, backend: Backend, ids: Any, layout: Layout, mode: str) -> Ids:
     """Ids that are not known now."""
     n = layout.n
-    checked = backend.by_block(ids, partial(_checked, op=op, n=n, raises=mode == "raise"))
+    check = partial(_checked, op=op, n=n, raises=mode == "raise")
+    checked = backend.chunked.mapped(ids, check) if backend.chunked else None
     if checked is not None:
         return Ids(backend, layout, checked, "promise_in_bounds", True)
     if mode != "raise":
@@ -160,7 +161,7 @@ def _from_indptr(
     known = None if backend.is_unknown(indptr) else backend.as_numpy(indptr)
     if known is not None:
         _check_indptr(op, known, size)
-        if backend.borrowed(layout, indptr, indptr) is not None:
+        if backend.readable(op, indices=indptr) is not None:
             return Ids(backend, layout._replace(n=n), None, "drop", pointers=indptr)
     xp = backend.namespace(indptr)
     dtype, device = xp.asarray(0).dtype, backend.device(indptr)

@@ -19,9 +19,9 @@ from gatherscatter.operators import GATHER_ELEMENTS
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.arguments import check_status
+from gatherscatter.segments.by_kernels import BorrowedSegments, KernelSegments
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.gradients import RecordedSegments
-from gatherscatter.segments.reduce import Segments
-from gatherscatter.segments.states import BorrowedSegments, KernelSegments
 from gatherscatter.values import Array
 
 
@@ -183,7 +183,7 @@ class Ordering:
             return np.array(np.iinfo(np.int64).min if segments.is_date else math.nan if kind_of(dtype) == "f" else 0)
         element = segments.element(dtype, fill)
         if isinstance(segments, BorrowedSegments):
-            element = segments.backend.borrowed(self.layout, element, element)[0]  # type: ignore[index]
+            (element,) = segments.backend.readable(segments.op, data=element) or (None,)
         return np.asarray(element).view(np.int64) if segments.is_date else np.asarray(element)
 
     def _at(self, begins: Any, order: Any, ranks: Any) -> Any:

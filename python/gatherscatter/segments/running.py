@@ -40,9 +40,9 @@ def scan(data: Any, ids: Ids, asked: Scan) -> Any:
     backend, op = ids.backend, ids.layout.operator
     if kind_of(asked.dtype) == "c" != kind_of(backend.dtype_name(data)):
         data = backend.astype(data, backend.dtype_of(asked.dtype, data))
-    lazy = backend.scanned(data, ids, asked.dtype, asked.reverse, partial(_of_chunk, layout=ids.layout, asked=asked))
-    if lazy is not None:
-        return lazy
+    if backend.chunked:
+        of_chunk = partial(_of_chunk, layout=ids.layout, asked=asked)
+        return backend.chunked.scanned(data, ids, asked.dtype, asked.reverse, of_chunk)
     constant = asked.reduction == "count" or not backend.needs_gradient(data)
     if asked.reduction == "mul":
         data = backend.without_derivative(data, messages.no_gradient(op, asked.reduction))
@@ -60,7 +60,7 @@ def _borrowed(data: Any, ids: Ids, asked: Scan) -> Any:
     """The scan by the kernel. None: it cannot read the arrays."""
     backend = ids.backend
     given = ids.array if ids.pointers is None else ids.pointers
-    arrays = backend.borrowed(ids.layout, data, given)
+    arrays = backend.readable(ids.layout.operator, data=data, indices=given)
     if arrays is None:
         return None
     if ids.pointers is None:

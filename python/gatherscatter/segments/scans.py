@@ -8,7 +8,7 @@ from gatherscatter import errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
-from gatherscatter.errors.names import explained
+from gatherscatter.errors.foreign import explained
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules, running
 from gatherscatter.segments.aggregations import AGGREGATIONS
@@ -28,7 +28,7 @@ _NAMES = {
 _WITH_DTYPE = ("add", "mul")
 
 
-@explained
+@explained(rules.SCAN)
 def segment_scan(
     data: Any,
     segment_ids: Any = None,

@@ -8,7 +8,7 @@ from gatherscatter._typing import AnyIndices, DataT, Listed
 from gatherscatter.operators import Operator
 from gatherscatter.reductions import COMPLEX, DTYPES, kind_of
 from gatherscatter.segments import dialects
-from gatherscatter.segments.reduce import Segments
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.tensorflow.tensors import enter
 
 __all__ = ["segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"]

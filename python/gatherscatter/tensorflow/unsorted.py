@@ -9,7 +9,7 @@ from gatherscatter._typing import AnyIndices, AnyValues, DataT, Integer, IntLike
 from gatherscatter.operators import Operator
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import dialects, rules
-from gatherscatter.segments.reduce import Segments
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.tensorflow.segments import IDS, NUMBERS, REAL
 from gatherscatter.tensorflow.tensors import enter
 

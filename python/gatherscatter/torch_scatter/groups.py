@@ -12,7 +12,7 @@ from gatherscatter import core, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike, SegmentReduction
 from gatherscatter.backends.torch import BACKEND
-from gatherscatter.errors.names import FunctionT
+from gatherscatter.errors.foreign import FunctionT
 from gatherscatter.errors.text import a, type_name
 from gatherscatter.gathers import gather_elements
 from gatherscatter.operators import GATHER, GATHER_ELEMENTS, SCATTER, SCATTER_ELEMENTS, Operator

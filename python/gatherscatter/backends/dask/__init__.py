@@ -25,6 +25,30 @@ from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.plan import Plan
 
 
+class DaskChunks:
+    """See `Chunked`."""
+
+    def segments(self, data: Any, ids: Any, skipna: bool) -> Any:
+        from gatherscatter.backends.dask.segments import ChunkedSegments
+
+        return ChunkedSegments(data, ids, skipna)
+
+    def scanned(self, data: Any, ids: Any, dtype: str, reverse: bool, function: Any) -> Any:
+        return scans.scan(graphs.chunked(data), ids, dtype, reverse, function)
+
+    def mapped(self, array: Any, function: Any) -> Any | None:
+        if isinstance(array, np.ndarray):
+            return None
+        return da.map_blocks(function, array, dtype=np.int64, meta=np.empty((0,) * array.ndim, np.int64))
+
+    def by_segments(
+        self, data: Any, ids: Any, layout: Any, function: Any, lead: tuple[int, ...], n: int, dtype: str
+    ) -> Any:
+        if any(isinstance(getattr(array, "_meta", None), np.ma.MaskedArray) for array in (data, ids)):
+            raise errors.masked(layout.operator, "data")
+        return graphs.by_segments(data, ids, layout, function, lead, n, dtype)
+
+
 class DaskBackend(Backend):
     """Arrays of Dask, alone or mixed with NumPy arrays."""
 
@@ -32,6 +56,7 @@ class DaskBackend(Backend):
     array_name = "dask.array.Array"
     mixes_with = ("NumPy",)
     takes_numpy_indices = True
+    chunked = DaskChunks()
     has_negative_steps = False
     where_name = "dask.array.where"
     unknown_name = "Dask"
@@ -99,31 +124,11 @@ class DaskBackend(Backend):
             raise errors.unknown_size(plan.operator, "data", list(map(isnan, plan.data)).index(True))
         return super().fit_updates(plan, updates, data)
 
-    def segments(self, data: Any, ids: Any, skipna: bool) -> Any | None:
-        from gatherscatter.backends.dask.segments import ChunkedSegments
-
-        return ChunkedSegments(data, ids, skipna)
-
     def astype(self, array: Any, dtype: Any) -> Any:
         return array.astype(dtype)
 
     def product(self, a: Any, b: Any) -> Any:
         return da.core.elemwise(tasks.product, a, b, dtype=a.dtype)
-
-    def by_block(self, array: Any, function: Any) -> Any | None:
-        if isinstance(array, np.ndarray):
-            return None
-        return da.map_blocks(function, array, dtype=np.int64, meta=np.empty((0,) * array.ndim, np.int64))
-
-    def scanned(self, data: Any, ids: Any, dtype: str, reverse: bool, function: Any) -> Any | None:
-        return scans.scan(graphs.chunked(data), ids, dtype, reverse, function)
-
-    def by_segments(
-        self, data: Any, ids: Any, layout: Any, function: Any, lead: tuple[int, ...], n: int, dtype: str
-    ) -> Any:
-        if any(isinstance(getattr(array, "_meta", None), np.ma.MaskedArray) for array in (data, ids)):
-            raise errors.masked(layout.operator, "data")
-        return graphs.by_segments(data, ids, layout, function, lead, n, dtype)
 
     def dtype_of(self, name: str, like: Any) -> Any:
         return np.dtype(name)

@@ -16,7 +16,7 @@ from gatherscatter import errors
 
 
 def scan(data: Any, ids: Any, dtype: str, reverse: bool, function: Callable[..., Any]) -> Any:
-    """The scan of a Dask array. The others are as in `Backend.scanned`."""
+    """The scan of a Dask array. The others are as in `Chunked.scanned`."""
     layout = ids.layout
     if not isinstance(data._meta, np.ndarray):
         reason = "the states are passed on between NumPy's arrays; convert them, as by data.map_blocks"

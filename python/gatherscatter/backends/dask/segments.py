@@ -23,9 +23,9 @@ from gatherscatter.operators import Operator
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS, STATES, Words
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.gradients import segments_of
 from gatherscatter.segments.ids import Ids
-from gatherscatter.segments.reduce import Segments
 
 MERGED = 8  # words of so many chunks are merged by a task
 

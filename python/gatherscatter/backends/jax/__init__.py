@@ -21,6 +21,7 @@ from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.base import GatherOptions, ScatterOptions
 from gatherscatter.backends.jax import calls, eager, primitives, programs
 from gatherscatter.backends.jax.programs import JAXTable
+from gatherscatter.backends.library import each
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
@@ -48,8 +49,8 @@ class JAXBackend(JAXTable):
         """No device argument, since traced arrays have no device."""
         return jnp.zeros(shape, dtype=like.dtype)
 
-    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
-        shared = eager.share(data, indices)
+    def readable(self, op: Operator, **arguments: Any) -> list[values.Array] | None:
+        shared = eager.share(*(one for _, one in each(arguments) if isinstance(one, (Array, np.ndarray))))
         return None if shared is None else shared.arrays
 
     def returned(self, result: values.Array, data: Any, dtype: str) -> Array:
@@ -121,10 +122,6 @@ class JAXBackend(JAXTable):
             return programs.checked_scatter(data, indices, given, plan)
         self._check_bounds(data, indices, plan)
         return primitives.scatter(data, indices, given, plan)
-
-    def takes_arrays(self, *arrays: Any) -> bool:
-        """Whether the kernels can."""
-        return eager.share(*(array for array in arrays if isinstance(array, Array))) is not None
 
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """By the kernels where they can, which need no wide copy: see `scatter`."""

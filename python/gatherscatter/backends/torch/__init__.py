@@ -4,8 +4,9 @@ CPU tensors go to the compiled kernels, as NumPy arrays that share their memory 
 PyTorch's primitives (``primitives.py``). Both are operators of PyTorch's dispatcher (``operators.py``), so that traces
 keep them, and have gradients (``autograd.py``). This module checks the arguments.
 
-Small calls have no plan. The compiled `tensors.try_gather` and `tensors.try_scatter` (``exchange.py``) decide who takes
-them: the kernels' fast path, or with a gradient ``native.py``. The formulas of small gradients are in ``small.py``.
+Small calls have no plan. The compiled `tensors.try_gather` and `tensors.try_scatter` (``small_calls.py``) decide who
+takes them: the kernels' fast path, or with a gradient ``small_forward.py``, whose backward pass is in
+``small_backward.py``.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from torch.autograd.graph import increment_version
 from gatherscatter import errors, threads, values
 from gatherscatter import plan as plans
 from gatherscatter._kernels import tensors
-from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions, merged_shape
+from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
+from gatherscatter.backends.library import each, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.overlap import addresses
-from gatherscatter.backends.torch import autograd, exchange, memory, native, operators
+from gatherscatter.backends.torch import autograd, memory, operators, small_calls, small_forward
 from gatherscatter.operators import ARRAYS, Operator
 from gatherscatter.plan import Plan
 
@@ -42,6 +44,7 @@ class TorchBackend(Backend):
 
     name = "PyTorch"
     array_name = "torch.Tensor"
+    uses_orders = True
     has_negative_steps = False
     where_name = "torch.where"
 
@@ -90,12 +93,14 @@ class TorchBackend(Backend):
     # Small calls
 
     def try_gather(self, op: Operator, data: Any, indices: Any, options: GatherOptions, out: Any) -> Tensor | None:
-        return exchange.small_gather(op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit, op)
+        return small_calls.small_gather(
+            op.kind, op.wrap_negative_indices, data, indices, *options, out, threads.limit, op
+        )
 
     def try_scatter(
         self, op: Operator, data: Any, indices: Any, updates: Any, options: ScatterOptions, out: Any
     ) -> Tensor | None:
-        return exchange.small_scatter(
+        return small_calls.small_scatter(
             op.kind, op.wrap_negative_indices, data, indices, updates, *options, out, threads.limit, op
         )
 
@@ -117,90 +122,57 @@ class TorchBackend(Backend):
     # The operators
 
     def gather(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        if plan.kind == ARRAYS:
-            return self._gather_by_arrays(data, indices, plan, fill_value, out)
-        self._check_indices(plan, data, indices)
-        fill = self.element(plan, "fill_value", fill_value, data) if plan.mode == "fill" else None
-        options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode, plan.orders)
-        if out is None:
-            return autograd.gather(data, indices, fill, options, plan)
-        self.check_out(plan, out, data, plan.shape)
-        arrays = _writable(plan, data=data, indices=indices, out=out)
-        if arrays is None:
-            return out.copy_(autograd.gather(data, indices, fill, options, plan))
-        NUMPY.gather(arrays[0], arrays[1], plan, fill_value, arrays[2])
-        return _delivered(out)
+        fill = None
+        if plan.kind != ARRAYS:
+            self._check_indices(plan, data, indices)
+            fill = self.element(plan, "fill_value", fill_value, data) if plan.mode == "fill" else None
+        if out is not None:
+            self.check_out(plan, out, data, plan.shape)
+        if out is not None or plan.kind == ARRAYS:
+            arrays = self.readable(plan.operator, data=data, indices=indices, out=out)
+            if arrays is not None:
+                target = None if out is None else arrays.pop()
+                source, index = arrays[0], tuple(arrays[1:]) if plan.kind == ARRAYS else arrays[1]
+                return _delivered(NUMPY.gather(source, index, plan, fill_value, target), data, out)
+        result = autograd.gather(data, indices, fill, operators.options_of(plan), plan)
+        return result if out is None else out.copy_(result)
 
     def scatter(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         self.check_reduction(plan, data)
-        if plan.kind == ARRAYS:
-            return self._scatter_by_arrays(data, indices, updates, plan, out)
-        self._check_indices(plan, data, indices)
+        if plan.kind != ARRAYS:
+            self._check_indices(plan, data, indices)
         if isinstance(updates, Tensor):
             data, updates = _autocast(data, updates)
             updates = self.fit_updates(plan, updates, data)
         else:
             updates = self.as_updates(plan, updates, data)
         self.check_devices(plan, data, updates=updates)
-        options = operators.options_of(plan.operator, plan.axis, plan.batch_dims, plan.mode, plan.orders)
-        if out is None:
-            return autograd.scatter(data, indices, updates, plan.reduction, plan.include_self, options, plan)
-        self.check_out(plan, out, data, plan.data)
-        _check_gradients(plan, updates=updates, out=out)
-        arrays = _writable(plan, data=data, indices=indices, updates=updates, out=out)
-        if arrays is None:
-            return out.copy_(autograd.scatter(data, indices, updates, plan.reduction, plan.include_self, options, plan))
-        NUMPY.scatter(arrays[0], arrays[1], arrays[2], plan, arrays[3])
-        return _delivered(out)
-
-    def scatters_rows(self, data: Any, indices: Any, source: Any, source_indices: Any, *weights: Any) -> bool:
-        tensors = data, indices, source, source_indices, *weights
-        return (
-            not memory.is_watched()
-            and memory.is_plain(*tensors)
-            and all(tensor.layout is torch.strided and not tensor.is_nested for tensor in tensors)
-            and source.is_contiguous()
-            and indices.dtype in _INDEX_DTYPES
-            and source_indices.dtype in _INDEX_DTYPES
-            and all(tensor.is_cpu for tensor in tensors)
-        )
+        if out is not None:
+            self.check_out(plan, out, data, plan.data)
+            _check_gradients(plan, updates=updates, out=out)
+        if out is not None or plan.kind == ARRAYS:
+            arrays = self.readable(plan.operator, data=data, updates=updates, indices=indices, out=out)
+            if arrays is not None:
+                target = None if out is None else arrays.pop()
+                source, update, *rest = arrays
+                index = tuple(rest) if plan.kind == ARRAYS else rest[0]
+                return _delivered(NUMPY.scatter(source, index, update, plan, target), data, out)
+        options = operators.options_of(plan)
+        result = autograd.scatter(data, indices, updates, plan.reduction, plan.include_self, options, plan)
+        return result if out is None else out.copy_(result)
 
     def gather_scatter(self, arrays: Sequence[Any], to: Plan, of: Plan, out: Any) -> Any:
         data = arrays[0]
         self.check_reduction(to, data)
         if out is None:
-            options = [operators.options_of(plan.operator, 0, 0, plan.mode, plan.orders) for plan in (to, of)]
-            return autograd.gather_scatter(arrays, to.reduction, to.include_self, *options)
+            return autograd.gather_scatter(arrays, to, of)
         self.check_out(to, out, data, to.data)
         tensors = dict(zip(operators.PASSED, arrays, strict=False))
         _check_gradients(to, updates=tensors["source"], out=out)
         _check_gradients(to, updates=arrays[-1], out=out)
-        found = _writable(to, **tensors, out=out)
+        found = self.readable(to.operator, **tensors, out=out)
         result = None if found is None else NUMPY.gather_scatter(found[:-1], to, of, found[-1])
-        return None if result is None else _delivered(out)
-
-    def _gather_by_arrays(self, data: Any, indices: Any, plan: Plan, fill_value: Any, out: Any) -> Any:
-        """A gather of kind ARRAYS, for which `takes_arrays` holds."""
-        if out is not None:
-            self.check_out(plan, out, data, plan.shape)
-        source, target, *arrays = _as_numpy(plan, data, out, indices)
-        result = NUMPY.gather(source, tuple(arrays), plan, fill_value, target)
-        return memory.from_numpy(result, data.dtype) if out is None else _delivered(out)
-
-    def _scatter_by_arrays(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
-        """A scatter of kind ARRAYS, for which `takes_arrays` holds."""
-        if out is not None:
-            self.check_out(plan, out, data, plan.data)
-        convert = self.fit_updates if isinstance(updates, Tensor) else self.as_updates
-        source, target, update, *arrays = _as_numpy(plan, data, out, (convert(plan, updates, data), *indices))
-        result = NUMPY.scatter(source, tuple(arrays), update, plan, target)
-        return memory.from_numpy(result, data.dtype) if out is None else _delivered(out)
-
-    def is_traced(self) -> bool:
-        return torch.compiler.is_compiling()
-
-    def uses_orders(self, data: Any, scatters: bool) -> bool:
-        return not memory.is_watched() and bool(data.is_cpu) and (scatters or memory.needs_gradient(data))
+        return None if result is None else _delivered(result, data, out)
 
     def constants(self) -> AbstractContextManager[Any]:
         """Outside inference mode, whose tensors no gradient can use later."""
@@ -217,22 +189,20 @@ class TorchBackend(Backend):
     def writes_views(self, array: Any) -> bool:
         return not _overlaps_itself(array)
 
-    def takes_arrays(self, *arrays: Any) -> bool:
-        """Whether the kernels can take them, and no gradient or trace has to record the call."""
-        tensors = [tensor for tensor in arrays if isinstance(tensor, Tensor)]
-        return not (
-            memory.is_watched()
-            or not memory.is_plain(*tensors)
-            or memory.needs_gradient(*tensors)
-            or memory.as_numpy(*tensors) is None
-        )
-
-    def borrowed(self, plan: Any, data: Any, indices: Any) -> list[values.Array] | None:
-        if memory.is_watched() or not memory.is_plain(data, indices) or memory.needs_gradient(data):
+    def readable(self, op: Operator, **arguments: Any) -> list[values.Array] | None:
+        """`out` is written too, so that it may be no lazy negation or conjugate, of which a copy is read."""
+        if memory.is_watched():
             return None
-        arrays = memory.as_numpy(data, indices)
+        named = [pair for pair in each(arguments) if isinstance(pair[1], Tensor)]
+        tensors = [tensor for _, tensor in named]
+        if not memory.is_plain(*tensors) or memory.needs_gradient(*tensors):
+            return None
+        out = arguments.get("out")
+        if isinstance(out, Tensor) and (out.is_neg() or out.is_conj()):
+            return None
+        arrays = memory.as_numpy(*tensors)
         if arrays is not None:
-            operators.check_storage(plan, data=data, indices=indices)
+            operators.check_storage(op, *named)
         return arrays
 
     def returned(self, result: values.Array, data: Any, dtype: str) -> Tensor:
@@ -246,8 +216,8 @@ class TorchBackend(Backend):
 
     def scatter_wide(self, data: Any, indices: Any, updates: Any, plan: Plan, out: Any) -> Any:
         """By the kernels, which need no wide copy, unless a gradient or a trace has to record the casts."""
-        each = indices if plan.kind == ARRAYS else (indices,)
-        call = self.scatter if self.takes_arrays(data, *each, updates, out) else super().scatter_wide
+        arrays = self.readable(plan.operator, data=data, indices=indices, updates=updates, out=out)
+        call = super().scatter_wide if arrays is None else self.scatter
         return call(data, indices, updates, plan, out)
 
     def deliver(self, plan: Plan, result: Any, out: Any) -> Any:
@@ -336,31 +306,13 @@ def _holds(dtype: torch.dtype, value: bool | int | float | complex) -> bool:
     return limits.min <= value <= limits.max
 
 
-def _delivered(out: Any) -> Any:
-    """`out` with a new version for autograd."""
+def _delivered(result: values.Array, data: Tensor, out: Tensor | None) -> Tensor:
+    """The kernels' result as a tensor: `out`, if it is given, with a new version for autograd."""
+    if out is None:
+        return memory.from_numpy(result, data.dtype)
     if not out.is_inference():  # these have no version counter
         increment_version(out)
     return out
-
-
-def _writable(plan: Plan, out: Tensor, **tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:
-    """The tensors as arrays, with `out` last. None for another device, or if autograd or a trace records the call."""
-    each = *tensors.values(), out
-    if memory.is_watched() or not memory.is_plain(*each) or out.is_neg() or out.is_conj():
-        return None
-    operators.check_storage(plan, **tensors, out=out)
-    return memory.as_numpy(*each)
-
-
-def _as_numpy(plan: Plan, data: Tensor, out: Tensor | None, others: tuple[Tensor, ...]) -> list[Any]:
-    """(data, out, *others) as arrays on the same memory, for tensors that `takes_arrays` has found to be readable."""
-    operators.check_storage(plan, data=data, **({} if out is None else {"out": out}))
-    for tensor in others:
-        operators.check_storage(plan, indices=tensor)
-    given = data, *others, *(() if out is None else (out,))
-    arrays: list[Any] = memory.as_numpy(*given) or []
-    target = None if out is None else arrays.pop()
-    return [arrays[0], arrays[0] if out is data else target, *arrays[1:]]
 
 
 def _overlaps_itself(tensor: Tensor) -> bool:
@@ -405,7 +357,7 @@ def _check_gradients(plan: Plan, out: Tensor, **tensors: Tensor) -> None:
 
 
 BACKEND = TorchBackend()
-tensors.record_by(native.gather, native.scatter)
+tensors.record_by(small_forward.gather, small_forward.scatter)
 
 # torch.compile traces the functions that make plans, without the lru_cache around them. (Substitutes for them, by
 # torch.compiler.substitute_in_graph, would import torch._dynamo, which a call outside of torch.compile does not need.)

@@ -19,7 +19,7 @@ from torch.autograd import Function, forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from gatherscatter.backends import derivatives
-from gatherscatter.backends.torch import memory, operators, small
+from gatherscatter.backends.torch import memory, operators, small_backward
 from gatherscatter.backends.torch.operators import IndexingByOptions, Options
 from gatherscatter.plan import Plan
 
@@ -31,7 +31,7 @@ _GATHER_MODES = {"drop": "fill", "raise": "promise_in_bounds"}
 def gather(data: Tensor, indices: Tensor, fill: Tensor | None, options: Options, plan: Plan | None = None) -> Tensor:
     """A gather, with its gradient. plan: the same as options, if it is known."""
     if memory.is_watched() or not memory.is_plain(data, indices):
-        result: Tensor = operators.gather(data, indices, fill, *options.plain)
+        result: Tensor = operators.gather(data, indices, fill, *options.values)
         return result
     result = operators.gathered(data, indices, fill, plan or options.plan(False, data.shape, indices.shape))
     return with_gather(result, data, indices, options)
@@ -48,7 +48,7 @@ def scatter(
 ) -> Tensor:
     """A scatter, with its gradients."""
     if memory.is_watched() or not memory.is_plain(data, indices, updates):
-        result: Tensor = operators.scatter(data, indices, updates, reduction, include_self, *options.plain)
+        result: Tensor = operators.scatter(data, indices, updates, reduction, include_self, *options.values)
         return result
     if plan is None:
         plan = options.plan(True, data.shape, indices.shape, reduction, include_self)
@@ -84,23 +84,19 @@ def with_formula(result: Tensor, data: Tensor, indices: Tensor, formula: Formula
     return recorded
 
 
-def gather_scatter(
-    tensors: Sequence[Tensor], reduction: str, include_self: bool, to: Options, of: Options
-) -> Tensor | None:
+def gather_scatter(tensors: Sequence[Tensor], to: Plan, of: Plan) -> Tensor | None:
     """A gather and a scatter along axis 0 in one pass, with its gradients; None if that is not possible.
 
     tensors: data, indices, source, source_indices and, if there are, weights.
     """
     wants = memory.needs_gradient(*tensors)
-    if memory.is_watched() or (wants and reduction not in ("add", "mean")):
+    if memory.is_watched() or not memory.is_plain(*tensors) or (wants and to.reduction not in ("add", "mean")):
         return None
-    data, indices, source, source_indices, *_ = tensors
-    plan = to.plan(True, data.shape, indices.shape, reduction, include_self)
-    result = operators.passed(tensors, plan, of.plan(False, source.shape, source_indices.shape))
-    if result is None or not wants:
-        return result
-    passed: Tensor = _GatherScatter.apply(reduction, include_self, to, of, _Box(result), *tensors)
-    return passed
+    result = operators.passed(tensors, to, of)
+    if result is not None and wants:
+        options = operators.options_of(to), operators.options_of(of)
+        result = _GatherScatter.apply(to.reduction, to.include_self, *options, _Box(result), *tensors)
+    return result
 
 
 Formula = Callable[[Any, Any, Any], Any]
@@ -124,7 +120,7 @@ class _Indexing(IndexingByOptions):
     def gather(self, data: Any) -> Tensor:
         options = self.options._replace(mode=_GATHER_MODES.get(self.options.mode, self.options.mode))
         if not memory.needs_gradient(data):
-            result = small.gather(data, self.indices, options)
+            result = small_backward.gather(data, self.indices, options)
             if result is not None:
                 return result
         return gather(data, self.indices, _zeros((), data) if options.mode == "fill" else None, options)
@@ -167,7 +163,7 @@ def _gather_vjp(ctx: Any, grad: Tensor) -> Tensor:
     (indices,) = ctx.saved_tensors
     options = ctx.options._replace(mode=_SCATTER_MODES.get(ctx.options.mode, ctx.options.mode))
     if not memory.needs_gradient(grad):
-        result = small.sums(ctx.shape, indices, grad, options)
+        result = small_backward.sums(ctx.shape, indices, grad, options)
         if result is not None:
             return result
     if not memory.is_watched() and grad.ndim and grad.stride(-1) > 1:
@@ -206,7 +202,7 @@ def _scatter_vjp(ctx: Any, grad: Tensor, wants: tuple[bool, bool]) -> tuple[Any,
     grad = _dense(grad)
     indices, *values = ctx.saved_tensors
     if not memory.needs_gradient(grad, *values):
-        ready = small.scatter_vjp(indices, values, grad, ctx.reduction, ctx.include_self, ctx.options, wants)
+        ready = small_backward.scatter_vjp(indices, values, grad, ctx.reduction, ctx.include_self, ctx.options, wants)
         if ready is not None:
             return ready
     data, updates, result = _values_of(values)
@@ -314,7 +310,8 @@ def _weighted_sums(shape: Any, indices: Tensor, rows: Sequence[Tensor], to: Opti
     result = None
     if not memory.is_watched() and memory.is_plain(source, *weights) and source.is_contiguous():
         zeros = memory.zeros((1, *shape[1:]), source.dtype).expand(shape)
-        result = gather_scatter((zeros, indices, *rows), "add", True, to, of)
+        plan = to.plan(True, shape, indices.shape, "add", True)
+        result = gather_scatter((zeros, indices, *rows), plan, of.plan(False, source.shape, source_indices.shape))
     if result is None:
         updates = gather(source, source_indices, None, of)
         for factors in weights:
@@ -409,13 +406,13 @@ class _Call(NamedTuple):
 class _GatherOnce(_SingleLevelFunction):
     @staticmethod
     def forward(ctx: Any, call: _Call, data: Tensor, indices: Tensor, fill: Any, *options: Any) -> Tensor:
-        _save_gather(ctx, data, indices, Options(*options))
+        _save_gather(ctx, data, indices, Options.of_values(*options))
         ctx.save_for_forward(indices)
         return call.below(operators.gather, data, indices, fill, *options)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        return None, _gather_vjp(ctx, grad), *(None,) * (2 + len(ctx.options.plain))
+        return None, _gather_vjp(ctx, grad), *(None,) * (2 + len(ctx.options.values))
 
     @staticmethod
     def jvp(ctx: Any, _: Any, tangent: Tensor, *__: Any) -> Tensor:
@@ -435,14 +432,14 @@ class _ScatterOnce(_SingleLevelFunction):
         *options: Any,
     ) -> Tensor:
         result = call.below(operators.scatter, data, indices, updates, reduction, include_self, *options)
-        _save_scatter(ctx, data, indices, updates, reduction, include_self, Options(*options), result)
+        _save_scatter(ctx, data, indices, updates, reduction, include_self, Options.of_values(*options), result)
         ctx.save_for_forward(*ctx.to_save)
         return result
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         to_data, to_updates = _scatter_vjp(ctx, grad, (ctx.needs_input_grad[1], ctx.needs_input_grad[3]))
-        return None, to_data, None, to_updates, *(None,) * (2 + len(ctx.options.plain))
+        return None, to_data, None, to_updates, *(None,) * (2 + len(ctx.options.values))
 
     @staticmethod
     def jvp(ctx: Any, of_call: Any, of_data: Any, of_indices: Any, of_updates: Any, *others: Any) -> Tensor:

@@ -100,6 +100,8 @@ def as_numpy(*tensors: Tensor) -> list[np.ndarray[Any, Any]] | None:
             arrays.append(_on_memory(plain))
         except (RuntimeError, TypeError):
             try:
+                if not fits(plain):  # of which no copy can be made
+                    return None
                 arrays.append(_on_memory(plain.detach().resolve_conj().resolve_neg()))
             except (RuntimeError, TypeError):
                 return None

@@ -26,26 +26,37 @@ from gatherscatter.plan import Plan
 
 
 class Options(NamedTuple):
-    """How indices select rows of data: the arguments that follow the tensors, which PyTorch takes as plain values."""
+    """How indices select rows of data of any shape, in a gather and in the scatter with the same indices."""
 
-    kind: int
+    operator: Operator
     axis: int
     batch_dims: int
     mode: str
-    wrap_negative_indices: bool
-    words: str = ""  # the fields of the operator's record that messages need
     n_mapped: int = 0  # how many leading axes are of torch.func.vmap: messages leave them out
     orders: Any = None  # as in a plan; the dispatcher's operators do not take it
 
     @property
-    def plain(self) -> tuple[Any, ...]:
-        """What the dispatcher's operators take."""
-        return self[:-1]
+    def kind(self) -> int:
+        return self.operator.kind
+
+    @classmethod
+    def of_values(
+        cls, kind: int, axis: int, batch_dims: int, mode: str, wrap_negative_indices: bool, names: str, n_mapped: int
+    ) -> Options:
+        """From what the dispatcher's operators take."""
+        op = _operator(*names.split("\n"), kind, False, wrap_negative_indices)
+        return cls(op, axis, batch_dims, mode, n_mapped)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What the dispatcher's operators take: numbers, and strings for the mode and for messages."""
+        op, names = self.operator, "\n".join(_names(self.operator))
+        return op.kind, self.axis, self.batch_dims, self.mode, op.wrap_negative_indices, names, self.n_mapped
 
     def plan(self, scatters: bool, data: Any, indices: Any, *reduction: Any) -> Plan:
         """The plan for data and indices of these shapes."""
         make = plans.scatter if scatters else plans.gather
-        op = _operator(self.words, self.kind, scatters, self.wrap_negative_indices)
+        op = _operator(*_names(self.operator), self.kind, scatters, self.operator.wrap_negative_indices)
         plan = make(op, tuple(data), tuple(indices), self.axis, self.batch_dims, self.mode, *reduction)
         return plan if self.orders is None else plan._replace(orders=self.orders)
 
@@ -55,15 +66,20 @@ class Options(NamedTuple):
         return self._replace(axis=self.axis + 1, batch_dims=batch_dims, n_mapped=self.n_mapped + 1)
 
 
-def options_of(op: Operator, axis: int, batch_dims: int, mode: str, orders: Any = None) -> Options:
-    words = "\n".join((op.name, op.data, op.indices, op.updates, op.negatives))
-    return Options(op.kind, axis, batch_dims, mode, op.wrap_negative_indices, words, orders=orders)
+def options_of(plan: Plan) -> Options:
+    return Options(plan.operator, plan.axis, plan.batch_dims, plan.mode, orders=plan.orders)
 
 
-@lru_cache(maxsize=256)  # few, unless a program calls the dispatcher's operators with words of its own
-def _operator(words: str, kind: int, scatters: bool, wrap_negative_indices: bool) -> Operator:
-    name, data, indices, updates, negatives = words.split("\n")
-    return Operator(name, kind, scatters, data, indices, updates, wrap_negative_indices, negatives=negatives)
+def _names(op: Operator) -> tuple[str, ...]:
+    """The names that messages need."""
+    return op.name, op.data, op.indices, op.updates, op.negatives
+
+
+@lru_cache(maxsize=256)  # few, unless a program calls the dispatcher's operators with names of its own
+def _operator(
+    name: str, data: str, indices: str, updates: str, negatives: str, kind: int, scatters: bool, wraps: bool
+) -> Operator:
+    return Operator(name, kind, scatters, data, indices, updates, wraps, negatives=negatives)
 
 
 class IndexingByOptions(Indexing):
@@ -78,7 +94,8 @@ class IndexingByOptions(Indexing):
         return self if self.options.kind == ELEMENTS else type(self)(self.indices, self.leading, self.options)
 
     def of_table(self, rows: Any) -> Indexing:
-        return type(self)(rows, rows.shape, Options(AXIS, 0, 0, "drop", False, self.options.words))
+        op = _operator(*_names(self.options.operator), AXIS, True, False)
+        return type(self)(rows, rows.shape, Options(op, 0, 0, "drop"))
 
 
 # The operators on plain tensors
@@ -86,7 +103,7 @@ class IndexingByOptions(Indexing):
 
 def gathered(data: Tensor, indices: Tensor, fill: Tensor | None, plan: Plan) -> Tensor:
     """A gather. fill: for mode "fill", an element of data's dtype."""
-    check_storage(plan, data=data, indices=indices)
+    check_storage(plan.operator, ("data", data), ("indices", indices))
     arrays = memory.as_numpy(data, indices) if fill is None else memory.as_numpy(data, indices, fill)
     if arrays is None:
         return _by_primitives(PRIMITIVES.read, data, indices, fill, plan)
@@ -96,7 +113,7 @@ def gathered(data: Tensor, indices: Tensor, fill: Tensor | None, plan: Plan) -> 
 
 def scattered(data: Tensor, indices: Tensor, updates: Tensor, plan: Plan) -> Tensor:
     """A scatter."""
-    check_storage(plan, data=data, indices=indices, updates=updates)
+    check_storage(plan.operator, ("data", data), ("indices", indices), ("updates", updates))
     arrays = memory.as_numpy(data, indices, updates)
     if arrays is None:
         return _by_primitives(PRIMITIVES.write, data, indices, updates, plan)
@@ -108,7 +125,7 @@ PASSED = "data", "indices", "source", "source_indices", "weights"
 
 def passed(tensors: Sequence[Tensor], to: Plan, of: Plan) -> Tensor | None:
     """A gather and a scatter in one pass; None if that is not possible."""
-    check_storage(to, **dict(zip(PASSED, tensors, strict=False)))
+    check_storage(to.operator, *zip(PASSED, tensors, strict=False))
     arrays = memory.as_numpy(*tensors)
     result = None if arrays is None else NUMPY.gather_scatter(arrays, to, of, None)
     return None if result is None else memory.from_numpy(result, tensors[0].dtype)
@@ -147,20 +164,17 @@ def _by_primitives(call: Any, data: Tensor, indices: Tensor, third: Any, plan: P
     return result.detach() if result._is_view() else result
 
 
-def check_storage(plan: Plan, **tensors: Tensor) -> None:
+def check_storage(op: Operator, *arguments: tuple[str, Tensor]) -> None:
     """Check that each tensor's elements lie in its storage: neither the kernels nor most of PyTorch's do."""
-    for argument, tensor in tensors.items():
+    for argument, tensor in arguments:
         if not memory.fits(tensor):
-            raise errors.storage(plan.operator, argument, tensor.shape, tensor.untyped_storage().nbytes())
+            raise errors.storage(op, argument, tensor.shape, tensor.untyped_storage().nbytes())
 
 
 # The same, in PyTorch's dispatcher
 
 LIBRARY = torch.library.Library("gatherscatter", "DEF")
-_OPTIONS = ", ".join(
-    f"{'str' if name in ('mode', 'words') else 'bool' if name == 'wrap_negative_indices' else 'int'} {name}"
-    for name in Options._fields[:-1]
-)
+_OPTIONS = "int kind, int axis, int batch_dims, str mode, bool wrap_negative_indices, str words, int n_mapped"
 LIBRARY.define(f"gather(Tensor data, Tensor indices, Tensor? fill, {_OPTIONS}) -> Tensor")
 LIBRARY.define(
     f"scatter(Tensor data, Tensor indices, Tensor updates, str reduction, bool include_self, {_OPTIONS}) -> Tensor"
@@ -171,12 +185,12 @@ scatter = torch.ops.gatherscatter.scatter.default
 
 @torch.library.impl(LIBRARY, "gather", "CompositeExplicitAutograd")
 def _(data: Tensor, indices: Tensor, fill: Tensor | None, *options: Any) -> Tensor:
-    return _in_items(gathered, False, data, indices, (fill,), (), Options(*options))
+    return _in_items(gathered, False, data, indices, (fill,), (), Options.of_values(*options))
 
 
 @torch.library.impl(LIBRARY, "scatter", "CompositeExplicitAutograd")
 def _(data: Tensor, indices: Tensor, updates: Tensor, reduction: str, include_self: bool, *options: Any) -> Tensor:
-    return _in_items(scattered, True, data, indices, (updates,), (reduction, include_self), Options(*options))
+    return _in_items(scattered, True, data, indices, (updates,), (reduction, include_self), Options.of_values(*options))
 
 
 def _in_items(
@@ -199,7 +213,7 @@ def _in_items(
 
 @torch.library.register_fake("gatherscatter::gather", lib=LIBRARY)
 def _(data: Tensor, indices: Tensor, fill: Tensor | None, *options: Any) -> Tensor:
-    return data.new_empty(Options(*options).plan(False, data.shape, indices.shape).shape)
+    return data.new_empty(Options.of_values(*options).plan(False, data.shape, indices.shape).shape)
 
 
 @torch.library.register_fake("gatherscatter::scatter", lib=LIBRARY)
@@ -209,8 +223,8 @@ def _(data: Tensor, indices: Tensor, updates: Tensor, *options: Any) -> Tensor:
 
 @torch.library.register_vmap("gatherscatter::gather", lib=LIBRARY)
 def _(info: Any, in_dims: Any, data: Tensor, indices: Tensor, fill: Any, *options: Any) -> tuple[Tensor, int]:
-    data, indices, mapped = mapped_gather(info.batch_size, in_dims, data, indices, Options(*options))
-    return gather(data, indices, fill, *mapped.plain), 0
+    data, indices, mapped = mapped_gather(info.batch_size, in_dims, data, indices, Options.of_values(*options))
+    return gather(data, indices, fill, *mapped.values), 0
 
 
 @torch.library.register_vmap("gatherscatter::scatter", lib=LIBRARY)
@@ -224,8 +238,10 @@ def _(
     include_self: bool,
     *options: Any,
 ) -> tuple[Tensor, int]:
-    data, indices, updates, mapped = mapped_scatter(info.batch_size, in_dims, data, indices, updates, Options(*options))
-    return scatter(data, indices, updates, reduction, include_self, *mapped.plain), 0
+    data, indices, updates, mapped = mapped_scatter(
+        info.batch_size, in_dims, data, indices, updates, Options.of_values(*options)
+    )
+    return scatter(data, indices, updates, reduction, include_self, *mapped.values), 0
 
 
 # vmap: the mapped axes become leading axes of one call

@@ -269,8 +269,10 @@ class Segments:
     def work(self, dtype: str) -> tuple[str, str]:
         """The dtype of a sum's terms, and the wider one that the kernels make the sum in; "" for the same."""
         wide = self.wide(dtype)
-        by_kernels = self.name == dtype != wide and self.backend.uses_orders(self.data, True)
-        return (dtype, wide) if by_kernels else (wide, "")
+        if not (self.name == dtype != wide and self.backend.uses_orders):
+            return wide, ""
+        data = self.backend.without_gradient(self.data)
+        return (wide, "") if self.backend.readable(self.op, data=data) is None else (dtype, wide)
 
     def terms(self, name: str, dtype: str) -> Any:
         """The elements in a dtype; where they do not count, the identity of a sum or product."""

@@ -1,4 +1,4 @@
-"""Small calls of gradients: the kernels' fast path, and the formulas on NumPy arrays.
+"""The backward pass of small calls: the kernels' fast path, and the formulas of gradients on NumPy arrays.
 
 Each function returns None for a call that needs a plan.
 """
@@ -18,7 +18,7 @@ from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends import derivatives, kernels
 from gatherscatter.backends.numpy import BACKEND as NUMPY
-from gatherscatter.backends.torch import exchange, memory
+from gatherscatter.backends.torch import memory, small_calls
 from gatherscatter.backends.torch.operators import IndexingByOptions, Options
 from gatherscatter.operators import ND
 
@@ -30,36 +30,39 @@ _is_compiling = torch.compiler.is_compiling
 
 def gather(data: Tensor, indices: Tensor, options: Options) -> Tensor | None:
     """A gather without a gradient, with zeros outside."""
-    return None if _is_compiling() else _gathered(data, indices, options, exchange.try_gather)
+    return None if _is_compiling() else _gathered(data, indices, options, small_calls.try_gather)
 
 
 def sums(shape: Any, indices: Tensor, updates: Tensor, options: Options) -> Tensor | None:
     """A scatter add into zeros, without a gradient."""
     if memory.is_watched() or math.prod(shape) * updates.element_size() > _SUMS_BYTES:
         return None
-    found = exchange.arrays(updates, indices, None)
+    found = small_calls.arrays(updates, indices, None)
     if found is None:
         return None
     update, index, _ = found
     zeros = np.zeros(shape, update.dtype)
     result = _scattered(zeros, index, update, "add", True, options, zeros)
-    return None if result is None else exchange.tensor(result, updates)
+    return None if result is None else small_calls.tensor(result, updates)
 
 
 def _gathered(data: Any, indices: Any, options: Options, attempt: Any = None) -> Any:
-    kind, axis, batch_dims, mode, wrap, *_ = options
-    axis = 0 if kind == ND else axis
-    return (attempt or try_gather)(kind, wrap, data, indices, axis, batch_dims, mode, 0, None, threads.limit)
+    kind, wrap = options.kind, options.operator.wrap_negative_indices
+    axis = 0 if kind == ND else options.axis
+    return (attempt or try_gather)(
+        kind, wrap, data, indices, axis, options.batch_dims, options.mode, 0, None, threads.limit
+    )
 
 
 def _scattered(
     data: Any, indices: Any, updates: Any, reduction: str, include_self: bool, options: Options, out: Any = None
 ) -> Any:
-    kind, axis, batch_dims, mode, wrap, *_ = options
-    axis = 0 if kind == ND else axis
+    kind, wrap = options.kind, options.operator.wrap_negative_indices
+    axis = 0 if kind == ND else options.axis
     return try_scatter(
-        kind, wrap, data, indices, updates, axis, batch_dims, reduction, mode, include_self, out, threads.limit
-    )
+        kind, wrap, data, indices, updates, axis, options.batch_dims, reduction, options.mode, include_self, out,
+        threads.limit,
+    )  # fmt: skip
 
 
 # Gradients: the formulas on NumPy arrays, each step of which takes half the time of one on tensors

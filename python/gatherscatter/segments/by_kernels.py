@@ -22,8 +22,8 @@ from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
 from gatherscatter.segments import rules
 from gatherscatter.segments.aggregations import AGGREGATIONS, STATES, Aggregation, Words, begin
 from gatherscatter.segments.arguments import are_columns, check_status, kernel_ids
+from gatherscatter.segments.by_scatters import Segments
 from gatherscatter.segments.ids import Ids, checked, settled, too_large
-from gatherscatter.segments.reduce import Segments
 from gatherscatter.values import Array
 
 BY_ONE_SCATTER = ("add", "mean", "max", "min")
@@ -66,7 +66,7 @@ def few_reduced(data: Any, ids: Ids, name: str) -> Any | None:
     layout, backend = ids.layout, ids.backend
     if ids.pointers is not None or math.prod(layout.data) > _FEW or math.prod(layout.shape) > _FEW:
         return None
-    arrays = (data, ids.array) if backend is NUMPY else backend.borrowed(layout, data, ids.array)
+    arrays = (data, ids.array) if backend is NUMPY else backend.readable(layout.operator, data=data, indices=ids.array)
     if arrays is None or arrays[0].dtype not in (np.float64, np.float32):
         return None
     if rules.block_length(layout) < math.prod(layout.numbered):
@@ -87,7 +87,9 @@ def borrowed_segments(data: Any, ids: Ids, skipna: bool) -> Segments | None:
     """The segments of an array that the kernels can read; None: they cannot."""
     backend = ids.backend
     given = ids.array if ids.pointers is None else ids.pointers
-    arrays = backend.borrowed(ids.layout, data, given) if backend.dtype_name(data) in DTYPES else None
+    if backend.dtype_name(data) not in DTYPES:
+        return None
+    arrays = backend.readable(ids.layout.operator, data=data, indices=given)
     if arrays is None:
         return None
     if backend is NUMPY:
@@ -118,7 +120,7 @@ class BorrowedSegments(Segments):
     def reduce(self, name: str, dtype: str, fill: Any, min_count: int) -> Any:
         if fill is not None:
             element = self.element(dtype, fill)
-            fill = self.backend.borrowed(self.layout, element, element)[0]  # type: ignore[index]
+            (fill,) = self.backend.readable(self.op, data=element) or (None,)
         with np.errstate(all="ignore"):
             return self.returned(self.by_kernels.reduce(name, dtype, fill, min_count), dtype)
 

@@ -1,4 +1,4 @@
-"""Small calls with a gradient.
+"""Small calls with a gradient: the forward pass.
 
 PyTorch's own operators have less overhead than a ``torch.autograd.Function``. They are used for calls whose result is
 the same, if all indices are in bounds and none is negative. The kernels' fast path takes the others, and a ``Function``
@@ -17,7 +17,7 @@ from gatherscatter import threads
 from gatherscatter._kernels import tensors
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
-from gatherscatter.backends.torch import autograd, exchange, operators
+from gatherscatter.backends.torch import autograd, operators, small_calls
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 
 _FEW = 64  # indices that are compared with one another in Python
@@ -38,7 +38,7 @@ def gather(
     if result is None:
         return None
     options = _options(op, wrap, source, axis, batch_dims, mode)
-    return autograd.with_gather(exchange.tensor(result, data), data, indices, options)
+    return autograd.with_gather(small_calls.tensor(result, data), data, indices, options)
 
 
 def scatter(
@@ -67,7 +67,7 @@ def scatter(
     if result is None:
         return None
     options = _options(op, wrap, source, axis, batch_dims, mode)
-    new = exchange.tensor(result, data)
+    new = small_calls.tensor(result, data)
     return autograd.with_scatter(new, data, indices, updates, reduction, include_self, options)
 
 
@@ -119,4 +119,4 @@ def _is_checked(kind: int, index: Any, batch_dims: Any, mode: Any) -> bool:
 def _options(op: Operator, wrap: bool, source: Any, axis: int, batch_dims: int, mode: str) -> operators.Options:
     """Options of a small call, in the form that a plan uses."""
     op = plans.without_negatives(op, wrap)
-    return operators.options_of(op, axis if axis >= 0 else axis + source.ndim, batch_dims, mode)
+    return operators.Options(op, axis if axis >= 0 else axis + source.ndim, batch_dims, mode)

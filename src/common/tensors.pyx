@@ -131,7 +131,7 @@ def set_up(tensor not None, parameter not None, **functions):
 
 
 def record_by(gather, scatter):
-    """Set the functions of calls with a gradient: see backends/torch/native.py."""
+    """Set the functions of calls with a gradient: see backends/torch/small_forward.py."""
     global recorded_gather, recorded_scatter
     recorded_gather, recorded_scatter = gather, scatter
 

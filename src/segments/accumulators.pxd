@@ -1,6 +1,6 @@
 # cython: cdivision=True
 # Accumulators: what a segment is while its elements are reduced. Each is one or more words and a step; Python opens
-# them and makes results of them (segments/states.py).
+# them and makes results of them (segments/by_kernels.py).
 #
 #     COUNT     of elements
 #     TRUES     of elements that are not 0

@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
-"""Segments: group-wise reductions. Python makes their results of accumulators (segments/states.py).
+"""Segments: group-wise reductions. Python makes their results of accumulators (segments/by_kernels.py).
 
 job.pxd describes a call, accumulators.pxd has the arithmetic, routes.pxd says which thread reduces which elements.
 """

@@ -7,6 +7,7 @@ import re
 import warnings
 from pathlib import Path
 
+import gatherscatter as gs
 import numpy as np
 import pytest
 from assertions import assert_refused, each_refused
@@ -324,6 +325,17 @@ def test_difference_medians_of_absent_labels():
     assert np.isnan(ours.median([5.0, 7.0], [1, 1], [3]))
 
 
+def test_difference_means_of_one_group():
+    near = (1e4 + np.random.default_rng(0).random((256, 256))).astype("f4")
+    one = np.ones_like(near, int)
+    exact = near.mean(dtype=float)
+    assert abs(scipys.mean(near, one, 1) - exact) > 1e-5
+    assert ours.mean(near, one, 1) == pytest.approx(exact, abs=1e-9)
+    with np.errstate(all="ignore"):
+        assert scipys.mean(near.astype("f2"), one, 1) == np.inf
+    assert ours.mean(near.astype("f2"), one, 1) == pytest.approx(1e4, abs=8)
+
+
 def test_difference_labels_are_numbers():
     assert scipys.sum_labels([1.0, 2.0], np.array(["a", "b"]), "b") == 2
     with pytest.raises(TypeError):
@@ -401,3 +413,35 @@ def test_every_difference_is_on_the_page():
     section = PAGE.read_text(encoding="utf-8").partition("\n## SciPy\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
     assert rows == [name.removeprefix("test_difference_") for name in globals() if name.startswith("test_difference_")]
+
+
+def test_other_functions_are_scipys():
+    with pytest.raises(AttributeError, match=r"'label'; it has SciPy's measurements .* from scipy\.ndimage"):
+        ours.label  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
+def test_table_of_the_page(dtype):
+    """Each line of docs/ndimage.md, for labels from 0 on, of which some are absent."""
+    page = (Path(__file__).parents[2] / "docs" / "ndimage.md").read_text(encoding="utf-8")
+    rng = np.random.default_rng(0)
+    V, L, K = rng.integers(0, 200, (7, 9)).astype(dtype), rng.choice([0, 1, 2, 5], (7, 9)), np.array([5, 1, 2])
+    low, high, bins = 0, 100, 4
+    B = (V * (bins / high)).astype(int)
+    inside = high >= V
+    B[high == V] = bins - 1
+    names = {
+        **{name: getattr(gs, name) for name in ("segment_reduce", "bincount", "prepare")},
+        **{"np": np, "V": V, "L": L, "N": L.max() + 1, "K": K, "bins": bins, "B": B, "inside": inside},
+    }
+    rows = re.findall(r"^\| `(\w+)\(V, .*?\| `(.*?)`", page, re.MULTILINE)
+    assert len(rows) == 9
+    for name, code in rows:
+        if name in ("sum_labels", "mean", "variance", "standard_deviation", "median", "minimum", "center_of_mass"):
+            np.testing.assert_allclose(eval(code, names), getattr(ours, name)(V, L, K), rtol=1e-12)
+        elif name == "minimum_position":
+            found = np.transpose(eval(code, names)).tolist()
+            assert found == [list(place) for place in ours.minimum_position(V, L, K)]
+        elif name == "histogram":
+            expected = np.stack(list(ours.histogram(V, low, high, bins, L, K)))
+            np.testing.assert_array_equal(eval(code, names), expected)

@@ -4,6 +4,8 @@ Arguments, their order, their defaults and results are those of SciPy 1.17. A la
 mean NaN, and 0 as its extremes and their positions. NaN wins in extremes and medians. SciPy is never imported.
 """
 
+from typing import NoReturn
+
 from gatherscatter.ndimage.measurements import (
     center_of_mass,
     extrema,
@@ -41,3 +43,11 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__  # tab completion shows what is public, not what the module imports
+
+
+def __getattr__(name: str) -> NoReturn:
+    hint = "" if name.startswith("_") else (
+        "; it has SciPy's measurements of labelled arrays: import other functions, such as label and find_objects, "
+        "from scipy.ndimage"
+    )  # fmt: skip
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)

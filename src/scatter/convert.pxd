@@ -4,7 +4,7 @@
 #
 # Widening is exact and narrowing rounds once; integers are truncated.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from common.codes cimport (
     BFLOAT16, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
@@ -21,28 +21,81 @@ cdef extern from "scatter/numbers.h":
     double widen_float_exactly "gs_widen_float_exactly" (float x) nogil
     float quiet "gs_quiet" (float x) nogil
 
-ctypedef fused narrow_t:
-    int8_t
-    int16_t
-    int32_t
-    uint8_t
-    uint16_t
-    uint32_t
-    float16
-    bfloat16
-    float
-    complex64
+# A number of a dtype, and as one of a wider dtype.
+cdef struct HalfAsFloat:
+    float16 narrow
+    float wide
+cdef struct HalfAsDouble:
+    float16 narrow
+    double wide
+cdef struct BHalfAsFloat:
+    bfloat16 narrow
+    float wide
+cdef struct BHalfAsDouble:
+    bfloat16 narrow
+    double wide
+cdef struct FloatAsDouble:
+    float narrow
+    double wide
+cdef struct ComplexAsDoubles:
+    complex64 narrow
+    complex128 wide
+cdef struct Int8As16:
+    int8_t narrow
+    int16_t wide
+cdef struct Int8As32:
+    int8_t narrow
+    int32_t wide
+cdef struct Int8As64:
+    int8_t narrow
+    int64_t wide
+cdef struct Int16As32:
+    int16_t narrow
+    int32_t wide
+cdef struct Int16As64:
+    int16_t narrow
+    int64_t wide
+cdef struct Int32As64:
+    int32_t narrow
+    int64_t wide
+cdef struct UInt8As16:
+    uint8_t narrow
+    uint16_t wide
+cdef struct UInt8As32:
+    uint8_t narrow
+    uint32_t wide
+cdef struct UInt8As64:
+    uint8_t narrow
+    uint64_t wide
+cdef struct UInt16As32:
+    uint16_t narrow
+    uint32_t wide
+cdef struct UInt16As64:
+    uint16_t narrow
+    uint64_t wide
+cdef struct UInt32As64:
+    uint32_t narrow
+    uint64_t wide
 
-ctypedef fused wide_t:
-    int16_t
-    int32_t
-    int64_t
-    uint16_t
-    uint32_t
-    uint64_t
-    float
-    double
-    complex128
+ctypedef fused pair_t:
+    HalfAsFloat
+    HalfAsDouble
+    BHalfAsFloat
+    BHalfAsDouble
+    FloatAsDouble
+    ComplexAsDoubles
+    Int8As16
+    Int8As32
+    Int8As64
+    Int16As32
+    Int16As64
+    Int32As64
+    UInt8As16
+    UInt8As32
+    UInt8As64
+    UInt16As32
+    UInt16As64
+    UInt32As64
 
 ctypedef fused real_t:
     float
@@ -67,155 +120,125 @@ cdef inline bint is_wider(int narrow, int wide) noexcept nogil:
             or ((narrow == FLOAT16 or narrow == BFLOAT16) and (wide == FLOAT32 or wide == FLOAT64)))
 
 
-cdef inline wide_t widened(bint exactly, narrow_t x, wide_t* type) noexcept nogil:
+cdef inline inline_void widen(pair_t* pair, bint exactly) noexcept nogil:
     """exactly: a signalling NaN stays signalling."""
-    cdef wide_t y
-    if narrow_t is float16 and (wide_t is float or wide_t is double):
-        if exactly and wide_t is double:
-            return widen_float_exactly(widen_float16_exactly(x))
-        return widen_float16_exactly(x) if exactly else quiet(widen_float16(x))
-    elif narrow_t is bfloat16 and (wide_t is float or wide_t is double):
-        if exactly and wide_t is double:
-            return widen_float_exactly(widen_bfloat16(x))
-        return widen_bfloat16(x) if exactly else quiet(widen_bfloat16(x))
-    elif narrow_t is float and wide_t is double:
-        return widen_float_exactly(x) if exactly else <double>x
-    elif narrow_t is complex64 and wide_t is complex128:
-        y.real = widen_float_exactly(x.real) if exactly else x.real
-        y.imag = widen_float_exactly(x.imag) if exactly else x.imag
-        return y
-    elif (wide_t is not float and wide_t is not double and wide_t is not complex128 and narrow_t is not float
-            and narrow_t is not float16 and narrow_t is not bfloat16 and narrow_t is not complex64):
-        return <wide_t>x
+    if pair_t is HalfAsFloat:
+        pair.wide = widen_float16_exactly(pair.narrow) if exactly else quiet(widen_float16(pair.narrow))
+    elif pair_t is HalfAsDouble:
+        pair.wide = (widen_float_exactly(widen_float16_exactly(pair.narrow)) if exactly
+                     else quiet(widen_float16(pair.narrow)))
+    elif pair_t is BHalfAsFloat:
+        pair.wide = widen_bfloat16(pair.narrow) if exactly else quiet(widen_bfloat16(pair.narrow))
+    elif pair_t is BHalfAsDouble:
+        pair.wide = (widen_float_exactly(widen_bfloat16(pair.narrow)) if exactly
+                     else quiet(widen_bfloat16(pair.narrow)))
+    elif pair_t is FloatAsDouble:
+        pair.wide = widen_float_exactly(pair.narrow) if exactly else <double>pair.narrow
+    elif pair_t is ComplexAsDoubles:
+        pair.wide.real = widen_float_exactly(pair.narrow.real) if exactly else pair.narrow.real
+        pair.wide.imag = widen_float_exactly(pair.narrow.imag) if exactly else pair.narrow.imag
     else:
-        return type[0]  # never called
+        pair.wide = pair.narrow
 
 
-cdef inline narrow_t narrowed(wide_t x, narrow_t* type) noexcept nogil:
-    cdef narrow_t y
-    if narrow_t is float16 and wide_t is float:
-        return round_float16(x)
-    elif narrow_t is float16 and wide_t is double:
-        return round_float16(round_to_odd(x))
-    elif narrow_t is bfloat16 and wide_t is float:
-        return round_bfloat16(x)
-    elif narrow_t is bfloat16 and wide_t is double:
-        return round_bfloat16(round_to_odd(x))
-    elif narrow_t is float and wide_t is double:
-        return <float>x
-    elif narrow_t is complex64 and wide_t is complex128:
-        y.real = <float>x.real
-        y.imag = <float>x.imag
-        return y
-    elif (wide_t is not float and wide_t is not double and wide_t is not complex128 and narrow_t is not float
-            and narrow_t is not float16 and narrow_t is not bfloat16 and narrow_t is not complex64):
-        return <narrow_t>x
+cdef inline inline_void narrow(pair_t* pair) noexcept nogil:
+    if pair_t is HalfAsFloat:
+        pair.narrow = round_float16(pair.wide)
+    elif pair_t is HalfAsDouble:
+        pair.narrow = round_float16(round_to_odd(pair.wide))
+    elif pair_t is BHalfAsFloat:
+        pair.narrow = round_bfloat16(pair.wide)
+    elif pair_t is BHalfAsDouble:
+        pair.narrow = round_bfloat16(round_to_odd(pair.wide))
+    elif pair_t is FloatAsDouble:
+        pair.narrow = <float>pair.wide
+    elif pair_t is ComplexAsDoubles:
+        pair.narrow.real = <float>pair.wide.real
+        pair.narrow.imag = <float>pair.wide.imag
     else:
-        return type[0]  # never called
+        pair.narrow = pair.wide
 
 
-cdef inline inline_void widen_of(narrow_t* narrow, wide_t* wide, bint exactly, const char* items, Py_ssize_t step,
-                                 Py_ssize_t n, char* to) noexcept nogil:
+cdef inline inline_void widen_of(pair_t* type, bint exactly, const char* items, Py_ssize_t step, Py_ssize_t n,
+                                 char* to) noexcept nogil:
     cdef Py_ssize_t i
-    cdef narrow_t x
-    cdef wide_t y
+    cdef pair_t pair
     for i in range(n):
-        memcpy(&x, items + i * step, sizeof(narrow_t))
-        y = widened(exactly, x, wide)
-        memcpy(to + i * <Py_ssize_t>sizeof(wide_t), &y, sizeof(wide_t))
+        memcpy(&pair.narrow, items + i * step, sizeof(pair.narrow))
+        widen(&pair, exactly)
+        memcpy(to + i * <Py_ssize_t>sizeof(pair.wide), &pair.wide, sizeof(pair.wide))
 
 
-cdef inline inline_void widen_steps(narrow_t* narrow, wide_t* wide, bint exactly, const char* items, Py_ssize_t step,
-                                    Py_ssize_t n, char* to) noexcept nogil:
-    if exactly:
-        widen_of(narrow, wide, True, items, step, n, to)
-    elif step == sizeof(narrow_t):  # a constant
-        widen_of(narrow, wide, False, items, sizeof(narrow_t), n, to)
-    else:
-        widen_of(narrow, wide, False, items, step, n, to)
-
-
-cdef inline inline_void narrow_of(narrow_t* narrow, wide_t* wide, bint replaces, const char* data, const char* items,
-                                  Py_ssize_t n, char* to) noexcept nogil:
+cdef inline inline_void narrow_of(pair_t* type, bint replaces, const char* data, const char* items, Py_ssize_t n,
+                                  char* to) noexcept nogil:
     """replaces: an item that is still what that of data was widened to becomes that of data, which keeps its bits."""
     cdef Py_ssize_t i
-    cdef narrow_t x, y
-    cdef wide_t wide_x, from_data
+    cdef pair_t pair, before
     for i in range(n):
-        memcpy(&wide_x, items + i * <Py_ssize_t>sizeof(wide_t), sizeof(wide_t))
-        x = narrowed(wide_x, narrow)
+        memcpy(&pair.wide, items + i * <Py_ssize_t>sizeof(pair.wide), sizeof(pair.wide))
+        narrow(&pair)
         if replaces:
-            memcpy(&y, data + i * <Py_ssize_t>sizeof(narrow_t), sizeof(narrow_t))
-            from_data = widened(True, y, wide)
-            if same_bits(&wide_x, &from_data, wide):
-                x = y
-        memcpy(to + i * <Py_ssize_t>sizeof(narrow_t), &x, sizeof(narrow_t))
+            memcpy(&before.narrow, data + i * <Py_ssize_t>sizeof(pair.narrow), sizeof(pair.narrow))
+            widen(&before, True)
+            if memcmp(&pair.wide, &before.wide, sizeof(pair.wide)) == 0:
+                pair.narrow = before.narrow
+        memcpy(to + i * <Py_ssize_t>sizeof(pair.narrow), &pair.narrow, sizeof(pair.narrow))
 
 
-cdef inline bint same_bits(const void* a, const void* b, wide_t* type) noexcept nogil:
-    cdef uint64_t x = 0, y = 0
-    if sizeof(wide_t) > 8:
-        memcpy(&x, a, 8)
-        memcpy(&y, b, 8)
-        if x != y:
-            return False
-        memcpy(&x, <const char*>a + 8, 8)
-        memcpy(&y, <const char*>b + 8, 8)
-        return x == y
-    memcpy(&x, a, sizeof(wide_t))
-    memcpy(&y, b, sizeof(wide_t))
-    return x == y
-
-
-cdef inline inline_void convert_of(narrow_t* narrow, wide_t* wide, bint widens, bint exactly, const char* source,
-                                   Py_ssize_t step, const char* data, Py_ssize_t n, char* to) noexcept nogil:
-    if widens:
-        widen_steps(narrow, wide, exactly, source, step, n, to)
+cdef inline inline_void convert_of(pair_t* type, bint widens, bint exactly, const char* source, Py_ssize_t step,
+                                   const char* data, Py_ssize_t n, char* to) noexcept nogil:
+    cdef pair_t pair
+    if widens and exactly:
+        widen_of(type, True, source, step, n, to)
+    elif widens and step == sizeof(pair.narrow):  # a constant
+        widen_of(type, False, source, sizeof(pair.narrow), n, to)
+    elif widens:
+        widen_of(type, False, source, step, n, to)
     elif data != NULL:
-        narrow_of(narrow, wide, True, data, source, n, to)
+        narrow_of(type, True, data, source, n, to)
     else:
-        narrow_of(narrow, wide, False, data, source, n, to)
+        narrow_of(type, False, data, source, n, to)
 
 
-cdef inline flat_void convert(int narrow, int wide, bint widens, bint exactly, const char* source,
+cdef inline flat_void convert(int narrow_code, int wide_code, bint widens, bint exactly, const char* source,
                               Py_ssize_t step, const char* data, Py_ssize_t n, char* to) noexcept nogil:
     """Widen n items that are `step` bytes apart, or narrow n adjacent ones; see is_wider."""
-    if narrow == FLOAT32:
-        convert_of(<float*>NULL, <double*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == FLOAT16 and wide == FLOAT32:
-        convert_of(<float16*>NULL, <float*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == FLOAT16:
-        convert_of(<float16*>NULL, <double*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == BFLOAT16 and wide == FLOAT32:
-        convert_of(<bfloat16*>NULL, <float*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == BFLOAT16:
-        convert_of(<bfloat16*>NULL, <double*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == COMPLEX64:
-        convert_of(<complex64*>NULL, <complex128*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == INT8 and wide == INT16:
-        convert_of(<int8_t*>NULL, <int16_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == INT8 and wide == INT32:
-        convert_of(<int8_t*>NULL, <int32_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == INT8:
-        convert_of(<int8_t*>NULL, <int64_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == INT16 and wide == INT32:
-        convert_of(<int16_t*>NULL, <int32_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == INT16:
-        convert_of(<int16_t*>NULL, <int64_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == INT32:
-        convert_of(<int32_t*>NULL, <int64_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == UINT8 and wide == UINT16:
-        convert_of(<uint8_t*>NULL, <uint16_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == UINT8 and wide == UINT32:
-        convert_of(<uint8_t*>NULL, <uint32_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == UINT8:
-        convert_of(<uint8_t*>NULL, <uint64_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == UINT16 and wide == UINT32:
-        convert_of(<uint16_t*>NULL, <uint32_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == UINT16:
-        convert_of(<uint16_t*>NULL, <uint64_t*>NULL, widens, exactly, source, step, data, n, to)
-    elif narrow == UINT32:
-        convert_of(<uint32_t*>NULL, <uint64_t*>NULL, widens, exactly, source, step, data, n, to)
+    if narrow_code == FLOAT32:
+        convert_of(<FloatAsDouble*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == FLOAT16 and wide_code == FLOAT32:
+        convert_of(<HalfAsFloat*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == FLOAT16:
+        convert_of(<HalfAsDouble*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == BFLOAT16 and wide_code == FLOAT32:
+        convert_of(<BHalfAsFloat*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == BFLOAT16:
+        convert_of(<BHalfAsDouble*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == COMPLEX64:
+        convert_of(<ComplexAsDoubles*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == INT8 and wide_code == INT16:
+        convert_of(<Int8As16*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == INT8 and wide_code == INT32:
+        convert_of(<Int8As32*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == INT8:
+        convert_of(<Int8As64*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == INT16 and wide_code == INT32:
+        convert_of(<Int16As32*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == INT16:
+        convert_of(<Int16As64*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == INT32:
+        convert_of(<Int32As64*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == UINT8 and wide_code == UINT16:
+        convert_of(<UInt8As16*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == UINT8 and wide_code == UINT32:
+        convert_of(<UInt8As32*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == UINT8:
+        convert_of(<UInt8As64*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == UINT16 and wide_code == UINT32:
+        convert_of(<UInt16As32*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == UINT16:
+        convert_of(<UInt16As64*>NULL, widens, exactly, source, step, data, n, to)
+    elif narrow_code == UINT32:
+        convert_of(<UInt32As64*>NULL, widens, exactly, source, step, data, n, to)
 
 
 cdef inline inline_void has_nan_of(real_t* items, Py_ssize_t n, uint64_t* found) noexcept nogil:

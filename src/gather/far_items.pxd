@@ -2,10 +2,10 @@
 # moves them (loops/far_items.cpp).
 from libc.stdint cimport int64_t, uintptr_t
 
+from common.copies cimport fill_elements
 from common.items cimport CACHE_LINE
 from common.resolve cimport Tuples
 from common.walk cimport DATA
-from gather.blocks cimport repeat
 from gather.job cimport Job
 
 cdef extern from "gather/loops/far_items.h":
@@ -87,7 +87,7 @@ cdef inline Py_ssize_t move_far_items(const Job* job, const Tuples* tuples, cons
     items.streams = job.streams
     items.fill = NULL
     if job.fill != NULL:
-        repeat(job.fill, job.itemsize, job.row.item_bytes, fill)
+        fill_elements(job.itemsize, job.fill, fill, job.row.item_bytes // job.itemsize)
         items.fill = fill
     items.next = next_row
     items.next_bytes = row_extent(tuples)

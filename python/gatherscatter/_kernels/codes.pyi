@@ -65,12 +65,12 @@ class Accumulator(IntEnum):
     SQUARES = 13
     POWERS = 14
 
-class GatherStrategy(IntEnum):
+class GatherRoute(IntEnum):
     AUTO = 0
-    BLOCKS = 1
+    DIRECT = 1
     RUNS = 2
     COLUMNS = 3
-    DATA_TILES = 4
+    TILES = 4
 
 class ScatterRoute(IntEnum):
     AUTO = 0

@@ -7,26 +7,23 @@
 #include <string.h>
 #include "common/compiler.h"
 
-#define GS_CASE(bytes, loop) if (width_ == bytes) { struct { char all[bytes]; } item; loop } else
-#define GS_WORD(type, loop) if (width_ == sizeof(type)) { type item; loop } else
-/* A loop over an `item` of `width` bytes, compiled for each width: of words, of pixels and points of 3 components, and of
-   up to a cache line. `other`: for other widths. */
+#define GS_CASE(bytes, loop) case bytes: { enum { size = bytes }; loop } break;
+/* A loop over items of `width` bytes, compiled for each `size`: of words, of pixels and points of 3 components, and of up to
+   a cache line. `other`: for other widths. */
 #define GS_BY_WIDTH(width, loop, other) \
-    do { const size_t width_ = (size_t)(width); \
-        GS_WORD(uint32_t, loop) GS_WORD(uint64_t, loop) GS_WORD(uint8_t, loop) GS_WORD(uint16_t, loop) \
-        GS_CASE(16, loop) GS_CASE(3, loop) GS_CASE(6, loop) GS_CASE(12, loop) GS_CASE(24, loop) GS_CASE(32, loop) \
-        GS_CASE(64, loop) \
-        { other } \
-    } while (0);
-#define GS_COPY(to, from) memcpy(&item, from, sizeof item); memcpy(to, &item, sizeof item);
-#define GS_SIZE (ptrdiff_t)sizeof item
+    switch (width) { \
+        GS_CASE(1, loop) GS_CASE(2, loop) GS_CASE(3, loop) GS_CASE(4, loop) GS_CASE(6, loop) GS_CASE(8, loop) \
+        GS_CASE(12, loop) GS_CASE(16, loop) GS_CASE(24, loop) GS_CASE(32, loop) GS_CASE(64, loop) \
+        default: other \
+    }
 
 /* n times the same item. */
 static void gs_fill(ptrdiff_t width, const char *from, char *out, ptrdiff_t n) {
     ptrdiff_t i;
     GS_BY_WIDTH(width,
-        memcpy(&item, from, sizeof item);
-        for (i = 0; i < n; i++) memcpy(out + i * GS_SIZE, &item, sizeof item);,
+        struct { char all[size]; } item;
+        memcpy(&item, from, size);
+        for (i = 0; i < n; i++) memcpy(out + i * size, &item, size);,
         for (i = 0; i < n; i++) memcpy(out + i * width, from, width);)
 }
 
@@ -35,10 +32,12 @@ static int gs_copy_items(ptrdiff_t width, const char *data, const int64_t *offse
                          ptrdiff_t step) {
     ptrdiff_t i;
     GS_BY_WIDTH(width,
-        if (step == GS_SIZE) {
-            GS_UNROLL(4) for (i = 0; i < n; i++) { GS_COPY(out + i * GS_SIZE, data + offsets[i]) }
+        if (size > 16) {
+            for (i = 0; i < n; i++) memcpy(out + i * step, data + offsets[i], size);
+        } else if (step == size) {
+            GS_UNROLL(4) for (i = 0; i < n; i++) memcpy(out + i * size, data + offsets[i], size);
         } else {
-            for (i = 0; i < n; i++) { GS_COPY(out + i * step, data + offsets[i]) }
+            GS_UNROLL(4) for (i = 0; i < n; i++) memcpy(out + i * step, data + offsets[i], size);
         },
         return 0;)
     return 1;
@@ -52,7 +51,7 @@ static int gs_copy_strided(ptrdiff_t width, const char *data, const int64_t *off
         for (i = 0; i < n; i++) {
             const char *from = offsets[i] == INT64_MIN ? fill : data + offsets[i];
             const ptrdiff_t from_step = offsets[i] == INT64_MIN ? 0 : item_step;
-            for (j = 0; j < m; j++) { GS_COPY(out + i * step + j * out_item_step, from + j * from_step) }
+            for (j = 0; j < m; j++) memcpy(out + i * step + j * out_item_step, from + j * from_step, size);
         },
         return 0;)
     return 1;
@@ -63,10 +62,10 @@ static void gs_copy_numbered(ptrdiff_t width, const char *data, ptrdiff_t step, 
                              char *out) {
     ptrdiff_t i;
     GS_BY_WIDTH(width,
-        if (step == GS_SIZE) {
-            for (i = 0; i < n; i++) { GS_COPY(out + i * GS_SIZE, data + numbers[i] * GS_SIZE) }
+        if (step == size) {
+            for (i = 0; i < n; i++) memcpy(out + i * size, data + numbers[i] * (ptrdiff_t)size, size);
         } else {
-            for (i = 0; i < n; i++) { GS_COPY(out + i * GS_SIZE, data + numbers[i] * step) }
+            for (i = 0; i < n; i++) memcpy(out + i * size, data + numbers[i] * step, size);
         },
         return;)
 }

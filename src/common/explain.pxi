@@ -1,4 +1,6 @@
 # What the modules with routes tell Python of their calls. Included: a .pxd has no variables.
+from common.routes cimport MAX_TEAMS, N_ROUTES, by_route
+
 cdef unsigned int allowed_routes = ~<unsigned int>0
 cdef bint explains = False
 cdef double estimates[N_ROUTES * MAX_TEAMS]

@@ -89,8 +89,7 @@ cdef inline bint can_fail(const Tuples* tuples) noexcept nogil:
     return tuples.mode == RAISE
 
 
-# Load: one component of the tuples, widened to int64.
-# A parameter `type` is never read: it selects the specialisation of a fused type.
+# Load: one component of the tuples, widened to int64. A parameter `type` selects the specialisation of a fused type.
 
 cdef inline inline_void load_strided(index_t* type, const char* p, Py_ssize_t step, Py_ssize_t n,
                                      int64_t* values) noexcept nogil:
@@ -207,10 +206,14 @@ cdef inline inline_void resolve_axis(Mode mode, int64_t* values, Py_ssize_t n, i
             offsets[i] = offset if is_first or offsets[i] != SKIPPED else SKIPPED
 
 
-cdef inline inline_void resolve_from(plain_index_t* type, int k, int step, bint shifts, bint skips,
-                                     const Tuples* tuples, const char* p, int64_t start, int64_t start_step,
-                                     Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
-    """As resolve_plain."""
+cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint shifts, bint skips,
+                                      const Tuples* tuples, const char* p, int64_t start, int64_t start_step,
+                                      Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
+    """Load and resolve native tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
+
+    step: from an index to the next one of its axis, in indices: 2 if pairs stand side by side, 1 for two arrays.
+    shifts: they are trivial. skips: mode SKIP; otherwise RAISE.
+    """
     cdef Py_ssize_t i
     cdef const plain_index_t* index = <const plain_index_t*>p
     cdef const plain_index_t* second = <const plain_index_t*>(<uintptr_t>p + <uintptr_t>tuples.component_stride)
@@ -220,7 +223,8 @@ cdef inline inline_void resolve_from(plain_index_t* type, int k, int step, bint 
     cdef int64_t stride = tuples.stride[k - 1]
     cdef int shift = tuples.shift
     for i in range(n):
-        offset = start + i * start_step
+        offset = start
+        start += start_step  # a product would take longer
         if skips:
             outside = 0
         if k == 2:
@@ -238,20 +242,6 @@ cdef inline inline_void resolve_from(plain_index_t* type, int k, int step, bint 
         offsets[i] = offset
     if not skips:
         out_of_bounds[0] |= outside
-
-
-cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint shifts, bint skips,
-                                      const Tuples* tuples, const char* p, int64_t start, int64_t start_step,
-                                      Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
-    """Load and resolve native tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
-
-    step: from an index to the next one of its axis, in indices: 2 if pairs stand side by side, 1 for two arrays.
-    shifts: they are trivial. skips: mode SKIP; otherwise RAISE.
-    """
-    if start_step == 0:  # a constant: the loop has no product then
-        resolve_from(type, k, step, shifts, skips, tuples, p, start, 0, n, offsets, out_of_bounds)
-    else:
-        resolve_from(type, k, step, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
 
 
 cdef inline inline_void resolve_any_plain(plain_index_t* type, bint shifts, bint skips, const Tuples* tuples,

@@ -26,7 +26,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
-from common.codes cimport ARRAYS, AXIS, ELEMENTS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, Kind, Mode
+from common.codes cimport ARRAYS, AXIS, ELEMENTS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, UNSUITED, Kind, Mode
 from common.describe cimport describe, index_of_rows, position_of, release, smallest_stride
 from common.interrupts cimport (
     Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, with_interrupts,
@@ -34,7 +34,7 @@ from common.interrupts cimport (
 from common.items cimport MAX_WORD_BYTES
 from common.machine cimport import_shared, shared
 from common.resolve cimport BLOCK, SKIPPED, Tuples, can_fail, resolve_block
-from common.routes cimport AUTO, COLUMNS, DIRECT, MAX_TEAMS, N_ROUTES, RUNS, TILES, by_route
+from common.routes cimport AUTO, COLUMNS, DIRECT, MAX_TEAMS, N_ROUTES, RUNS, TILES
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
     PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape, mode_of, new_array,
@@ -49,7 +49,7 @@ from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
 from gather.columns cimport Columns, run_columns
 from gather.cost cimport Choice, choose, routes_of
 from gather.direct cimport is_one_block, run_direct
-from gather.few_rows cimport are_few_rows, gather_few_rows
+from gather.few_rows cimport gather_few_rows
 from gather.job cimport Job, describe_prefetches, describe_work, end_of_data, work_ns
 from gather.masks cimport count_true, write_true
 from gather.runs cimport run_runs
@@ -256,10 +256,11 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
             return None
     if result is None or PyDataType_REFCHK(source.descr):
         return None
-    if forced_route == AUTO and not explains and not shared.forced and are_few_rows(
-            <Kind>kind, source, first, result, call.axis, call.batch_dims, <Mode>mode_code, wrap_negative):
-        status = gather_few_rows(source, first, result)
-    else:
+    status = <Py_ssize_t>UNSUITED
+    if forced_route == AUTO and not explains and not shared.forced:
+        status = gather_few_rows(<Kind>kind, source, first, result, call.axis, call.batch_dims, <Mode>mode_code,
+                                 wrap_negative)
+    if status == UNSUITED:
         status = gather_into(<Kind>kind, source, first, arrays, result, call.axis, call.batch_dims, <Mode>mode_code,
                              wrap_negative, element if mode_code == SKIP else NULL, out is not None, n_threads, tiles)
         raise_if_interrupted(status)

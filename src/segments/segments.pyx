@@ -15,7 +15,7 @@ from common.codes cimport (
 from common.interrupts cimport Interrupts, arm, raise_if_interrupted, with_interrupts
 from common.items cimport CACHE_LINE, at_line
 from common.machine cimport import_shared, shared
-from common.routes cimport BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
+from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
 from common.threads cimport (

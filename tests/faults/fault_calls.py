@@ -398,9 +398,7 @@ def same(a, b):
     return a.dtype == b.dtype and np.array_equal(a.view(bits), b.view(bits))
 
 
-def calls(
-    function, recipe, *, sizes=(3000,), outs=OUTS, threads=(2,), modes=("raise",), dtypes=None, reduced=REDUCED
-):
+def calls(function, recipe, *, sizes=(3000,), outs=OUTS, threads=(2,), modes=("raise",), dtypes=None, reduced=REDUCED):
     """All calls of a recipe that can be."""
     if dtypes is None:
         dtypes = ("i4",) if recipe == "private" else ("f4",)

@@ -1,6 +1,6 @@
 """What the kernels execute during tests, to see whether changed tests execute less: CONTRIBUTING.md has the commands.
 
-A line for each combination: function, kind of indices, route or strategy, dtype (for gathers its bytes), reduction,
+A line for each combination: function, kind of indices, route, dtype (for gathers its bytes), reduction,
 include_self, mode, and bytes of a row. Calls that raise are not among them.
 """
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 WIDTHS = (1, 2, 4, 8, 16)  # bytes of a row; "other" are those between and above
-MOST_FEW = 64, 1 << 13  # indices, and bytes of the result, of a gather that needs no strategy if none is forced
+MOST_FEW = 64, 1 << 13  # indices, and bytes of the result, of a gather that needs no route if none is forced
 # The arguments up to the last one that is noted, in the order of the kernels.
 ARGUMENTS = {
     "gather": "kind data indices out axis batch_dims mode",
@@ -58,8 +58,8 @@ def watch(add):
         if is_gather:
             few = function == "try_gather" and kind == "AXIS" and not is_forced[0]
             few = few and indices.size <= MOST_FEW[0] and out.nbytes <= MOST_FEW[1]
-            strategy = "FEW" if few else codes.GatherStrategy(gather.last_strategy()).name
-            line += [strategy if out.size else "NONE", of.itemsize]
+            route = "FEW" if few else codes.GatherRoute(gather.last_route()[0]).name
+            line += [route if out.size else "NONE", of.itemsize]
         else:
             line += [codes.ScatterRoute(scatter.last_route()[0]).name if out.size else "NONE"]
             line += [of.dtype.name if of.dtype.name.upper() in codes.TypeCode.__members__ else of.dtype.kind]
@@ -85,9 +85,9 @@ def watch(add):
             if getattr(other, name, None) is function:
                 setattr(other, name, watched)
 
-    def force(strategy, n_threads, force=gather.force):
-        is_forced[0] = bool(strategy or n_threads)
-        force(strategy, n_threads)
+    def force(route, n_threads, force=gather.force):
+        is_forced[0] = bool(route or n_threads)
+        force(route, n_threads)
 
     gather.force = force
     for name in ARGUMENTS:

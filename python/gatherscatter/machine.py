@@ -1,14 +1,15 @@
-"""What a scatter on the CPU costs: the numbers of the machine, and the choice that is made from them."""
+"""What a call on the CPU costs: the numbers of the machine, and the choice that is made from them."""
 
 import threading
 from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
-from gatherscatter._kernels import scatter as _kernel
+from gatherscatter._kernels import gather as _gather
+from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels import threads as _threads
-from gatherscatter._kernels.codes import ScatterRoute
+from gatherscatter._kernels.codes import GatherRoute, ScatterRoute
 
 __all__ = ["explain", "get_machine", "set_machine"]
 
@@ -80,26 +81,27 @@ def set_machine(**numbers: float) -> None:
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict[str, Any]:
-    """Run a scatter or a group-wise reduction on the CPU; return how it ran and how long each way was expected to take.
+    """Run a call on the CPU; return how it ran and how long each route was expected to take.
 
     Parameters
     ----------
     function : callable
-        A function that scatters, such as `scatter_nd`, or reduces groups, such as `segment_reduce`.
+        A function that gathers, scatters, or reduces groups, such as `gather`, `scatter_nd` or `segment_reduce`.
     *args, **options
         Its arguments. It is called once, and its result is dropped.
 
     Returns
     -------
     dict
-        "route" and "threads": what the last scatter or pass over groups of the call took. "estimates": for each route
-        that was compared, the estimated milliseconds by number of threads. The least one of the routes that the
-        settings allow was taken. Small calls take "direct" without estimates; theirs are shown all the same.
+        "route" and "threads": what the last pass over groups of the call took, or without one the last scatter, or
+        without one the last gather. "estimates": for each route that was compared, the estimated milliseconds by number
+        of threads. The least one of the routes that the settings allow was taken. Small calls take "direct" without
+        estimates; theirs are shown all the same.
 
     Raises
     ------
     ValueError
-        If the call ran no scatter by the CPU kernels.
+        If the call ran neither by the CPU kernels.
 
     See Also
     --------
@@ -107,9 +109,11 @@ def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict
 
     Notes
     -----
-    The routes are "direct" (one thread applies all updates, or a thread those of some batches), "blocks" (sorted or
-    neighbouring indices), "partition" (updates are first partitioned by parts of the result) and "private" (few
-    destinations; of groups, blocks of positions have tables of their own). All give the same bits. The environment
+    The routes of scatters are "direct" (one thread applies all updates, or a thread those of some batches), "blocks"
+    (sorted or neighbouring indices), "partition" (updates are first partitioned by parts of the result) and "private"
+    (few destinations; of groups, blocks of positions have tables of their own). Those of gathers are "direct" (any
+    layout; threads have parts of the result), "runs" (short items at indices side by side), "columns" (elements along
+    an axis with a long stride) and "tiles" (prepared indices of large data). All give the same bits. The environment
     variable GATHERSCATTER_ROUTES, such as "direct,partition", names those that may be taken besides "direct", which
     always may.
 
@@ -122,19 +126,19 @@ def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict
     'direct'
     """
     with _lock:
-        for kernel in (_kernel, _segments):
+        kernels = (_segments, ScatterRoute), (_scatter, ScatterRoute), (_gather, GatherRoute)
+        for kernel, _ in kernels:
             kernel.explain(True)
         try:
             function(*args, **options)
         finally:
-            scatters, found = _kernel.explain(False), _segments.explain(False)
-        kernel = _segments if found else _kernel
-        found = found or scatters
-        route, n_threads = kernel.last_route()
-    if not found:
-        raise ValueError(f"explain: {getattr(function, '__name__', function)!r} ran no scatter by the CPU kernels")
-    estimates = {
-        ScatterRoute(code).name.lower(): {threads: ns / 1e6 for threads, ns in by_threads.items()}
-        for code, by_threads in found.items()
-    }
-    return {"route": ScatterRoute(route).name.lower(), "threads": n_threads, "estimates": estimates}
+            all_found = [(kernel.explain(False), kernel.last_route(), routes) for kernel, routes in kernels]
+    for found, (route, n_threads), routes in all_found:
+        if found:
+            estimates = {
+                routes(code).name.lower(): {threads: ns / 1e6 for threads, ns in by_threads.items()}
+                for code, by_threads in found.items()
+            }
+            return {"route": routes(route).name.lower(), "threads": n_threads, "estimates": estimates}
+    name = getattr(function, "__name__", function)
+    raise ValueError(f"explain: {name!r} ran no gather or scatter by the CPU kernels")

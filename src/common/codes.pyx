@@ -3,17 +3,16 @@
 from enum import IntEnum
 
 cimport common.routes as routes
-cimport common.strategies as strategies
 
 include "codes.pxd"  # included, not cimported: a cpdef enum becomes a Python class in the module that declares it
 
 
-class GatherStrategy(IntEnum):
-    AUTO = strategies.AUTO
-    BLOCKS = strategies.BLOCKS
-    RUNS = strategies.RUNS
-    COLUMNS = strategies.COLUMNS
-    DATA_TILES = strategies.DATA_TILES
+class GatherRoute(IntEnum):
+    AUTO = routes.AUTO
+    DIRECT = routes.DIRECT
+    RUNS = routes.RUNS
+    COLUMNS = routes.COLUMNS
+    TILES = routes.TILES
 
 
 class ScatterRoute(IntEnum):

@@ -1,7 +1,6 @@
 # Item types, and the attributes that kernels are compiled with.
 #
-# Movement is compiled per item width, whatever the dtype: float32, int32 and a 4-byte string share one kernel.
-# Items are copied by memcpy of a constant size, which compiles to one or two instructions and needs no alignment.
+# Movement is compiled per item width, whatever the dtype: float32, int32 and a 4-byte string share one kernel (copies.h).
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -21,13 +20,10 @@ cdef extern from "common/compiler.h":
 
 cdef extern from *:
     """
-    typedef struct { char bytes[3]; } gs_bytes3;
-    typedef struct { char bytes[6]; } gs_bytes6;
     typedef struct { char bytes[12]; } gs_bytes12;
     typedef struct { char bytes[16]; } gs_bytes16;
     typedef struct { char bytes[24]; } gs_bytes24;
     typedef struct { char bytes[32]; } gs_bytes32;
-    typedef struct { char bytes[64]; } gs_bytes64;
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
       #define GS_LITTLE_ENDIAN 0
     #else
@@ -35,10 +31,6 @@ cdef extern from *:
     #endif
     """
     bint is_little_endian "GS_LITTLE_ENDIAN"
-    ctypedef struct bytes3 "gs_bytes3":
-        pass
-    ctypedef struct bytes6 "gs_bytes6":
-        pass
     ctypedef struct bytes12 "gs_bytes12":
         pass
     ctypedef struct bytes16 "gs_bytes16":
@@ -47,22 +39,17 @@ cdef extern from *:
         pass
     ctypedef struct bytes32 "gs_bytes32":
         pass
-    ctypedef struct bytes64 "gs_bytes64":
-        pass
 
-# 3, 6, 12 and 24 bytes: pixels and points of 3 components. 64 bytes: a cache line.
+# 12 and 24 bytes: points of 3 components.
 ctypedef fused item_t:
     uint8_t
     uint16_t
-    bytes3
     uint32_t
-    bytes6
     uint64_t
     bytes12
     bytes16
     bytes24
     bytes32
-    bytes64
 
 # Items that fit a register: the widths of single elements.
 ctypedef fused word_t:

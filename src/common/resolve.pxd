@@ -89,8 +89,7 @@ cdef inline bint can_fail(const Tuples* tuples) noexcept nogil:
     return tuples.mode == RAISE
 
 
-# Load: one component of the tuples, widened to int64.
-# A parameter `type` is never read: it selects the specialisation of a fused type.
+# Load: one component of the tuples, widened to int64. A parameter `type` selects the specialisation of a fused type.
 
 cdef inline inline_void load_strided(index_t* type, const char* p, Py_ssize_t step, Py_ssize_t n,
                                      int64_t* values) noexcept nogil:
@@ -224,7 +223,8 @@ cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint
     cdef int64_t stride = tuples.stride[k - 1]
     cdef int shift = tuples.shift
     for i in range(n):
-        offset = start + i * start_step if start_step else start
+        offset = start
+        start += start_step  # a product would take longer
         if skips:
             outside = 0
         if k == 2:

@@ -1,4 +1,4 @@
-# The routes of scatters and segments: see scatter/scatter.pyx and segments/routes.pxd.
+# The routes of scatters and segments (scatter/scatter.pyx, segments/routes.pxd), and of gathers (gather/gather.pyx).
 cdef extern from *:
     """
     #define GS_NEVER 1e18  /* nanoseconds: the route cannot run, or is never the best one */
@@ -12,6 +12,11 @@ cdef enum Route:
     PARTITION
     PRIVATE
     N_ROUTES
+
+cdef enum GatherRoute:  # besides AUTO and DIRECT
+    RUNS = 2
+    COLUMNS
+    TILES
 
 cdef enum:
     MAX_TEAMS = 12              # 1, 2, 4, … threads

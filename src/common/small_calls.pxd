@@ -327,17 +327,21 @@ cdef inline bint is_writable_in_place(cnp.ndarray array) noexcept:
             and (cnp.PyArray_IS_C_CONTIGUOUS(array) or has_distinct_elements(array)))
 
 
-cdef inline void find_extent(cnp.ndarray array, const char** low, const char** high) noexcept:
+cdef inline bint find_extent(cnp.ndarray array, const char** low, const char** high) noexcept:
+    """False: the array is empty."""
     cdef int d
     cdef Py_ssize_t reach
     low[0] = cnp.PyArray_BYTES(array)
     high[0] = low[0] + cnp.PyArray_ITEMSIZE(array)
     for d in range(cnp.PyArray_NDIM(array)):
         reach = (cnp.PyArray_DIM(array, d) - 1) * cnp.PyArray_STRIDE(array, d)
+        if cnp.PyArray_DIM(array, d) == 0:
+            return False
         if reach > 0:
             high[0] += reach
         else:
             low[0] += reach
+    return True
 
 
 cdef inline bint overlap(cnp.ndarray a, cnp.ndarray b) noexcept:
@@ -346,11 +350,8 @@ cdef inline bint overlap(cnp.ndarray a, cnp.ndarray b) noexcept:
     cdef const char* high
     cdef const char* other_low
     cdef const char* other_high
-    if cnp.PyArray_SIZE(a) == 0 or cnp.PyArray_SIZE(b) == 0:
-        return False
-    find_extent(a, &low, &high)
-    find_extent(b, &other_low, &other_high)
-    return low < other_high and other_low < high
+    return (find_extent(a, &low, &high) and find_extent(b, &other_low, &other_high)
+            and low < other_high and other_low < high)
 
 
 cdef inline bint overlaps_indices(cnp.ndarray a, cnp.ndarray indices, tuple arrays) noexcept:

@@ -2,7 +2,6 @@
 """The build, and what all kernels know of the machine and of each other's calls."""
 import os
 
-from common.caches cimport l2_bytes, l3_bytes
 from common.machine cimport export_shared, shared as _shared
 from common.threads cimport (
     OPENMP_VERSION, begin_call, end_call, free_cpus, lowered, omp_max_threads, remember_choice,
@@ -58,6 +57,15 @@ limits = {
 }
 
 
+cdef Py_ssize_t cache_bytes(int level):
+    """Of the first CPU; 0: unknown. (sysconf has the sum of a socket's L3 on AMD.)"""
+    try:
+        with open(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size") as file:
+            return int(file.read().rstrip("K\n")) << 10
+    except (OSError, ValueError, OverflowError):  # not Linux
+        return 0
+
+
 cdef Py_ssize_t within(name, Py_ssize_t number):
     """What the system says, within the limits."""
     least, most = limits[name]
@@ -69,10 +77,10 @@ compiler = COMPILER.decode("ascii", "replace").strip()
 built_for_avx2 = BUILT_FOR_AVX2  # the modules beside this one; those in the folder baseline are for any CPU
 has_avx2 = _has_avx2()
 shared = export_shared()  # for the other modules
-_shared.machine.l2_bytes = within("l2_bytes", max(l2_bytes(), <Py_ssize_t>1 << 18))
+_shared.machine.l2_bytes = within("l2_bytes", max(cache_bytes(2), <Py_ssize_t>1 << 18))
 # A virtual machine shows the whole L3 of a socket, whatever share of the socket's cores it has.
 _shared.machine.l3_bytes = within(
-    "l3_bytes", max(min(l3_bytes(), max(os.cpu_count() or 1, 2) * L3_OF_A_CORE), _shared.machine.l2_bytes)
+    "l3_bytes", max(min(cache_bytes(3), max(os.cpu_count() or 1, 2) * L3_OF_A_CORE), _shared.machine.l2_bytes)
 )
 if _shared.machine.l2_bytes > 1 << 20:  # Xeons, whose L3 is a mesh
     _shared.machine.step_l3 = 2.2

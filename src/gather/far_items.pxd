@@ -2,31 +2,19 @@
 # moves them (loops/far_items.cpp).
 from libc.stdint cimport int64_t, uintptr_t
 
+from common.copies cimport fill_elements
 from common.items cimport CACHE_LINE
 from common.resolve cimport Tuples
 from common.walk cimport DATA
-from gather.blocks cimport repeat
 from gather.job cimport Job
 
 cdef extern from "gather/loops/far_items.h":
     ctypedef struct FarItems "gs_far_items_t":
-        const char* data
-        const char* end
-        Py_ssize_t item_bytes
-        int n_indices
-        int width
-        const char* first
-        const char* second
-        Py_ssize_t step
-        int64_t size
-        int64_t row_size
-        int64_t wrap
-        int64_t row_wrap
-        const char* fill
-        int64_t row
+        const char *data, *end, *first, *second, *fill, *next
+        Py_ssize_t item_bytes, step, next_bytes
+        int n_indices, width
+        int64_t size, row_size, wrap, row_wrap, row
         bint streams
-        const char* next
-        Py_ssize_t next_bytes
 
     ctypedef Py_ssize_t (*FarLoop "gs_far_loop")(const FarItems* items, char* out, Py_ssize_t n) noexcept nogil
     FarLoop far_loop_of "gs_far_loop_of" (Py_ssize_t item_bytes) noexcept nogil
@@ -87,7 +75,7 @@ cdef inline Py_ssize_t move_far_items(const Job* job, const Tuples* tuples, cons
     items.streams = job.streams
     items.fill = NULL
     if job.fill != NULL:
-        repeat(job.fill, job.itemsize, job.row.item_bytes, fill)
+        fill_elements(job.itemsize, job.fill, fill, job.row.item_bytes // job.itemsize)
         items.fill = fill
     items.next = next_row
     items.next_bytes = row_extent(tuples)

@@ -1,21 +1,21 @@
 # cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
 """Gathers: resolve index tuples to offsets, then copy a row from each.
 
-choose_strategy (strategy.pxd) selects one of four strategies, and run runs it. Threads own parts of the result.
+choose (cost.pxd) takes the route of the least estimated time, and run runs it. Threads own parts of the result.
 
-    BLOCKS   (blocks.pxd) every job, and the fallback of the others. A block of tuples is resolved to offsets, and
+    direct   (direct.pxd) every job, and the fallback of the others. A block of tuples is resolved to offsets, and
              a row is copied from each. The next block is resolved and prefetched before. Copies are compiled per item
-             width. Large results are written with non-temporal stores.
-    RUNS     (runs.pxd) short items, 64 or more along an innermost axis that is contiguous in the result, selected by
+             width (common/copies.h). Large results are written with non-temporal stores.
+    runs     (runs.pxd) short items, 64 or more along an innermost axis that is contiguous in the result, selected by
              simple tuples (one or two native int32 or int64 indices, contiguous and aligned): resolve and copy in one
              loop. Elements of 1 to 16 bytes; of data larger than L2 also rows of up to 64 bytes (far_items.pxd). If
              each run selects from a row of its own, the next row is prefetched meanwhile.
-    COLUMNS  (columns.pxd) gather_elements along an axis with a long stride, if at least a quarter of it is read:
+    columns  (columns.pxd) gather_elements along an axis with a long stride, if at least a quarter of it is read:
              columns of data are packed into a tile that fits L2, and gathered from the tile.
-    DATA_TILES  (data_tiles.pxd) elements at prepared indices of large data: the values of each tile of data are
-             picked while it is in L2, then moved to their places.
+    tiles    (tiles.pxd) elements at prepared indices of large data: the values of each tile of data are picked
+             while it is in L2, then moved to their places.
 
-The shortest calls, for a few rows of a contiguous array, need no strategy (few_rows.pxd).
+The shortest calls, for a few rows of a contiguous array, need no route (few_rows.pxd).
 
 Page faults in the new memory of a large result cost more than the copy, so common/memory.pyx keeps freed memory for
 it. Kernels return a Status or the position of the first bad index; Python raises the errors.
@@ -26,7 +26,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
-from common.codes cimport ARRAYS, AXIS, ELEMENTS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, Kind, Mode
+from common.codes cimport ARRAYS, AXIS, ELEMENTS, INCONSISTENT, INTERRUPTED, OK, REFERENCES, SKIP, UNSUITED, Kind, Mode
 from common.describe cimport describe, index_of_rows, position_of, release, smallest_stride
 from common.interrupts cimport (
     Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, with_interrupts,
@@ -34,54 +34,76 @@ from common.interrupts cimport (
 from common.items cimport MAX_WORD_BYTES
 from common.machine cimport import_shared, shared
 from common.resolve cimport BLOCK, SKIPPED, Tuples, can_fail, resolve_block
+from common.routes cimport AUTO, COLUMNS, DIRECT, MAX_TEAMS, N_ROUTES, RUNS, TILES
 from common.rows cimport abs_stride, describe_row, empty_row
 from common.small_calls cimport (
     PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape, mode_of, new_array,
     overlap, overlaps_indices, usable_out, write_element,
 )
-from common.strategies cimport AUTO, BLOCKS, COLUMNS, DATA_TILES, RUNS, GatherStrategy
 from common.stream cimport STREAM_BYTES, can_stream
-from common.threads cimport MAX_TASKS, begin_call, chunk_start, end_call, first_error, may_have_team, team_size
+from common.threads cimport (
+    MAX_TASKS, begin_call, chunk_start, end_call, first_error, may_have_team, most_threads, note_team, possible_threads,
+    team_size,
+)
 from common.walk cimport MAX_DIMS, OTHER, Cursor, Walk, is_linear, seek
-from gather.blocks cimport is_one_block, run_blocks
 from gather.columns cimport Columns, run_columns
-from gather.data_tiles cimport run_data_tiles
-from gather.few_rows cimport are_few_rows, gather_few_rows
+from gather.cost cimport Choice, choose, routes_of
+from gather.direct cimport is_one_block, run_direct
+from gather.few_rows cimport gather_few_rows
 from gather.job cimport Job, describe_prefetches, describe_work, end_of_data, work_ns
 from gather.masks cimport count_true, write_true
 from gather.runs cimport run_runs
-from gather.strategy cimport choose_strategy
+from gather.tiles cimport run_tiles
 from prepared.tile_order cimport TileOrder, describe_order
 
 cnp.import_array()
 import_shared()
 
+include "common/explain.pxi"
+
 cdef object fail = None  # see fail_by
-cdef int forced_strategy = AUTO
-cdef int last = AUTO
+cdef int forced_route = AUTO
 
 
-cdef Py_ssize_t run(const Job* job, const Columns* columns, GatherStrategy strategy) noexcept:
-    """Run the strategy. Returns OK or the position of the first bad index, in row-major order."""
-    global last
+cdef int choose_route(Job* job, Columns* columns, unsigned int routes, int limit) noexcept:
+    """Choose one of the routes and the number of threads, at most limit. Returns the route."""
+    global explained_threads
+    cdef double ns[N_ROUTES * MAX_TEAMS]
+    cdef Choice choice
+    cdef int max_threads = most_threads(limit, work_ns(job))
+    job.n_threads = max_threads
+    if max_threads == 1 and routes == 1 << DIRECT and not explains:
+        return DIRECT
+    choice = choose(job, columns, routes, allowed_routes, max_threads, ns)
+    if explains and job.out != NULL:
+        explained_threads = max_threads
+        memcpy(estimates, ns, sizeof(ns))
+    if forced_route != AUTO and routes >> forced_route & 1:
+        return forced_route
+    job.n_threads = choice.n_threads
+    if choice.n_threads > 1 and not shared.forced:
+        job.n_threads = possible_threads(choice.n_threads)
+        note_team(job.n_threads)
+    return choice.route
+
+
+cdef Py_ssize_t run(const Job* job, const Columns* columns, int route) noexcept:
+    """Run the route. Returns OK or the position of the first bad index, in row-major order."""
     cdef Py_ssize_t status = OK
-    if strategy == COLUMNS and not run_columns(columns):
-        strategy = BLOCKS
-    if strategy == RUNS and not run_runs(job):
-        strategy = BLOCKS
-    if strategy == DATA_TILES and not run_data_tiles(job):
-        strategy = BLOCKS
-    if strategy == BLOCKS:
-        status = run_blocks(job)
-    if last != strategy:  # write rarely: other threads read this cache line
-        last = strategy
+    if ((route == COLUMNS and not run_columns(columns)) or (route == RUNS and not run_runs(job))
+            or (route == TILES and not run_tiles(job))):
+        route = DIRECT
+    if route == DIRECT:
+        status = run_direct(job)
+    if job.out != NULL:
+        remember(route, job.n_threads)
     return status
 
 
-cdef Py_ssize_t check_first(const Job* job, GatherStrategy strategy) noexcept:
-    """Check all indices, unless the strategy does before it writes. Returns OK or the position of the first bad one."""
+cdef Py_ssize_t check_first(const Job* job, int route, int limit) noexcept:
+    """Check all indices, unless the route does before it writes. Returns OK or the position of the first bad one."""
     cdef Job check
-    if not can_fail(&job.tuples) or strategy == DATA_TILES or (strategy == BLOCKS and is_one_block(job)):
+    if not can_fail(&job.tuples) or route == TILES or (route == DIRECT and is_one_block(job)):
         return OK
     check = job[0]
     empty_row(&check.row)
@@ -90,7 +112,8 @@ cdef Py_ssize_t check_first(const Job* job, GatherStrategy strategy) noexcept:
     check.tuples.prefetches = job.tuples.prefetches or job.spreads_prefetches
     check.spreads_prefetches = False  # there are no items
     describe_work(&check)
-    return run_blocks(&check)
+    choose_route(&check, NULL, 1 << DIRECT, limit)
+    return run_direct(&check)
 
 
 cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, cnp.ndarray out, int axis,
@@ -102,9 +125,8 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     cdef Job job
     cdef Columns columns
     cdef Interrupts interrupts
-    cdef GatherStrategy strategy
     cdef TileOrder order
-    cdef int d, row_axis, out_axis
+    cdef int d, row_axis, out_axis, route
     cdef Py_ssize_t extent = 0, status, repeats = 1
     cdef bint shares  # the call shares the CPUs with others
     cdef cnp.ndarray of_rows = index_of_rows(data, indices, axis, &repeats) if kind == ELEMENTS else None
@@ -137,19 +159,19 @@ cdef Py_ssize_t gather_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, tu
     job.end = end_of_data(&job)
     describe_prefetches(&job, extent)
     job.streams = out is not None and cnp.PyArray_NBYTES(out) >= STREAM_BYTES and can_stream()
-    job.max_threads = n_threads
     describe_work(&job)
     shares = may_have_team(n_threads, work_ns(&job))
     if shares:
-        job.max_threads = begin_call(n_threads)
+        n_threads = begin_call(n_threads)
     job.interrupts = &interrupts
     arm(&interrupts)
-    strategy = choose_strategy(&job, kind, data, indices, out, axis, forced_strategy, &columns)
+    route = choose_route(&job, &columns, routes_of(&job, kind, data, indices, out, axis, forced_route, &columns),
+                         n_threads)
     if checks_first:
-        status = check_first(&job, strategy)
+        status = check_first(&job, route, n_threads)
         disarm(&interrupts)
     if status == OK:
-        status = run(&job, &columns, strategy)
+        status = run(&job, &columns, route)
     if shares:
         end_call()
     release(&job.tuples)
@@ -234,10 +256,11 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
             return None
     if result is None or PyDataType_REFCHK(source.descr):
         return None
-    if forced_strategy == AUTO and not shared.forced and are_few_rows(
-            <Kind>kind, source, first, result, call.axis, call.batch_dims, <Mode>mode_code, wrap_negative):
-        status = gather_few_rows(source, first, result)
-    else:
+    status = <Py_ssize_t>UNSUITED
+    if forced_route == AUTO and not explains and not shared.forced:
+        status = gather_few_rows(<Kind>kind, source, first, result, call.axis, call.batch_dims, <Mode>mode_code,
+                                 wrap_negative)
+    if status == UNSUITED:
         status = gather_into(<Kind>kind, source, first, arrays, result, call.axis, call.batch_dims, <Mode>mode_code,
                              wrap_negative, element if mode_code == SKIP else NULL, out is not None, n_threads, tiles)
         raise_if_interrupted(status)
@@ -269,43 +292,9 @@ def strided(tuple shape not None, tuple strides not None):
     return cnp.PyArray_New(cnp.ndarray, n_dims, sizes, cnp.NPY_UINT8, steps, &never_read, 0, 0, None)
 
 
-def resolve(int kind, cnp.ndarray row_ids not None, indices not None, int axis, int batch_dims, int mode,
-            bint wrap_negative, Py_ssize_t start, cnp.ndarray rows not None):
-    """Resolve tuples without moving anything: rows[i] = id of the row that tuple start + i names, -1 if skipped.
-
-    row_ids: an array whose byte offsets are the row ids; it is never read. rows: int64, contiguous. Returns a status
-    as gather does, with positions counted from the start of indices.
-    """
-    cdef Tuples tuples
-    cdef Walk walk
-    cdef Cursor cursor
-    cdef int64_t* found = <int64_t*>cnp.PyArray_DATA(rows)
-    cdef int row_axis, other_axis
-    cdef Py_ssize_t n, i, done = 0, total = cnp.PyArray_SIZE(rows), status
-    cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
-    cdef cnp.ndarray first = get_array(arrays, 0) if kind == ARRAYS else indices
-
-    status = describe(<Kind>kind, row_ids, first, arrays, None, axis, batch_dims, <Mode>mode, wrap_negative, &tuples,
-                      &walk, &row_axis, &other_axis)
-    if status != OK:
-        return status
-    seek(&walk, start, &cursor)
-    while done < total:
-        resolve_block(&tuples, &walk, &cursor, min(<Py_ssize_t>BLOCK, total - done), False, found + done, &n)
-        if n < 0:
-            status = (start + done) * tuples.k - 1 - n
-            break
-        for i in range(done, done + n):
-            if found[i] == SKIPPED:
-                found[i] = -1
-        done += n
-    release(&tuples)
-    return status
-
-
 cdef void number_chunk(const Tuples* tuples, const Walk* walk, Interrupts* interrupts, void* numbers, bint is_wide,
                        Py_ssize_t start, Py_ssize_t stop, Py_ssize_t* status) noexcept nogil:
-    """Write the numbers of the slices that tuples start to stop select."""
+    """Write the numbers of the rows that tuples start to stop select."""
     cdef int64_t found[BLOCK]
     cdef Cursor cursor
     cdef Py_ssize_t n, i
@@ -323,24 +312,29 @@ cdef void number_chunk(const Tuples* tuples, const Walk* walk, Interrupts* inter
             if found[i] == SKIPPED:
                 found[i] = -1
         if is_wide:
-            memcpy(<int64_t*>numbers + start, found, n * sizeof(int64_t))
+            memcpy(numbers, found, n * sizeof(int64_t))
+            numbers = <int64_t*>numbers + n
         else:
             for i in range(n):
-                (<int32_t*>numbers)[start + i] = <int32_t>found[i]
+                (<int32_t*>numbers)[i] = <int32_t>found[i]
+            numbers = <int32_t*>numbers + n
         start += n
 
 
-def resolve_all(int kind, cnp.ndarray row_ids not None, indices not None, int axis, int batch_dims, int mode,
-                bint wrap_negative, cnp.ndarray rows not None, int n_threads):
-    """Resolve all tuples, on any number of threads: see `resolve`. rows: int32 or int64, contiguous, one per tuple."""
+def resolve(int kind, cnp.ndarray row_ids not None, indices not None, int axis, int batch_dims, int mode,
+            bint wrap_negative, Py_ssize_t start, cnp.ndarray rows not None, int n_threads):
+    """Resolve tuples without moving anything: rows[i] = id of the row that tuple start + i names, -1 if skipped.
+
+    row_ids: an array whose byte offsets are the row ids; it is never read. rows: int32 or int64, contiguous. Returns a
+    status as gather does, with positions counted from the start of indices.
+    """
     cdef Tuples tuples
     cdef Walk walk
     cdef Interrupts interrupts
     cdef Py_ssize_t results[MAX_TASKS]
-    cdef void* numbers = cnp.PyArray_DATA(rows)
-    cdef bint is_wide = cnp.PyArray_ITEMSIZE(rows) == sizeof(int64_t)
-    cdef int row_axis, other_axis, n_threads_used
-    cdef Py_ssize_t chunk, n, status
+    cdef char* numbers = cnp.PyArray_BYTES(rows)
+    cdef int width = <int>cnp.PyArray_ITEMSIZE(rows), row_axis, other_axis, team
+    cdef Py_ssize_t chunk, n = cnp.PyArray_SIZE(rows), status
     cdef tuple arrays = arrays_of(indices) if kind == ARRAYS else None
     cdef cnp.ndarray first = get_array(arrays, 0) if kind == ARRAYS else indices
 
@@ -348,17 +342,17 @@ def resolve_all(int kind, cnp.ndarray row_ids not None, indices not None, int ax
                       &walk, &row_axis, &other_axis)
     if status != OK:
         return status
-    n = walk.n
-    if (n != cnp.PyArray_SIZE(rows) or not cnp.PyArray_ISCARRAY(rows) or rows.descr.kind != c'i'
-            or (not is_wide and cnp.PyArray_ITEMSIZE(rows) != sizeof(int32_t))):
+    if (not 0 <= start <= walk.n - n or not cnp.PyArray_ISCARRAY(rows) or rows.descr.kind != c'i'
+            or (width != sizeof(int64_t) and width != sizeof(int32_t))):
         release(&tuples)
         return <Py_ssize_t>INCONSISTENT
     arm(&interrupts)
-    n_threads_used = team_size(n_threads, <double>n * tuples.k)
-    for chunk in prange(n_threads_used, num_threads=n_threads_used, schedule="static", nogil=True):
-        number_chunk(&tuples, &walk, &interrupts, numbers, is_wide, chunk_start(n, n_threads_used, chunk),
-                     chunk_start(n, n_threads_used, chunk + 1), &results[chunk])
-    status = with_interrupts(&interrupts, first_error(results, n_threads_used))
+    team = team_size(n_threads, <double>n * tuples.k)
+    for chunk in prange(team, num_threads=team, schedule="static", nogil=True):
+        number_chunk(&tuples, &walk, &interrupts, numbers + chunk_start(n, team, chunk) * width,
+                     width == sizeof(int64_t), start + chunk_start(n, team, chunk),
+                     start + chunk_start(n, team, chunk + 1), &results[chunk])
+    status = with_interrupts(&interrupts, first_error(results, team))
     release(&tuples)
     raise_if_interrupted(status)
     return status
@@ -384,12 +378,7 @@ def true_elements(cnp.ndarray mask not None, empty, int n_threads):
     return numbers
 
 
-def force(int strategy):
-    """For tests: use this GatherStrategy for jobs that it can run. AUTO: not forced."""
-    global forced_strategy
-    forced_strategy = strategy
-
-
-def last_strategy():
-    """For tests: the GatherStrategy that the last call ran."""
-    return last
+def force(int route):
+    """For tests: use this GatherRoute for jobs that it can run. AUTO: not forced."""
+    global forced_route
+    forced_route = route

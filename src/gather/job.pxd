@@ -1,13 +1,13 @@
-# The description of one gather, for all strategies.
+# The description of one gather, for all routes.
 from common.interrupts cimport Interrupts, block_of
 from common.items cimport CACHE_LINE
+from common.machine cimport shared
 from common.resolve cimport BLOCK, Tuples
 from common.rows cimport Row
 from common.walk cimport DATA, INDICES, Walk, is_linear
 from prepared.tile_order cimport TileOrder
 
 cdef enum:
-    PREFETCH_BYTES = 1 << 19    # of data: less fits L2 and needs no software prefetch
     LARGEST_AMONG = 6           # bytes of an item: tuples are prefetched among no larger ones
 
 cdef struct Job:
@@ -24,7 +24,7 @@ cdef struct Job:
     bint prefetches         # data is larger than L2: software prefetch
     bint spreads_prefetches  # tuples are prefetched among the items (prefetch_with_tuples), not by resolve_block
     bint streams            # the result is larger than the caches: non-temporal stores
-    int max_threads         # 0: OpenMP's choice
+    int n_threads
     Interrupts* interrupts
     Py_ssize_t block        # tuples of a block
     Py_ssize_t tuple_work   # to move one, in units of about a nanosecond
@@ -44,7 +44,7 @@ cdef inline Py_ssize_t end_of_data(const Job* job) noexcept nogil:
 cdef inline void describe_prefetches(Job* job, Py_ssize_t extent) noexcept nogil:
     """extent: of the data that tuples select from, in bytes."""
     cdef Py_ssize_t step = job.walk.stride[job.walk.n_dims - 1][INDICES]
-    job.prefetches = extent > PREFETCH_BYTES
+    job.prefetches = extent > shared.machine.l2_bytes // 4  # less stays in L2
     job.spreads_prefetches = (
         job.prefetches and job.tuples.prefetches and job.tuples.arrays == NULL and job.row.n_inner == 1
         and job.row.outer.n == 1 and 0 < job.row.item_bytes <= LARGEST_AMONG and is_linear(&job.walk, INDICES)

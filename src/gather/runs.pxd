@@ -1,23 +1,21 @@
-# RUNS: simple tuples that select short items, into a contiguous result: resolve and move in one loop.
+# Runs: simple tuples that select short items, into a contiguous result: resolve and move in one loop.
 from cython.parallel cimport prange
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 
 from common.arrays cimport Arrays, array_stride
 from common.codes cimport RAISE
+from common.copies cimport copy_items
 from common.interrupts cimport is_interrupted
-from common.items cimport (
-    CACHE_LINE, MAX_WORD_BYTES, at_line, bytes16, inline_void, is_word, prefetch_row_l2, word_t,
-)
+from common.items cimport CACHE_LINE, MAX_WORD_BYTES, at_line, inline_void, is_word, prefetch_row_l2
 from common.resolve cimport (
     Run, Tuples, are_native, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
 )
 from common.stream cimport stream_contiguous, stream_fence
-from common.threads cimport n_tasks_for, team_size
+from common.threads cimport n_tasks_for
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
-from gather.blocks cimport move_words, prefetch_block
+from gather.direct cimport prefetch_block
 from gather.far_items cimport SHORTEST_FAR, are_far, move_far_items, row_extent, select_from_rows
-from gather.job cimport Job, work_ns
+from gather.job cimport Job
 
 cdef enum:
     RUN_BLOCK = 64  # elements, resolved and prefetched while the previous ones are moved
@@ -28,31 +26,30 @@ cdef struct Runs:
     Py_ssize_t tuples_per_task
 
 
-cdef inline inline_void move_run(word_t* type, plain_index_t* index_type, int k, int index_step, const Job* job,
-                                 const Tuples* tuples, const char* p, int64_t start, int64_t start_step, Py_ssize_t n,
-                                 char* out, int64_t* out_of_bounds) noexcept nogil:
+cdef inline inline_void move_run(plain_index_t* type, int k, int index_step, const Job* job, const Tuples* tuples,
+                                 const char* p, int64_t start, int64_t start_step, Py_ssize_t n, char* out,
+                                 int64_t* out_of_bounds) noexcept nogil:
     """k, index_step: as in resolve_plain."""
     cdef const char* data = job.data
     cdef int64_t buffers[2][RUN_BLOCK]
     cdef int64_t* offsets = buffers[0]
     cdef int64_t* next_offsets = buffers[1]
     cdef int64_t* swap
-    cdef Py_ssize_t step = index_step * <Py_ssize_t>sizeof(plain_index_t)
-    cdef Py_ssize_t i, n_offsets = 0, n_next, resolved = 0
+    cdef Py_ssize_t step = index_step * <Py_ssize_t>sizeof(plain_index_t), width = job.row.item_bytes
+    cdef Py_ssize_t n_offsets = 0, n_next, resolved = 0
     cdef uint64_t outside = 0
-    cdef word_t item
     cdef char scratch_memory[RUN_BLOCK * MAX_WORD_BYTES + CACHE_LINE]
     cdef char* scratch = at_line(scratch_memory)
-    cdef bint streams = job.streams and <uintptr_t>out % sizeof(word_t) == 0
+    cdef bint streams = job.streams and <uintptr_t>out % <size_t>width == 0
     # The first block ends at a cache line of out, so that the others are whole ones.
-    cdef Py_ssize_t length = (-<uintptr_t>out & (CACHE_LINE - 1)) // sizeof(word_t) if streams else 0
+    cdef Py_ssize_t length = (-<uintptr_t>out & (CACHE_LINE - 1)) // <size_t>width if streams else 0
     if length == 0:
         length = RUN_BLOCK
     while True:
         n_next = min(length, n - resolved)
         length = RUN_BLOCK
         if n_next == RUN_BLOCK:
-            resolve_plain(index_type, k, index_step, True, False, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
+            resolve_plain(type, k, index_step, True, False, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
                           out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
@@ -64,21 +61,16 @@ cdef inline inline_void move_run(word_t* type, plain_index_t* index_type, int k,
         if job.tuples.prefetches and not job.prefetches:
             prefetch_tuples(tuples, p, step, n_next)
         if job.prefetches:
-            prefetch_block(data, next_offsets, n_next, sizeof(word_t))
+            prefetch_block(data, next_offsets, n_next, width)
         p += n_next * step
         start += n_next * start_step
         resolved += n_next
-        if n_offsets == RUN_BLOCK:
-            if streams:
-                move_words(type, data, offsets, RUN_BLOCK, scratch)
-                stream_contiguous(out, scratch, RUN_BLOCK * sizeof(word_t))
-            else:
-                move_words(type, data, offsets, RUN_BLOCK, out)
+        if n_offsets == RUN_BLOCK and streams:
+            copy_items(width, data, offsets, RUN_BLOCK, scratch, width)
+            stream_contiguous(out, scratch, RUN_BLOCK * width)
         else:
-            for i in range(n_offsets):
-                memcpy(&item, data + offsets[i], sizeof(word_t))
-                memcpy(out + i * <Py_ssize_t>sizeof(word_t), &item, sizeof(word_t))
-        out += n_offsets * <Py_ssize_t>sizeof(word_t)
+            copy_items(width, data, offsets, n_offsets, out, width)
+        out += n_offsets * width
         if n_next == 0:
             return
         swap = offsets
@@ -87,46 +79,21 @@ cdef inline inline_void move_run(word_t* type, plain_index_t* index_type, int k,
         n_offsets = n_next
 
 
-cdef inline inline_void move_run_pairs(word_t* type, plain_index_t* index_type, const Job* job,
-                                       const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
-                                       int64_t start_step, Py_ssize_t n, char* out,
-                                       int64_t* out_of_bounds) noexcept nogil:
+cdef inline inline_void move_any_run(plain_index_t* type, const Job* job, const Tuples* tuples, const char* p,
+                                     Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n, char* out,
+                                     int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
-        move_run(type, index_type, 1, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
+        move_run(type, 1, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
     elif step == 2 * sizeof(plain_index_t):
-        move_run(type, index_type, 2, 2, job, tuples, p, start, start_step, n, out, out_of_bounds)
+        move_run(type, 2, 2, job, tuples, p, start, start_step, n, out, out_of_bounds)
     else:
-        move_run(type, index_type, 2, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
-
-
-cdef inline inline_void move_run_width(word_t* type, const Job* job, const Tuples* tuples, const char* p,
-                                       Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n, char* out,
-                                       int64_t* out_of_bounds) noexcept nogil:
-    if tuples.width == 8:
-        move_run_pairs(type, <int64_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-    else:
-        move_run_pairs(type, <int32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-
-
-cdef inline void move_any_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,
-                              int64_t start, int64_t start_step, Py_ssize_t n, char* out,
-                              int64_t* out_of_bounds) noexcept nogil:
-    if job.row.item_bytes == 4:
-        move_run_width(<uint32_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-    elif job.row.item_bytes == 8:
-        move_run_width(<uint64_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-    elif job.row.item_bytes == 2:
-        move_run_width(<uint16_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-    elif job.row.item_bytes == 1:
-        move_run_width(<uint8_t*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
-    else:
-        move_run_width(<bytes16*>NULL, job, tuples, p, step, start, start_step, n, out, out_of_bounds)
+        move_run(type, 2, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
 
 
 cdef inline void move_simple_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
                                  int64_t start_step, Py_ssize_t n, char* out, const char* next_row, bint* is_far,
                                  int64_t* out_of_bounds) noexcept nogil:
-    """out_of_bounds also becomes negative if no loop can move the rest: BLOCKS can. next_row: as in move_far_items.
+    """out_of_bounds also becomes negative if no loop can move the rest: direct can. next_row: as in move_far_items.
 
     is_far: whether to try those loops; becomes False where they stop.
     """
@@ -137,11 +104,15 @@ cdef inline void move_simple_run(const Job* job, const Tuples* tuples, const cha
         if moved == n:
             return
         is_far[0] = False
+    p += moved * step
+    start += moved * start_step
+    out += moved * job.row.item_bytes
     if not is_trivial:
         out_of_bounds[0] = -1
-        return
-    move_any_run(job, tuples, p + moved * step, step, start + moved * start_step, start_step, n - moved,
-                 out + moved * job.row.item_bytes, out_of_bounds)
+    elif tuples.width == 8:
+        move_any_run(<int64_t*>NULL, job, tuples, p, step, start, start_step, n - moved, out, out_of_bounds)
+    else:
+        move_any_run(<int32_t*>NULL, job, tuples, p, step, start, start_step, n - moved, out, out_of_bounds)
 
 
 cdef inline bint are_simple(const Tuples* tuples, const char* p, Py_ssize_t step, bint far) noexcept nogil:
@@ -183,7 +154,7 @@ cdef inline bint has_simple_runs(const Job* job, bint far) noexcept nogil:
 
 
 cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
-    """Whether the job is for RUNS; with forced: whether RUNS can run it."""
+    """Whether runs are faster than direct; with forced: whether they can run the job."""
     cdef int inner = job.walk.n_dims - 1
     if not forced and job.walk.shape[inner] < RUN_BLOCK:
         return False
@@ -245,10 +216,10 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
 
 
 cdef inline bint run_runs(const Job* job) noexcept:
-    """False: an index is out of bounds (run BLOCKS to find it), or the kernel was interrupted."""
+    """False: an index is out of bounds (direct finds it), or the kernel was interrupted."""
     cdef Runs runs
     cdef Py_ssize_t n_tasks, task, n_bad = 0
-    cdef int n_threads = team_size(job.max_threads, work_ns(job))
+    cdef int n_threads = job.n_threads
     runs.job = job
     runs.tuples_per_task = job.walk.n
     if n_threads == 1:

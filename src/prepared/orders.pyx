@@ -16,8 +16,8 @@ from common.interrupts cimport (
 from common.machine cimport import_shared
 from common.threads cimport MAX_TASKS, chunk_start, team_size
 from prepared.tile_order cimport (
-    CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, set_memory, tile_of, tiles_pay_gathers,
-    words_of,
+    CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, is_value, read_ns, scattered_ns,
+    set_memory, tile_of, words_of,
 )
 
 cnp.import_array()
@@ -130,8 +130,9 @@ def translate(cnp.ndarray end not None, cnp.ndarray updates not None, cnp.ndarra
 
 
 def pays(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n):
-    """Whether gathers with a tile order are faster: see tile_order.pxd."""
-    return tiles_pay_gathers(n_slices, slice_bytes, n)
+    """Whether gathers with a tile order are faster, if successive indices are far from each other."""
+    return (can_tile(n_slices, n) and is_value(slice_bytes, n)
+            and read_ns(n_slices, slice_bytes) <= scattered_ns(n_slices, slice_bytes, n))
 
 
 def is_scattered(cnp.ndarray indices not None):

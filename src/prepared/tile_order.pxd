@@ -8,15 +8,13 @@
 #
 # Values are moved between the order of the indices and this one by chunk. A thread that owns a tile takes its runs
 # of all chunks.
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, uint16_t, uint32_t, uintptr_t
 cimport numpy as cnp
 
-from common.caches cimport cached_bytes
+from common.copies cimport copy_numbered
 from common.interrupts cimport Interrupts, is_interrupted
-from common.items cimport (
-    CACHE_LINE, bytes3, bytes6, bytes12, bytes16, inline_void, prefetch_l1, prefetch_row_l2,
-)
+from common.items cimport CACHE_LINE, prefetch_l1, prefetch_row_l2
+from common.machine cimport shared
 from common.stream cimport STREAM_BYTES, can_stream, stream_contiguous, stream_fence
 
 cdef enum:
@@ -26,25 +24,18 @@ cdef enum:
     LARGE_SHIFT = 16            # their positions in the tile have 16 bits
     MAX_VALUES = 1 << 26        # bytes of all values in the order, which are in scratch memory
     CHUNK_SHIFT = 15            # log2 of a chunk's indices: their places in the chunk have 16 bits
-    # A gather by tiles reads all data. It pays for at most so many bytes of data for each byte of an index's slice
-    # (docs/benchmarks/bounds.md):
-    PER_GATHERED = 96           # of data that exceed the caches
-    PER_GATHERED_CACHED = 16    # of data that about fit them
-    MAX_GATHERED = 8            # bytes of a slice
-    MAX_VALUE_BYTES = 16
+    MAX_GATHERED = 8            # bytes of a slice: gathers of longer ones take no less time by tile
+    MAX_VALUE_BYTES = 16        # of a slice: elements and points, so that a small tile has half a MiB at most
     GROUP = 64                  # values between prefetches, which fill cache lines
     AHEAD = 1 << 11             # bytes
 
-# A slice: elements and points of at most 16 bytes, so that a small tile has half a MiB at most.
-ctypedef fused value_t:
-    uint8_t
-    uint16_t
-    bytes3
-    uint32_t
-    bytes6
-    uint64_t
-    bytes12
-    bytes16
+cdef extern from *:
+    """
+    #define GS_FAR_NS 4.8       /* what tiles save for each slice of one byte, of data that exceed the caches, */
+    #define GS_CACHED_NS 0.8    /* and of data that about fit them (docs/benchmarks/bounds.md) */
+    """
+    double FAR_NS "GS_FAR_NS"
+    double CACHED_NS "GS_CACHED_NS"
 
 cdef struct TileOrder:
     const uint16_t* positions   # in the order: of the slice in the tile
@@ -89,12 +80,17 @@ cdef inline void set_memory(TileOrder* order, const char* memory) noexcept nogil
     order.places = order.sources + order.n
 
 
-cdef inline bint tiles_pay_gathers(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n) noexcept nogil:
-    """Whether gathers with this order are faster, if successive indices select slices that are far from each other."""
-    cdef Py_ssize_t data_bytes = n_slices * slice_bytes
-    return (slice_bytes <= MAX_GATHERED and can_tile(n_slices, n) and is_value(slice_bytes, n) and n >= MIN_TILED
-            and data_bytes >= cached_bytes() and data_bytes * slice_bytes <= n * (
-                PER_GATHERED if data_bytes >= 2 * cached_bytes() else PER_GATHERED_CACHED))
+cdef inline double scattered_ns(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n) noexcept nogil:
+    """What a gather of n slices takes longer one by one than by tile, if successive ones are far from each other."""
+    cdef double n_bytes = <double>n_slices * slice_bytes, cached = shared.machine.l3_bytes / 2.0
+    if slice_bytes > MAX_GATHERED or n < MIN_TILED or n_bytes < cached:
+        return 0
+    return n * (FAR_NS if n_bytes >= 2 * cached else CACHED_NS) / slice_bytes
+
+
+cdef inline double read_ns(Py_ssize_t n_slices, Py_ssize_t slice_bytes) noexcept nogil:
+    """To read all data, tile by tile."""
+    return n_slices * slice_bytes / shared.machine.bandwidth
 
 
 cdef inline uint32_t tile_of(int32_t slice, int shift, uint32_t n_tiles) noexcept nogil:
@@ -126,66 +122,29 @@ cdef inline bint describe_order(cnp.ndarray memory, Py_ssize_t n_slices, Py_ssiz
     return True
 
 
-cdef inline inline_void take_group(value_t* type, const uint16_t* numbers, Py_ssize_t n, const char* source,
-                                   Py_ssize_t step, char* to) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef value_t value
-    for i in range(n):
-        memcpy(&value, source + numbers[i] * step, sizeof(value_t))
-        memcpy(to + i * <Py_ssize_t>sizeof(value_t), &value, sizeof(value_t))
-
-
-cdef inline inline_void take_values(value_t* type, const uint16_t* numbers, Py_ssize_t n, const char* source,
-                                    Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
+cdef inline void take_values(Py_ssize_t width, const uint16_t* numbers, Py_ssize_t n, const char* source,
+                             Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
     """to[i] = source[numbers[i]], where adjacent values of source are `step` bytes apart.
 
     following: bytes from source to that of the next chunk, which is prefetched meanwhile; 0: nothing is.
     """
     cdef char group[GROUP * MAX_VALUE_BYTES]
-    cdef Py_ssize_t i = 0, j, bytes = GROUP * sizeof(value_t)
+    cdef Py_ssize_t i = 0, j, bytes = GROUP * width
     while i + GROUP <= n:
         prefetch_row_l2(<const char*>(numbers + i) + AHEAD, GROUP * sizeof(uint16_t))
-        if following and step == sizeof(value_t):
+        if following and step == width:
             prefetch_row_l2(source + following + i * step, bytes)
-        elif step != 0 and step != sizeof(value_t) and i + 2 * GROUP <= n:
+        elif step != 0 and step != width and i + 2 * GROUP <= n:
             for j in range(i + GROUP, i + 2 * GROUP):
                 prefetch_l1(source + numbers[j] * step)
         if streams:
-            take_group(type, numbers + i, GROUP, source, step, group)
+            copy_numbered(width, source, step, numbers + i, GROUP, group)
             stream_contiguous(to, group, bytes)
         else:
-            take_group(type, numbers + i, GROUP, source, step, to)
+            copy_numbered(width, source, step, numbers + i, GROUP, to)
         to += bytes
         i += GROUP
-    take_group(type, numbers + i, n - i, source, step, to)
-
-
-cdef inline inline_void take_steps(value_t* type, const uint16_t* numbers, Py_ssize_t n, const char* source,
-                                   Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
-    if step == sizeof(value_t):  # a constant stride saves instructions
-        take_values(type, numbers, n, source, sizeof(value_t), to, streams, following)
-    else:
-        take_values(type, numbers, n, source, step, to, streams, following)
-
-
-cdef inline void take_any(Py_ssize_t value_bytes, const uint16_t* numbers, Py_ssize_t n, const char* source,
-                          Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
-    if value_bytes == 4:
-        take_steps(<uint32_t*>NULL, numbers, n, source, step, to, streams, following)
-    elif value_bytes == 8:
-        take_steps(<uint64_t*>NULL, numbers, n, source, step, to, streams, following)
-    elif value_bytes == 1:
-        take_steps(<uint8_t*>NULL, numbers, n, source, step, to, streams, following)
-    elif value_bytes == 2:
-        take_steps(<uint16_t*>NULL, numbers, n, source, step, to, streams, following)
-    elif value_bytes == 3:
-        take_steps(<bytes3*>NULL, numbers, n, source, step, to, streams, following)
-    elif value_bytes == 6:
-        take_steps(<bytes6*>NULL, numbers, n, source, step, to, streams, following)
-    elif value_bytes == 12:
-        take_steps(<bytes12*>NULL, numbers, n, source, step, to, streams, following)
-    else:
-        take_steps(<bytes16*>NULL, numbers, n, source, step, to, streams, following)
+    copy_numbered(width, source, step, numbers + i, n - i, to)
 
 
 cdef inline void take_chunks(const TileOrder* order, const uint16_t* numbers, Py_ssize_t start, Py_ssize_t stop,
@@ -201,7 +160,7 @@ cdef inline void take_chunks(const TileOrder* order, const uint16_t* numbers, Py
         if is_interrupted(interrupts, n):
             return
         # Not the last chunk, which may have fewer values.
-        take_any(value_bytes, numbers + begin, n, source + begin * step, step, to + begin * value_bytes, streams,
-                 n * step if chunk + 1 < stop and chunk + 2 < order.n_chunks else 0)
+        take_values(value_bytes, numbers + begin, n, source + begin * step, step, to + begin * value_bytes, streams,
+                    n * step if chunk + 1 < stop and chunk + 2 < order.n_chunks else 0)
     if streams:
         stream_fence()

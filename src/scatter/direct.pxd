@@ -15,6 +15,7 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport ADD, COMPLEX128, FLOAT16, INTERRUPTED, MAX, MIN, OK
+from common.copies cimport fill_elements
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.machine cimport shared
@@ -24,7 +25,6 @@ from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error, n_tasks_for
 from common.walk cimport OTHER, Cursor, add_axis, finish_walk, seek, start_walk
-from scatter.fill cimport fill_elements
 from scatter.finish cimport divide
 from scatter.job cimport RUN, Job, begin_writing, is_brief, is_fresh, open_all_rows, update_step, write_data
 from scatter.kernels cimport Rows, moves_bytes

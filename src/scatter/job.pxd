@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK
+from common.copies cimport fill_elements
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
 from common.resolve cimport BLOCK, Tuples, are_native, can_fail, resolve_block
 from common.rows cimport Row
@@ -17,7 +18,6 @@ from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, chunk_start, firs
 from common.walk cimport INDICES, OTHER, Cursor, Walk, seek
 from prepared.order cimport Order
 from scatter.convert cimport Conversion
-from scatter.fill cimport fill_elements
 from scatter.kernels cimport Kernel
 from scatter.weights cimport Weights
 

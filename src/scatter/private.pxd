@@ -8,11 +8,11 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport ASSIGN, OK
+from common.copies cimport fill_elements
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
 from common.threads cimport MAX_TASKS, chunk_start, first_error
-from scatter.fill cimport fill_elements
 from scatter.job cimport Job, begin_writing
 from scatter.kernels cimport Kernel, Rows, apply_rows, mark_of
 from scatter.tile cimport Tile, close_tile, open_tile

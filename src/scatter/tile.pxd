@@ -15,13 +15,13 @@
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from common.copies cimport fill_elements
 from common.interrupts cimport is_interrupted
 from common.items cimport prefetch_stream
 from common.resolve cimport BLOCK
 from common.stream cimport ROWS_AHEAD, prefetch_ahead, stream_bytes, stream_rows
 from common.walk cimport DATA, Cursor, advance, seek
 from scatter.convert cimport load_items, store_items
-from scatter.fill cimport fill_elements
 from scatter.finish cimport divide, replace_short_rows, replace_unmarked
 from scatter.job cimport Job, is_fresh, update_step, write_data
 from scatter.kernels cimport mark_of

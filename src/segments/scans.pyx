@@ -15,6 +15,7 @@ cimport numpy as cnp
 from common.codes cimport (
     ADD, COMPLEX128, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAX, MIN, MUL, NO_MEMORY, OK, UINT8, UINT64, ReductionCode,
 )
+from common.copies cimport fill_elements
 from common.interrupts cimport Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts
 from common.items cimport CACHE_LINE, at_line, flat_void, inline_void, prefetch_write, whole_lines
 from common.machine cimport import_shared, shared
@@ -22,7 +23,6 @@ from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
 from common.threads cimport TASKS_PER_THREAD, begin_call, chunk_start, end_call, may_have_team, team_size
 from scatter.convert cimport Conversion, is_wider, store_items
-from scatter.fill cimport fill_elements
 from scatter.steps cimport add, complex128, extreme, multiply
 from segments.accumulators cimport AHEAD, is_nan, number_t, prefetch_ahead
 from segments.job cimport (

@@ -15,7 +15,7 @@ from common.codes cimport (
 from common.interrupts cimport Interrupts, arm, raise_if_interrupted, with_interrupts
 from common.items cimport CACHE_LINE, at_line
 from common.machine cimport import_shared, shared
-from common.routes cimport BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
+from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.scratch cimport allocate_scratch
 from common.small_calls cimport width_of
 from common.threads cimport (
@@ -33,13 +33,8 @@ import_shared()
 cdef enum:
     BRIEF = 1 << 12             # elements: the GIL is not released for fewer
 
-# As in scatter/scatter.pyx
-cdef unsigned int allowed_routes = ~<unsigned int>0
-cdef bint explains = False
-cdef double estimates[N_ROUTES * MAX_TEAMS]
-cdef int explained_threads = 0
-cdef int last_route_ = 0
-cdef int last_threads_ = 0
+include "common/explain.pxi"
+
 ROUGH_MOMENTS = <int>ROUGH
 
 
@@ -128,7 +123,7 @@ cdef cnp.ndarray allocate_none(const Job* job, int n_threads):
 
 cdef Choice route_of(Job* job, int n_threads) noexcept:
     """The choice, or what the settings force."""
-    global last_route_, last_threads_, explained_threads
+    global explained_threads
     cdef Choice choice
     cdef int most = most_threads(n_threads, work_ns(job)), team = 1, route, i = 0
     if explains:
@@ -145,8 +140,7 @@ cdef Choice route_of(Job* job, int n_threads) noexcept:
         if not can_run(job, choice.route, choice.n_threads):
             choice.route, choice.n_threads = DIRECT, 1
         note_team(choice.n_threads)
-    if last_route_ != choice.route or last_threads_ != choice.n_threads:
-        last_route_, last_threads_ = choice.route, choice.n_threads
+    remember(choice.route, choice.n_threads)
     return choice
 
 
@@ -322,22 +316,3 @@ def extremes(cnp.ndarray ids not None, int n_threads):
         found[0] = min(found[0], found[2 * part])
         found[1] = max(found[1], found[2 * part + 1])
     return found[0], found[1]
-
-
-def allow_routes(unsigned int routes):
-    """Let calls take these routes, a mask by Route, and direct."""
-    global allowed_routes
-    allowed_routes = routes
-
-
-def explain(bint begins):
-    """As the scatters' function."""
-    global explains, explained_threads
-    found = by_route(estimates, 0 if begins else explained_threads)
-    explains, explained_threads = begins, 0
-    return found
-
-
-def last_route():
-    """The Route that the last call took, and its number of threads."""
-    return last_route_, last_threads_

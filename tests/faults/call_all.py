@@ -16,10 +16,10 @@ def main(threads, creatable, n, first):
     count = 0 if threads == "auto" else int(threads)
     chosen = [
         call
-        for function, strategy in fault_calls.RECIPES
+        for function, recipe in fault_calls.RECIPES
         for call in fault_calls.calls(
             function,
-            strategy,
+            recipe,
             sizes=(int(n),),
             outs=("new", "in place")[: 1 if int(n) > 1_000_000 else 2],
             threads=(count,),

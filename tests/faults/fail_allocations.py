@@ -1,7 +1,7 @@
 """For test_allocation.py, in a separate process: make the allocations of calls fail, one after the other.
 
 Arguments: "c" or "python" (whose allocations), "once" or "on" (one fails, or all from it on; CPython itself may loop
-forever where all of its own fail), the function, the strategy, and the number of the first call.
+forever where all of its own fail), the function, the recipe, and the number of the first call.
 """
 
 import gc
@@ -155,18 +155,18 @@ class Trial:
         yield n, "never passes"
 
 
-def main(whose, lasts, function, strategy, first):
+def main(whose, lasts, function, recipe, first):
     allocations = CAllocations() if whose == "c" else PythonAllocations()
-    if (function, strategy) in fault_calls.ALL_RECIPES:
+    if (function, recipe) in fault_calls.ALL_RECIPES:
         reduced = {"reduced": fault_calls.SOME_REDUCED}
-        chosen = fault_calls.calls(function, strategy, sizes=(SMALL,), **reduced)
-        large = fault_calls.calls(function, strategy, sizes=(LARGE,), **reduced)
+        chosen = fault_calls.calls(function, recipe, sizes=(SMALL,), **reduced)
+        large = fault_calls.calls(function, recipe, sizes=(LARGE,), **reduced)
         # Of many, whose trials take ten times as long, every second one of C: those of "on" are the others.
         chosen += large[lasts == "on" :: 2] if len(large) > FEW and whose == "c" else large
         if whose == "c":  # objects; NumPy's own functions for these, and for strings, crash without Python's memory
-            chosen += fault_calls.calls(function, strategy, sizes=(300,), dtypes=("O",), threads=(1,))
+            chosen += fault_calls.calls(function, recipe, sizes=(300,), dtypes=("O",), threads=(1,))
     else:
-        chosen = segment_calls.calls(function, strategy)
+        chosen = segment_calls.calls(function, recipe)
     gc.freeze()  # what was imported, so that a collection takes no time
     for number, call in enumerate(chosen):
         if number < int(first):

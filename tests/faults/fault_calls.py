@@ -1,4 +1,4 @@
-"""The calls in which tests/faults injects faults: every function, strategy, route and reduction, and kind of `out`."""
+"""The calls in which tests/faults injects faults: every function, route and reduction, and kind of `out`."""
 
 import contextlib
 import sys
@@ -11,15 +11,15 @@ import numpy as np
 from constants import GATHERS
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
-from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
+from gatherscatter._kernels.codes import GatherRoute, ScatterRoute
 from gatherscatter.backends import kernels
 
 GUARD = 4096  # bytes
 PATTERN = 0xA5
-# Function and strategy or route, and the axis: how to make it run.
+# Function and route, and the axis: how to make it run.
 GATHER_RECIPES = {
-    ("gather", "blocks"): 0,
-    ("gather_nd", "blocks"): 0,
+    ("gather", "direct"): 0,
+    ("gather_nd", "direct"): 0,
     ("gather_nd", "runs"): 0,
     ("gather_elements", "runs"): 1,
     ("gather_elements", "columns"): 0,
@@ -44,9 +44,9 @@ SCATTER_RECIPES = {
 RECIPES = GATHER_RECIPES | SCATTER_RECIPES
 # `at` by two index arrays of different dtypes and strides, and by a mask; and scatters with accumulate_dtype.
 AT_RECIPES = {
-    ("get at arrays", "blocks"): 0,
+    ("get at arrays", "direct"): 0,
     ("get at arrays", "runs"): 0,
-    ("get at a mask", "blocks"): 0,
+    ("get at a mask", "direct"): 0,
     ("update at arrays", "direct"): 0,
     ("update at arrays", "partition"): 0,
     ("update at a mask", "direct"): 0,
@@ -66,7 +66,7 @@ WEIGHTED_RECIPES = {
 # By the methods of prepared indices; newly: prepared in the call itself.
 PREPARED_RECIPES = {
     ("prepared scatter", "direct: rows"): 0,
-    ("newly prepared gather", "blocks"): 0,
+    ("newly prepared gather", "direct"): 0,
     ("newly prepared gather_elements", "columns"): 0,
     ("newly prepared scatter_nd", "partition"): 0,
 }
@@ -120,7 +120,7 @@ class Call:
     """One call. n: about how many items it moves."""
 
     function: str
-    strategy: str
+    recipe: str
     reduction: str = "none"
     include_self: bool = True
     out: str = "new"
@@ -132,7 +132,7 @@ class Call:
     def __str__(self):
         own = "" if self.include_self else ", include_self=False"
         return (
-            f"{self.function} by {self.strategy}, {self.reduction}{own}, out: {self.out}, {self.dtype}, n={self.n}, "
+            f"{self.function} by {self.recipe}, {self.reduction}{own}, out: {self.out}, {self.dtype}, n={self.n}, "
             f"{self.mode}, {self.threads} threads"
         )
 
@@ -175,28 +175,28 @@ class Call:
             return self.reduction == "none" and self.out != "in place" and self.mode != "drop"
         if self.mode == "fill" or (self.dtype in ("O", "T") and self.reduction != "none"):
             return False
-        return self.strategy != "private" or (self.threads > 1 and self.out != "strided")
+        return self.recipe != "private" or (self.threads > 1 and self.out != "strided")
 
     @property
     def route(self):
-        """The strategy of a gather, or the route of a scatter."""
-        return self.strategy.partition(":")[0]
+        """The route that is forced."""
+        return self.recipe.partition(":")[0]
 
     @property
     def n_items(self):
         """Of a row, or 0."""
         if self.is_at:
             return 0
-        what = "gather" if self.is_gather and self.strategy == "blocks" else self.strategy.partition(": ")[2]
+        what = "gather" if self.is_gather and self.recipe == "direct" else self.recipe.partition(": ")[2]
         return ROW.get(what, 0)
 
     @property
     def is_forced(self):
-        """Whether its strategy or route runs it. If not, none such has its strides, its mode or its team."""
-        if self.strategy == "auto":
+        """Whether its route runs it. If not, none such has its strides, its mode or its team."""
+        if self.recipe == "auto":
             return False
         if self.is_gather:
-            return self.out != "strided" and (self.mode == "raise" or self.strategy != "runs")
+            return self.out != "strided" and (self.mode == "raise" or self.recipe != "runs")
         if self.route not in ("blocks", "private"):
             return True
         if self.route == "blocks":
@@ -208,16 +208,16 @@ class Call:
     def arrays(self, seed=0):
         """Data, indices, updates and out, of values that show which of them were written."""
         rng = np.random.default_rng(seed)
-        axis, row = ALL_RECIPES[self.function, self.strategy], self.n_items
+        axis, row = ALL_RECIPES[self.function, self.recipe], self.n_items
         by_element = self.function.endswith("elements")
-        if self.strategy == "private":
+        if self.recipe == "private":
             shape, n_tuples = (97,), self.n
         elif row:
             shape, n_tuples = (max(self.n // row, 3), row), max(self.n // row, 5)
         elif self.is_at:
             shape, n_tuples = (max(self.n // WIDTH, 2), WIDTH), self.n
         elif by_element:
-            shape = (max(self.n // 60, 2), 60) if self.strategy == "direct: units" else (7, max(self.n // 7, 9))
+            shape = (max(self.n // 60, 2), 60) if self.recipe == "direct: units" else (7, max(self.n // 7, 9))
             if axis == 0:
                 size = min(max(self.n // 60, 2), 500)
                 shape = (size, max(self.n // size, 60))
@@ -303,7 +303,7 @@ class Call:
             options["fill_value"] = {"T": "filled", "O": None}.get(self.dtype, 55)
         if arrays.out is not None:
             options["out"] = arrays.out
-        axis = ALL_RECIPES[self.function, self.strategy]
+        axis = ALL_RECIPES[self.function, self.recipe]
         if self.is_at:
             return self._arguments_of_at(arrays, options)
         if axis:
@@ -343,9 +343,9 @@ class Call:
 
     @contextlib.contextmanager
     def forced(self):
-        strategy = {"gather" if self.is_gather else "scatter": self.route}
+        route = {"gather" if self.is_gather else "scatter": self.route}
         least = 0 if self.is_fused else kernels.ONE_PASS_BYTES
-        with mock.patch.object(kernels, "ONE_PASS_BYTES", least), kernels.forced(self.threads, **strategy):
+        with mock.patch.object(kernels, "ONE_PASS_BYTES", least), kernels.forced(self.threads, **route):
             yield
 
     def expected(self, seed=0):
@@ -360,7 +360,7 @@ class Call:
 
     def last_route(self):
         if self.is_gather:
-            return GatherStrategy(gather_kernel.last_strategy()).name.lower()
+            return GatherRoute(gather_kernel.last_route()[0]).name.lower()
         return ScatterRoute(scatter_kernel.last_route()[0]).name.lower()
 
 
@@ -397,14 +397,12 @@ def same(a, b):
     return a.dtype == b.dtype and np.array_equal(a.view(bits), b.view(bits))
 
 
-def calls(
-    function, strategy, *, sizes=(3000,), outs=OUTS, threads=(2,), modes=("raise",), dtypes=None, reduced=REDUCED
-):
+def calls(function, recipe, *, sizes=(3000,), outs=OUTS, threads=(2,), modes=("raise",), dtypes=None, reduced=REDUCED):
     """All calls of a recipe that can be."""
     if dtypes is None:
-        dtypes = ("i4",) if strategy == "private" else ("f4",)
+        dtypes = ("i4",) if recipe == "private" else ("f4",)
     made = [
-        Call(function, strategy, reduction, include_self, out, n, count, dtype, mode)
+        Call(function, recipe, reduction, include_self, out, n, count, dtype, mode)
         for n in sizes
         for dtype in dtypes
         for reduction, include_self in reduced

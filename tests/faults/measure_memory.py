@@ -1,6 +1,6 @@
 """For test_scratch.py, in a separate process: the memory of calls without the result, by the system and tracemalloc.
 
-Arguments: the function, the strategy, and the number of items in millions. A line of JSON for each call.
+Arguments: the function, the recipe, and the number of items in millions. A line of JSON for each call.
 """
 
 import ctypes
@@ -44,10 +44,10 @@ def measured(call):
     return {"resident": extra - n_bytes, "traced": traced - n_bytes, "route": ran}
 
 
-def main(function, strategy, millions):
+def main(function, recipe, millions):
     def calls(n):
         outs, reduced = ("new", "in place"), fault_calls.SOME_REDUCED
-        return fault_calls.calls(function, strategy, sizes=(n,), outs=outs, reduced=reduced)
+        return fault_calls.calls(function, recipe, sizes=(n,), outs=outs, reduced=reduced)
 
     for call in calls(3000):  # modules are imported, and OpenMP's threads run
         call.run(call.arrays())

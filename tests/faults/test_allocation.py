@@ -23,16 +23,16 @@ of_python = pytest.mark.xfail(
 @hooked
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("function", "strategy", "lasts"),
+    ("function", "recipe", "lasts"),
     [
         *((*recipe, "once") for recipe in RECIPES),
         *((*recipe, "on") for recipe in RECIPES if "prepared" not in recipe[0]),
         *(pytest.param(*recipe, "once", marks=of_numpy) for recipe in CRASHING),
     ],
 )
-def test_allocations_of_the_c_library(function, strategy, lasts):
+def test_allocations_of_the_c_library(function, recipe, lasts):
     """malloc, calloc, realloc, posix_memalign and mmap, but for those of OpenMP, which ends the process."""
-    faults, trials = run_cases("fail_allocations.py", "c", lasts, function, strategy, preload=True, timeout=600)
+    faults, trials = run_cases("fail_allocations.py", "c", lasts, function, recipe, preload=True, timeout=600)
     print(f"{trials} trials")  # shown by -rP
     assert trials > 70
     assert not faults, "\n\n".join([f"{len(faults)} faults in {trials} trials", *faults[:SHOWN]])
@@ -41,13 +41,13 @@ def test_allocations_of_the_c_library(function, strategy, lasts):
 @needs(HAS_PYTHON_HOOK, "this Python has no _testcapi")
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("function", "strategy"),
+    ("function", "recipe"),
     [pytest.param(*recipe, marks=of_python if recipe[0].startswith("newly") else ()) for recipe in RECIPES],
 )
-def test_allocations_of_python(function, strategy):
+def test_allocations_of_python(function, recipe):
     """PyMem_RawMalloc, PyMem_Malloc, PyObject_Malloc and related functions, by the hook of CPython's own tests."""
-    faults, trials = run_cases("fail_allocations.py", "python", "once", function, strategy, timeout=600)
-    if (function, strategy) not in fault_calls.RECIPES | fault_calls.WIDE_RECIPES and sys.version_info < (3, 12):
+    faults, trials = run_cases("fail_allocations.py", "python", "once", function, recipe, timeout=600)
+    if (function, recipe) not in fault_calls.RECIPES | fault_calls.WIDE_RECIPES and sys.version_info < (3, 12):
         # Python 3.11 keeps references to the arguments of some calls that it has no memory to enter.
         faults = [fault for fault in faults if "keeps references" not in fault]
     print(f"{trials} trials")  # shown by -rP

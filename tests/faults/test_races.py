@@ -45,11 +45,11 @@ def another_thread(work):
     assert not errors
 
 
-def chosen(function, strategy, n, outs, counts):
+def chosen(function, recipe, n, outs, counts):
     """Calls in which any two of reduction, mode, out and number of threads meet."""
     calls = {
         ((call.reduction, call.include_self), call.mode, call.out, call.threads): call
-        for call in fault_calls.calls(function, strategy, sizes=(n,), outs=outs, threads=counts, modes=MODES)
+        for call in fault_calls.calls(function, recipe, sizes=(n,), outs=outs, threads=counts, modes=MODES)
         if (call.reduction, call.include_self) in some
     }
     axes = [list(dict.fromkeys(values)) for values in zip(*calls, strict=True)]
@@ -57,9 +57,9 @@ def chosen(function, strategy, n, outs, counts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("function", "strategy"), fault_calls.ALL_RECIPES)
-def test_indices_of_wild_values(function, strategy):
-    for call in chosen(function, strategy, 100_000, ("new", "other", "in place"), (1, 2)):
+@pytest.mark.parametrize(("function", "recipe"), fault_calls.ALL_RECIPES)
+def test_indices_of_wild_values(function, recipe):
+    for call in chosen(function, recipe, 100_000, ("new", "other", "in place"), (1, 2)):
         arrays = call.arrays()
         may_raise = call.mode == "raise" and not call.has_mask
         good, read = arrays.indices.copy(), {name: array.copy() for name, array in arrays.inputs().items()}
@@ -91,10 +91,10 @@ def test_indices_of_wild_values(function, strategy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("function", "strategy"), fault_calls.ALL_RECIPES)
-def test_data_updates_and_out(function, strategy):
+@pytest.mark.parametrize(("function", "recipe"), fault_calls.ALL_RECIPES)
+def test_data_updates_and_out(function, recipe):
     """Numbers that change leave all others right: the positions are not of their making."""
-    for call in chosen(function, strategy, 100_000, ("new", "other", "in place"), (1, 2)):
+    for call in chosen(function, recipe, 100_000, ("new", "other", "in place"), (1, 2)):
         arrays = call.arrays()
 
         def spoil(rng, arrays=arrays):
@@ -210,8 +210,8 @@ def test_threads_that_call_all_at_once(by_itself):
     """16 Python threads, each with arrays of its own; by_itself: the library chooses routes and threads."""
     prepared = [
         (call, call.arrays(), call.expected())
-        for function, strategy in fault_calls.RECIPES
-        for call in fault_calls.calls(function, strategy, sizes=(2000, 150_000), outs=("new", "other", "strided"))
+        for function, recipe in fault_calls.RECIPES
+        for call in fault_calls.calls(function, recipe, sizes=(2000, 150_000), outs=("new", "other", "strided"))
         if (call.reduction, call.include_self) in some[:3] + some[5:]
     ]
     order = np.random.default_rng(0).permutation(np.arange(len(prepared)).repeat(3))
@@ -229,7 +229,7 @@ def test_threads_that_call_all_at_once(by_itself):
         with ThreadPoolExecutor(16) as pool:
             assert all(pool.map(work, order.tolist()))
         return
-    for function, strategy in fault_calls.RECIPES:
-        own = [i for i, (call, _, _) in enumerate(prepared) if (call.function, call.strategy) == (function, strategy)]
+    for function, recipe in fault_calls.RECIPES:
+        own = [i for i, (call, _, _) in enumerate(prepared) if (call.function, call.recipe) == (function, recipe)]
         with prepared[own[0]][0].forced(), ThreadPoolExecutor(16) as pool:
             assert all(pool.map(work, own * 4))

@@ -17,18 +17,18 @@ def allowed(call):
     """What docs/semantics.md allows a call: scratch, and for each row of data a mark of 1 byte or a count of 4."""
     if call.is_gather or (call.include_self and call.reduction != "mean"):
         return SCRATCH
-    items = 97 if call.strategy == "private" else MILLIONS * 1_000_000
+    items = 97 if call.recipe == "private" else MILLIONS * 1_000_000
     rows = items // (call.n_items or 1)
     return SCRATCH + rows * (4 if call.reduction == "mean" else 1)
 
 
 @needs(sys.platform == "linux", "the peak of a process's memory is read on Linux alone")
 @pytest.mark.slow
-@pytest.mark.parametrize(("function", "strategy"), fault_calls.RECIPES)
-def test_at_most_64_mib(function, strategy, record_property):
+@pytest.mark.parametrize(("function", "recipe"), fault_calls.RECIPES)
+def test_at_most_64_mib(function, recipe, record_property):
     """Of 9e6 updates, as the system counts and as tracemalloc does."""
-    calls = fault_calls.calls(function, strategy, outs=("new", "in place"), reduced=fault_calls.SOME_REDUCED)
-    run = run_python("measure_memory.py", function, strategy, str(MILLIONS))
+    calls = fault_calls.calls(function, recipe, outs=("new", "in place"), reduced=fault_calls.SOME_REDUCED)
+    run = run_python("measure_memory.py", function, recipe, str(MILLIONS))
     assert how_it_ended(run) is None, run.stdout
     found = dict(zip(calls, map(json.loads, run.stdout.splitlines()), strict=True))
     for call, sizes in found.items():

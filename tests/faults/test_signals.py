@@ -59,13 +59,13 @@ def timer():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("out", OUTS)
-@pytest.mark.parametrize(("function", "strategy"), fault_calls.ALL_RECIPES)
-def test_out_is_as_before_or_complete(timer, function, strategy, out):
+@pytest.mark.parametrize(("function", "recipe"), fault_calls.ALL_RECIPES)
+def test_out_is_as_before_or_complete(timer, function, recipe, out):
     n_interrupted, rng = 0, random.Random(0)
     size = STREAMED if out in ("other", "in place") else 2_000_000
     # Of the reductions of scatters two in turn: each meets each kind of out on every second recipe.
-    turn = [*fault_calls.ALL_RECIPES].index((function, strategy)) + OUTS.index(out)
-    calls = fault_calls.calls(function, strategy, sizes=(size,), outs=(out,), reduced=REDUCED)
+    turn = [*fault_calls.ALL_RECIPES].index((function, recipe)) + OUTS.index(out)
+    calls = fault_calls.calls(function, recipe, sizes=(size,), outs=(out,), reduced=REDUCED)
     for call in calls[turn % 2 :: 2] if len(calls) > 1 else calls:
         arrays, expected = call.arrays(), call.expected()
         before = arrays.out.copy()
@@ -95,7 +95,7 @@ def test_out_is_as_before_or_complete(timer, function, strategy, out):
                 break
         n_interrupted += n_of_call
         call.run(arrays) if out != "overlapping" else None  # the next call
-    assert n_interrupted or not fault_calls.calls(function, strategy, outs=(out,))
+    assert n_interrupted or not fault_calls.calls(function, recipe, outs=(out,))
 
 
 @pytest.mark.parametrize(
@@ -230,16 +230,16 @@ def test_endless_calls_end(names, threads):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["blocks", "runs", "columns"])
-def test_a_long_gather_ends(timer, strategy):
+@pytest.mark.parametrize("route", ["direct", "runs", "columns"])
+def test_a_long_gather_ends(timer, route):
     """Seconds of random access, on one thread."""
     rng = np.random.default_rng(0)
     n = 40_000_000
     data, indices = np.zeros(n, "f4"), rng.integers(0, n, n)
-    if strategy == "columns":
+    if route == "columns":
         data, indices = data.reshape(-1, 4000), (indices % (n // 4000)).reshape(-1, 4000)
-    function = gs.gather_elements if strategy == "columns" else gs.gather
-    with kernels.forced(1, gather=strategy):
+    function = gs.gather_elements if route == "columns" else gs.gather
+    with kernels.forced(1, gather=route):
         function(data, indices)  # takes longer: its memory is new
         started = time.perf_counter()
         function(data, indices)

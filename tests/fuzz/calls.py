@@ -5,14 +5,14 @@ import random as randoms
 
 import numpy as np
 from constants import FUNCTIONS, GATHER_MODES, SCATTER_MODES
-from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
+from gatherscatter._kernels.codes import GatherRoute, ScatterRoute
 from gatherscatter.reductions import REDUCTIONS, wider_dtypes
 
 from fuzz import fused, indexing, large, mutations, prepared
 from fuzz.elements import INDEX, ITEMS, NUMBERS, OWNING, draw_type
 from fuzz.memory import CLASSES, PREAMBLE, Block, Literal, References, View, overlaps_itself, place, place_references
 
-GATHER_STRATEGIES = [one.name.lower() for one in GatherStrategy]
+GATHER_ROUTES = [one.name.lower() for one in GatherRoute]
 SCATTER_ROUTES = [one.name.lower() for one in ScatterRoute]
 RUN = 100  # calls in a row whose teams are of one size: a team that changes takes longer than a call
 TEAMS, TEAM_WEIGHTS = (2, 3, 8, 129, 200, 600, 1100), (50, 30, 17, 0.8, 0.8, 0.8, 0.6)
@@ -29,7 +29,7 @@ class Call:
     def __init__(self, seed, number):
         self.seed, self.number = seed, number
         self.blocks, self.arguments, self.options = [], {}, {}
-        self.team, self.limit, self.strategy = 0, None, "auto"
+        self.team, self.limit, self.route = 0, None, "auto"
         self.errors = ()  # what an argument that breaks a rule is refused with
         self.is_large = False
         self.is_prepared = self.is_fused = False
@@ -85,7 +85,7 @@ class Call:
             + ("import ml_dtypes\n" if any("ml_dtypes" in dtype for dtype in dtypes) else "")
             + self.source_of_arguments()
             + (f"gs.set_num_threads({self.limit})\n" if self.limit else "")
-            + f'with kernels.forced({self.team}, {family}="{self.strategy}"):\n'
+            + f'with kernels.forced({self.team}, {family}="{self.route}"):\n'
             + f"    result = {called}\n"
         )
 
@@ -116,7 +116,7 @@ def _draw_threads(call, random, max_team):
         team = randoms.Random(-1 - ((call.seed << 64) | call.number // RUN)).choices(TEAMS, TEAM_WEIGHTS)[0]
         call.team = min(random.choice((1, team, team)), max_team)
     if random.random() < 0.4:
-        call.strategy = random.choice(SCATTER_ROUTES if call.scatters else GATHER_STRATEGIES)
+        call.route = random.choice(SCATTER_ROUTES if call.scatters else GATHER_ROUTES)
     call.limit = random.choice((None, None, None, 1, 2))
 
 

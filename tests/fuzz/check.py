@@ -32,7 +32,7 @@ def run(call):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             gs.set_num_threads(call.limit)
-            with kernels.forced(call.team, **{"scatter" if call.scatters else "gather": call.strategy}):
+            with kernels.forced(call.team, **{"scatter" if call.scatters else "gather": call.route}):
                 if call.is_at:
                     result = indexing.run(gs.at, call, given, options)
                 elif call.is_fused:

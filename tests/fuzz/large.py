@@ -1,4 +1,4 @@
-"""Draws a call that is large enough for the strategies, thread teams, tiles and stores that small calls never use.
+"""Draws a call that is large enough for the routes, thread teams, tiles and stores that small calls never use.
 
 Its arrays are drawn by NumPy from the number in their expression, and compared with `vectorized`.
 """

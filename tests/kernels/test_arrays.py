@@ -11,7 +11,7 @@ from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES, reduces
 from gatherscatter import reference
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
-from gatherscatter._kernels.codes import GatherStrategy, ScatterRoute
+from gatherscatter._kernels.codes import GatherRoute, ScatterRoute
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ from strategies import (
     values,
 )
 
-GATHERS = [name.lower() for name in GatherStrategy.__members__]
+GATHERS = [name.lower() for name in GatherRoute.__members__]
 SCATTERS = [name.lower() for name in ScatterRoute.__members__]
 
 
@@ -96,10 +96,10 @@ def scatter_calls(draw, dtypes, reductions):
     return data, arrays, updates, axis, options
 
 
-def check_gather(call, strategy, n_threads, out_layout):
+def check_gather(call, route, n_threads, out_layout):
     data, arrays, axis, mode = call
     expected = reference.gather_nd(data, tuples_of(data, arrays, axis), mode=mode)
-    with kernels.forced(n_threads, gather=strategy):
+    with kernels.forced(n_threads, gather=route):
         assert_same_bits(gather(data, arrays, axis, mode=mode), expected)
         out = lay_out(np.zeros(expected.shape, expected.dtype), out_layout)
         assert gather(data, arrays, axis, mode=mode, out=out) is out
@@ -129,28 +129,28 @@ each_scatter = given(
 
 @examples(300)
 @each_gather
-def test_gathers_are_those_of_the_reference(call, strategy, n_threads, out_layout):
-    check_gather(call, strategy, n_threads, out_layout)
+def test_gathers_are_those_of_the_reference(call, route, n_threads, out_layout):
+    check_gather(call, route, n_threads, out_layout)
 
 
 @examples(300)
 @each_scatter
-def test_scatters_are_those_of_the_reference(call, strategy, n_threads, out_layout):
-    check_scatter(call, strategy, n_threads, out_layout)
+def test_scatters_are_those_of_the_reference(call, route, n_threads, out_layout):
+    check_scatter(call, route, n_threads, out_layout)
 
 
 @pytest.mark.slow
 @examples(600)
 @each_gather
-def test_more_gathers(call, strategy, n_threads, out_layout):
-    check_gather(call, strategy, n_threads, out_layout)
+def test_more_gathers(call, route, n_threads, out_layout):
+    check_gather(call, route, n_threads, out_layout)
 
 
 @pytest.mark.slow
 @examples(600)
 @each_scatter
-def test_more_scatters(call, strategy, n_threads, out_layout):
-    check_scatter(call, strategy, n_threads, out_layout)
+def test_more_scatters(call, route, n_threads, out_layout):
+    check_scatter(call, route, n_threads, out_layout)
 
 
 @examples(40)
@@ -259,12 +259,12 @@ NAMES = (
 each_layout = pytest.mark.parametrize("name", NAMES)
 
 
-def check_layout(name, n_threads, gather_strategy, route, row, axis, reduction):
+def check_layout(name, n_threads, gather_route, route, row, axis, reduction):
     rng = np.random.default_rng(NAMES.index(name))
     arrays = tuple(indices_of(name, rng))
     k, where = len(arrays), (slice(None),) * axis
     data = rng.integers(-99, 99, (2, 3)[:axis] + SIZES[:k] + row)
-    with kernels.forced(n_threads, gather=gather_strategy, scatter=route):
+    with kernels.forced(n_threads, gather=gather_route, scatter=route):
         expected = data[(*where, *arrays)]
         assert_same_bits(gather(data, arrays, axis), expected)
         updates = rng.integers(-99, 99, expected.shape)
@@ -303,7 +303,7 @@ def test_layouts_of_elements(name):
 
 @each_layout
 def test_layouts_of_rows(name):
-    check_layout(name, 3, "blocks", "partition", (3,), 0, "add")
+    check_layout(name, 3, "direct", "partition", (3,), 0, "add")
     check_layout(name, 2, "runs", "direct", (2,), 1, "none")
     check_layout(name, 2, "auto", "blocks", (2,), 0, "add")
     check_layout(name, 2, "auto", "private", (2,), 0, "add")
@@ -314,10 +314,10 @@ def test_layouts_of_rows(name):
     ("row", "axis", "reduction"), [((), 0, "none"), ((), 0, "add"), ((), 2, "add"), ((4,), 0, "none"), ((4,), 1, "add")]
 )
 @each_layout
-def test_layouts_with_all_strategies(name, reduction, row, axis):
+def test_layouts_with_all_routes(name, reduction, row, axis):
     pairs = itertools.zip_longest(GATHERS, SCATTERS, fillvalue="auto")
-    for turn, (gather_strategy, route) in enumerate(pairs, len(name) + len(reduction) + axis):
-        check_layout(name, (1, 2, 3, 8)[turn % 4], gather_strategy, route, row, axis, reduction)
+    for turn, (gather_route, route) in enumerate(pairs, len(name) + len(reduction) + axis):
+        check_layout(name, (1, 2, 3, 8)[turn % 4], gather_route, route, row, axis, reduction)
 
 
 @in_turn(
@@ -326,27 +326,27 @@ def test_layouts_with_all_strategies(name, reduction, row, axis):
         ("alike", (), "auto", "runs"),
         ("alike, of 4 bytes", (), "auto", "runs"),
         ("side by side", (), "auto", "runs"),
-        ("side by side in one run", (), "runs", "blocks"),
+        ("side by side in one run", (), "runs", "direct"),
         ("overlapping", (), "auto", "runs"),
         ("grid", (), "auto", "runs"),
         ("grid of 4 bytes", (), "auto", "runs"),
         ("batches", (), "auto", "runs"),
-        ("of two dtypes", (), "runs", "blocks"),
-        ("misaligned", (), "runs", "blocks"),
-        ("alike, swapped", (), "runs", "blocks"),
-        ("three", (), "runs", "blocks"),
-        ("constant", (), "runs", "blocks"),
+        ("of two dtypes", (), "runs", "direct"),
+        ("misaligned", (), "runs", "direct"),
+        ("alike, swapped", (), "runs", "direct"),
+        ("three", (), "runs", "direct"),
+        ("constant", (), "runs", "direct"),
         ("alike", (2,), "auto", "runs"),
-        ("alike", (3,), "runs", "blocks"),
+        ("alike", (3,), "runs", "direct"),
         ("alike", (), "columns", "runs"),
     ],
 )
-def test_strategies_of_gathers(name, row, asked, runs):
+def test_routes_of_gathers(name, row, asked, runs):
     arrays = tuple(indices_of(name, np.random.default_rng(0)))
     data = np.zeros(SIZES[: len(arrays)] + row, "f4" if len(arrays) < 3 else "f8")
     with kernels.forced(1, gather=asked):
         gather(data, arrays)
-    assert gather_kernel.last_strategy() == GatherStrategy[runs.upper()]
+    assert gather_kernel.last_route()[0] == GatherRoute[runs.upper()]
 
 
 @pytest.mark.parametrize("route", SCATTERS[1:])

@@ -84,7 +84,7 @@ def test_gathers(dtype, mode):
     for row, indices in itertools.product(rows_of(dtype), (few, np.tile(few, 7))):  # 64 or more, for runs
         data = values((5, *row), dtype, 0)
         expected = reference.gather(data, indices, mode=mode)
-        for (_, function, shaped), strategy in itertools.product(functions_for(row), ("auto", "blocks", "runs")):
-            with kernels.forced(strategy != "auto", gather=strategy):
+        for (_, function, shaped), route in itertools.product(functions_for(row), ("auto", "direct", "runs")):
+            with kernels.forced(route != "auto", gather=route):
                 for out in (None, strided(expected)):
                     assert_equal(function(data, shaped(indices), mode=mode, out=out), expected)

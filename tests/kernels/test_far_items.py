@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter._kernels import gather as gather_kernel
-from gatherscatter._kernels.codes import GatherStrategy
+from gatherscatter._kernels.codes import GatherRoute
 from gatherscatter.backends import kernels
 from pairwise import each_pair, in_turn
 from test_streamed_gathers import between_guards
@@ -45,7 +45,7 @@ def check(data, indices, expected, *, runs=True, n_threads=(1, 3), places=(0, 1,
                 gather(data, indices, out=out)
             assert_same_bits(out, expected)
             assert all((guard == 171).all() for guard in guards)
-            assert (gather_kernel.last_strategy() == GatherStrategy.RUNS) == runs
+            assert (gather_kernel.last_route()[0] == GatherRoute.RUNS) == runs
 
 
 @pytest.mark.parametrize("where", ["anywhere", "near"])
@@ -72,7 +72,7 @@ def test_pairs(width, index_dtype, where):
         check(data, np.stack([y, x], axis=-1).astype(index_dtype), data[y, x], places=(0,))
         arrays = y.astype(index_dtype), x.astype(index_dtype)
         assert_same_bits(gs.at(data)[arrays].get(), data[y, x])
-        assert gather_kernel.last_strategy() == GatherStrategy.RUNS
+        assert gather_kernel.last_route()[0] == GatherRoute.RUNS
 
 
 @pytest.mark.parametrize("width", [1, 3, 4, 20, 64])
@@ -87,7 +87,7 @@ def test_large_results(width):
     check(data, indices, expected, n_threads=(3,), places=(4,))
     indices[np.resize(rng.random(99_991) < 0.2, n)] = len(data)
     filled = gs.gather(data, indices, mode="fill", fill_value=np.uint8(7))
-    assert gather_kernel.last_strategy() == GatherStrategy.RUNS
+    assert gather_kernel.last_route()[0] == GatherRoute.RUNS
     assert_same_bits(filled, np.concatenate([data, np.full((1, width), 7, np.uint8)])[indices])
     indices[indices == len(data)] = 0
     # Some stop the loop so late that it would go on without prefetches.
@@ -201,7 +201,7 @@ def test_fill(item, index_dtype, wraps):
                         wrap_negative_indices=wraps,
                         out=out.view(dtype),
                     )
-                assert gather_kernel.last_strategy() == GatherStrategy.RUNS
+                assert gather_kernel.last_route()[0] == GatherRoute.RUNS
                 assert_same_bits(out.view(dtype), padded[named])
                 assert all((guard == 171).all() for guard in guards)
 
@@ -240,7 +240,7 @@ def test_a_row_for_each_run(size, n, width):
                 with kernels.forced(2):
                     found = gs.gather_elements(views, given.astype(index_dtype), axis=2)
                 assert_same_bits(found, np.take_along_axis(views, indices, 2))
-                assert gather_kernel.last_strategy() == GatherStrategy.RUNS
+                assert gather_kernel.last_route()[0] == GatherRoute.RUNS
         for value in (size, -size - 1):
             bad = indices.copy()
             bad[1, -1, n // 2] = value

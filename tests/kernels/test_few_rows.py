@@ -91,6 +91,6 @@ def test_out_that_overlaps_or_is_strided():
         gs.gather(data, np.array([7, 0, 2, 2]), out=frozen)
 
 
-def test_a_forced_strategy_runs():
-    with kernels.forced(2, gather="blocks"):
+def test_a_forced_route_runs():
+    with kernels.forced(2, gather="direct"):
         assert_same_bits(gs.gather(numbers((7, 3), "f4"), np.array([1, -1])), numbers((7, 3), "f4")[[1, -1]])

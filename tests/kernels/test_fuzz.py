@@ -105,7 +105,7 @@ def test_calls_are_of_all_kinds():
     }
     assert {call.method for call in drawn if call.is_at} >= {"get", "set", "add", "max"}
     assert {call.team for call in drawn} >= {0, 1, 2, 3, 8}
-    assert {call.strategy for call in drawn} == {*calls.GATHER_STRATEGIES, *calls.SCATTER_ROUTES}
+    assert {call.route for call in drawn} == {*calls.GATHER_ROUTES, *calls.SCATTER_ROUTES}
     assert {0, 1, 2, 3, 4} <= {len(call.data) for call in drawn}
     assert max(len(call.data) for call in drawn) > 32
     assert any(0 in call.data for call in drawn)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter._kernels import gather
-from gatherscatter._kernels.codes import GatherStrategy
+from gatherscatter._kernels.codes import GatherRoute
 from gatherscatter.backends import kernels
 from pairwise import each_pair, in_turn
 
@@ -13,7 +13,7 @@ from pairwise import each_pair, in_turn
 def by_columns(data, indices, n_threads=1, **options):
     with kernels.forced(n_threads, gather="columns"):
         result = gs.gather_elements(data, indices, axis=0, **options)
-        assert gather.last_strategy() == GatherStrategy.COLUMNS
+        assert gather.last_route()[0] == GatherRoute.COLUMNS
     return result
 
 

@@ -241,8 +241,10 @@ class TestNumbers:
 
     def test_arrays_that_do_not_fit_the_plan(self):
         ids, indices = kernels.row_ids((5,)), np.zeros(6, np.int64)
-        for numbers in (np.empty(5, "i4"), np.empty(6, "i2"), np.empty(6, "u4"), np.empty(12, "i4")[::2]):
-            status = kernel.resolve_all(1, ids, indices, 0, 0, kernels.MODES["raise"], True, numbers, 2)
+        short, wide = np.empty(6, "i4"), np.empty(12, "i4")
+        others = short.view("i2")[:6], short.view("u4"), wide[::2]
+        for start, numbers in ((1, short), (-1, short), *((0, other) for other in others)):
+            status = kernel.resolve(1, ids, indices, 0, 0, kernels.MODES["raise"], True, start, numbers, 2)
             assert status == kernels.INCONSISTENT
 
     def test_numbers_that_are_known_are_not_made_again(self):

@@ -1,4 +1,4 @@
-"""The compiled modules' own interface: strategies and routes, the rule for negative indices, registered reductions."""
+"""The compiled modules' own interface: routes, the rule for negative indices, registered reductions."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from assertions import assert_same_bits
 from gatherscatter import reference
 from gatherscatter._kernels import codes, gather, scatter, threads
-from gatherscatter._kernels.codes import GatherStrategy, Kind, Mode, ReductionCode, ScatterRoute, Status, TypeCode
+from gatherscatter._kernels.codes import GatherRoute, Kind, Mode, ReductionCode, ScatterRoute, Status, TypeCode
 from gatherscatter.backends import kernels
 from pairwise import in_turn
 
@@ -19,12 +19,12 @@ OK = Status.OK
 
 @pytest.fixture
 def force():
-    def both(strategy, n_threads):
-        (gather if isinstance(strategy, GatherStrategy) else scatter).force(strategy)
+    def both(route, n_threads):
+        (gather if isinstance(route, GatherRoute) else scatter).force(route)
         threads.force(n_threads)
 
     yield both
-    gather.force(GatherStrategy.AUTO)
+    gather.force(GatherRoute.AUTO)
     scatter.force(ScatterRoute.AUTO)
     threads.force(0)
 
@@ -47,23 +47,23 @@ def test_codes_are_those_of_the_stub():
     assert (Status.OK, Status.INDEX_DTYPE, Status.REFERENCES, Status.NO_MEMORY) == (-1, -2, -3, -4)
 
 
-class TestStrategies:
+class TestRoutes:
     @pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
-    @pytest.mark.parametrize("strategy", [s for s in GatherStrategy if s and s != GatherStrategy.DATA_TILES])
-    def test_every_gather_runs_what_is_forced(self, force, strategy, n_threads):
+    @pytest.mark.parametrize("route", [GatherRoute.DIRECT, GatherRoute.RUNS, GatherRoute.COLUMNS])
+    def test_every_gather_runs_what_is_forced(self, force, route, n_threads):
         rng = np.random.default_rng(0)
         data = rng.random((30, 70), np.float32)
-        axis = 0 if strategy is GatherStrategy.COLUMNS else 1
+        axis = 0 if route is GatherRoute.COLUMNS else 1
         indices = rng.integers(-30, 30, (30, 70))
         out = np.empty_like(data)
-        force(strategy, n_threads)
+        force(route, n_threads)
         assert gather.gather(Kind.ELEMENTS, data, indices, out, axis, 0, Mode.RAISE, True, None, False, 1) == OK
-        assert gather.last_strategy() == strategy
+        assert gather.last_route()[0] == route
         assert_same_bits(out, np.take_along_axis(data, indices, axis))
         indices[21, 33] = 99
         status = gather.gather(Kind.ELEMENTS, data, indices, out, axis, 0, Mode.RAISE, True, None, False, 1)
         assert status == 21 * 70 + 33
-        assert gather.last_strategy() == GatherStrategy.BLOCKS  # which finds the position
+        assert gather.last_route()[0] == GatherRoute.DIRECT  # which finds the position
 
     @pytest.mark.parametrize(
         ("route", "n_threads", "code"),
@@ -92,9 +92,9 @@ class TestStrategies:
         force(ScatterRoute.PRIVATE, 2)
         assert run_scatter(Kind.ND, data, indices, np.ones(2), code=ReductionCode.ADD)[0] == OK
         assert scatter.last_route()[0] != ScatterRoute.PRIVATE
-        force(GatherStrategy.COLUMNS, 2)
+        force(GatherRoute.COLUMNS, 2)
         assert gather.gather(Kind.ND, data, indices, np.empty(2), 0, 0, Mode.RAISE, True, None, False, 1) == OK
-        assert gather.last_strategy() == GatherStrategy.BLOCKS
+        assert gather.last_route()[0] == GatherRoute.DIRECT
 
 
 N = 5
@@ -114,16 +114,16 @@ class TestNegativeIndices:
         values = [N - 1, N, 0, 1, 2 * N + 1, 100] + ([-1, -N, -N - 1, -2 * N - 1, -100] if "u" not in dtype else [])
         indices, rows = np.array(values, dtype)[:, None], np.empty(len(values), np.int64)
         row_ids = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (N,), (1,))
-        assert gather.resolve(Kind.ND, row_ids, indices, 0, 0, Mode[mode.upper()], wrap, 0, rows) == OK
+        assert gather.resolve(Kind.ND, row_ids, indices, 0, 0, Mode[mode.upper()], wrap, 0, rows, 1) == OK
         expected = [RESOLVED[mode](i, wrap) for i in values]
         assert rows.tolist() == expected
 
     @in_turn("n", [1, 64, 100, 300])
     @in_turn("k", [1, 2, 3])
     @pytest.mark.parametrize("dtype", ["i1", "i4", "i8"])
-    @pytest.mark.parametrize("strategy", [GatherStrategy.AUTO, GatherStrategy.BLOCKS, GatherStrategy.RUNS])
-    def test_raise(self, force, strategy, dtype, k, n):
-        force(strategy, 2)
+    @pytest.mark.parametrize("route", [GatherRoute.AUTO, GatherRoute.DIRECT, GatherRoute.RUNS])
+    def test_raise(self, force, route, dtype, k, n):
+        force(route, 2)
         data = np.arange(4**k, dtype=np.float32).reshape((4,) * k)
         indices = np.zeros((n, k), dtype)
         for component in range(k):
@@ -156,14 +156,14 @@ class TestNegativeIndices:
             assert_same_bits(out, expected)
 
     def test_columns(self, force):
-        force(GatherStrategy.COLUMNS, 1)
+        force(GatherRoute.COLUMNS, 1)
         data, indices = np.arange(40.0).reshape(4, 10), np.zeros((4, 10), int)
         for value, wrap, good in [(-1, True, True), (-1, False, False), (3, False, True), (-4, True, True)]:
             indices[2, 7] = value
             out = np.empty((4, 10))
             status = gather.gather(Kind.ELEMENTS, data, indices, out, 0, 0, Mode.RAISE, wrap, None, False, 0)
             assert status == (OK if good else 27)
-            assert (gather.last_strategy() == GatherStrategy.COLUMNS) == good
+            assert (gather.last_route()[0] == GatherRoute.COLUMNS) == good
             if good:
                 assert_same_bits(out, np.take_along_axis(data, indices, 0))
 
@@ -286,16 +286,16 @@ def test_the_machine_s_numbers_change_no_bit():
         assert_same_bits(result, expected[reduction])
 
 
-@pytest.mark.parametrize("strategy", ["blocks", "runs", "columns"])
-def test_a_public_gather_runs_the_strategy_that_is_asked_for(strategy):
+@pytest.mark.parametrize("route", ["direct", "runs", "columns"])
+def test_a_public_gather_runs_the_route_that_is_asked_for(route):
     rng = np.random.default_rng(0)
-    data, axis = rng.random((70, 80)), 0 if strategy == "columns" else 1
+    data, axis = rng.random((70, 80)), 0 if route == "columns" else 1
     indices = rng.integers(-data.shape[axis], data.shape[axis], (70, 80))
     expected = np.take_along_axis(data, indices % data.shape[axis], axis)
-    with kernels.forced(3, gather=strategy):
+    with kernels.forced(3, gather=route):
         result = gs.gather_elements(data, indices, axis=axis)
     assert_same_bits(result, expected)
-    assert GatherStrategy(gather.last_strategy()).name == strategy.upper()
+    assert GatherRoute(gather.last_route()[0]).name == route.upper()
 
 
 @pytest.mark.parametrize("n", [1500, 5000])
@@ -319,4 +319,5 @@ def test_an_unknown_route_in_the_environment(name):
     command = [sys.executable, "-c", "import gatherscatter"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert run.returncode != 0
-    assert f"{name!r} is not a route; name some of direct, blocks, partition, private" in run.stderr
+    known = "direct, blocks, partition, private, runs, columns, tiles"
+    assert f"{name!r} is not a route; name some of {known}" in run.stderr

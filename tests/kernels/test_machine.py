@@ -1,10 +1,11 @@
-"""The numbers of the machine, and the question how a scatter ran."""
+"""The numbers of the machine, and the question how a call ran."""
 
 import re
 
 import gatherscatter as gs
 import numpy as np
 import pytest
+from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels import threads as kernel
 from gatherscatter._kernels.codes import ScatterRoute
@@ -65,6 +66,46 @@ def test_groups_are_explained(ids, n, route):
     np.testing.assert_equal(alone, expected)
 
 
+GATHERS = {
+    "direct": lambda rng: (gs.gather, rng.random((500, 3)), rng.integers(-500, 500, 60)),
+    "runs": lambda rng: (gs.gather, rng.random(500), rng.integers(-500, 500, 300)),
+    "columns": lambda rng: (gs.gather_elements, rng.random((500, 300)), rng.integers(-500, 500, (500, 300))),
+    "tiles": lambda rng: (gs.prepare("gather", (50_000,), rng.integers(0, 50_000, 200_000)).gather, rng.random(50_000)),
+}
+
+
+@pytest.mark.parametrize("route", GATHERS)
+def test_gathers_are_explained(machine, route):
+    gs.set_machine(l3_bytes=1 << 16)
+    gather, *arrays = GATHERS[route](np.random.default_rng(0))
+    for forced in (0, 3):
+        with kernels.forced(forced):
+            found = gs.explain(gather, *arrays)
+        assert found["route"] == route
+        assert found["estimates"][route][found["threads"]] == min(
+            by_threads.get(forced or found["threads"], np.inf) for by_threads in found["estimates"].values()
+        )
+    _gather.allow_routes(0)
+    try:
+        found = gs.explain(gather, *arrays)
+        alone = gather(*arrays)
+    finally:
+        _gather.allow_routes(-1 % 2**32)
+    assert found["route"] == "direct"
+    assert {"direct", route} <= set(found["estimates"])
+    np.testing.assert_equal(alone, gather(*arrays))
+
+
+def test_the_caches_choose_the_order_of_prepared_indices(machine):
+    indices = np.random.default_rng(0).integers(0, 100_000, 200_000)
+    for l3_bytes, uses in ((1 << 16, True), (1 << 25, False)):
+        gs.set_machine(l3_bytes=l3_bytes)
+        prepared = gs.prepare("gather", (100_000,), indices)
+        found = gs.explain(prepared.gather, np.arange(100_000.0))
+        assert (found["route"] == "tiles") == uses
+        assert (prepared.nbytes > 4 * len(indices)) == uses
+
+
 def test_the_least_estimate_is_taken():
     gs.set_num_threads(8)
     for n, rows in ((10, 1000), (100_000, 1000), (1_000_000, 1_000_000)):
@@ -85,9 +126,9 @@ def test_numbers_of_the_machine_choose(machine, monkeypatch):
     assert choices[0][1] == choices[1][1]
 
 
-def test_a_call_without_a_scatter_is_not_explained():
-    with pytest.raises(ValueError, match="explain: 'gather' ran no scatter by the CPU kernels"):
-        gs.explain(gs.gather, np.zeros(4), [1])
+def test_a_call_without_kernels_is_not_explained():
+    with pytest.raises(ValueError, match="explain: 'sorted' ran no gather or scatter by the CPU kernels"):
+        gs.explain(sorted, [1])
 
 
 @pytest.mark.parametrize("end", [0, 1])

@@ -1,4 +1,4 @@
-"""The tile order of prepared indices: DATA_TILES gives the bits of one thread without it, and scatters do too."""
+"""The tile order of prepared indices: tiles give the bits of one thread without it, and scatters do too."""
 
 import gatherscatter as gs
 import numpy as np
@@ -7,7 +7,7 @@ from assertions import assert_same_bits
 from gatherscatter import memory
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import orders
-from gatherscatter._kernels.codes import GatherStrategy
+from gatherscatter._kernels.codes import GatherRoute
 from gatherscatter.backends import kernels
 
 N_SLICES = 100_003  # four tiles, the last of them smaller
@@ -77,12 +77,12 @@ def test_bits(name, mode):
     fill_value = dtype == "?" or 1
     expected = gs.gather(data, indices, mode="fill" if mode == "drop" else mode, fill_value=fill_value)
     for n_threads in (1, 192) if mode == "raise" else (2,):
-        with kernels.forced(n_threads, gather="data_tiles"):
+        with kernels.forced(n_threads, gather="tiles"):
             assert_same_bits(prepared.gather(data, fill_value=fill_value), expected)
-            assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+            assert gather_kernel.last_route()[0] == GatherRoute.TILES
             out = np.empty_like(expected)
             assert prepared.gather(data, fill_value=fill_value, out=out) is out
-            assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+            assert gather_kernel.last_route()[0] == GatherRoute.TILES
         assert_same_bits(out, expected)
 
 
@@ -131,7 +131,7 @@ def test_when_it_is_made():
         call(prepared)
         assert (prepared.nbytes > 4 * n) == uses
     assert_same_bits(prepared.gather(data), data[indices])
-    assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+    assert gather_kernel.last_route()[0] == GatherRoute.TILES
     assert_same_bits(
         prepared.scatter(data, updates, reduction="add"),
         data + np.bincount(indices, minlength=n_slices).astype("f4"),
@@ -146,13 +146,13 @@ def test_one_of_another_size_is_not_used():
     rng = np.random.default_rng(5)
     prepared, indices = prepared_indices(rng)
     data, tiles = numbers(rng, "f4", N_SLICES), prepared._orders.tiles
-    with kernels.forced(2, gather="data_tiles"):
+    with kernels.forced(2, gather="tiles"):
         prepared._orders.tiles = tiles[:-1]
         assert_same_bits(prepared.gather(data), data[indices])
-        assert gather_kernel.last_strategy() != GatherStrategy.DATA_TILES
+        assert gather_kernel.last_route()[0] != GatherRoute.TILES
         prepared._orders.tiles = tiles
         assert_same_bits(prepared.gather(data), data[indices])
-        assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+        assert gather_kernel.last_route()[0] == GatherRoute.TILES
 
 
 def test_without_memory(monkeypatch):
@@ -166,11 +166,11 @@ def test_without_memory(monkeypatch):
     def empty(*_):
         raise MemoryError
 
-    with monkeypatch.context() as patch, kernels.forced(2, gather="data_tiles"):
+    with monkeypatch.context() as patch, kernels.forced(2, gather="tiles"):
         patch.setattr(gs._kernels.memory, "empty", empty)
         prepared.scatter(out, updates, reduction="add", out=out)
         prepared.gather(data, out=taken)
-        assert gather_kernel.last_strategy() != GatherStrategy.DATA_TILES
+        assert gather_kernel.last_route()[0] != GatherRoute.TILES
     assert_same_bits(out, expected[0])
     assert_same_bits(taken, expected[1])
 
@@ -217,10 +217,10 @@ def test_many_values(dtype, row, n):
     with kernels.forced(1):
         expected = gs.scatter(data, indices, updates, reduction="add", mode="drop")
         taken = gs.gather(data, indices, mode="fill", fill_value=3)
-    with kernels.forced(3, gather="data_tiles"):
+    with kernels.forced(3, gather="tiles"):
         assert_same_bits(prepared.scatter(data, updates, reduction="add"), expected)
         assert_same_bits(prepared.gather(data, fill_value=3), taken)
-        assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES
+        assert gather_kernel.last_route()[0] == GatherRoute.TILES
         out = np.zeros((n + 1, *row), dtype)
         prepared.gather(data, fill_value=3, out=out[1:])
     assert_same_bits(out[1:], taken)
@@ -239,8 +239,8 @@ def test_runs_of_every_length():
             sort(prepared, N_SLICES)
             with kernels.forced(1):
                 expected = gs.scatter(data, indices, updates, reduction="add")
-            with kernels.forced(2, gather="data_tiles"):
+            with kernels.forced(2, gather="tiles"):
                 assert_same_bits(prepared.scatter(data, updates, reduction="add"), expected)
                 assert_same_bits(prepared.gather(data), data[indices])
-                # Small gathers do not choose a strategy.
-                assert gather_kernel.last_strategy() == GatherStrategy.DATA_TILES or n <= 65
+                # Small gathers do not choose a route.
+                assert gather_kernel.last_route()[0] == GatherRoute.TILES or n <= 65

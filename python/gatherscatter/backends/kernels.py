@@ -20,7 +20,7 @@ from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels import threads as _threads
-from gatherscatter._kernels.codes import GatherStrategy, Mode, ScatterRoute, Status, TypeCode
+from gatherscatter._kernels.codes import GatherRoute, Mode, ScatterRoute, Status, TypeCode
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape, explain, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
@@ -68,16 +68,15 @@ for _record in REDUCTIONS.values():
 
 
 def _allow_routes(names: str) -> None:
-    """Let scatters take these routes, separated by commas, and "direct", which can run every call."""
-    mask = 0
-    known = [route.name.lower() for route in ScatterRoute if route != ScatterRoute.AUTO]
-    for name in names.lower().replace(" ", "").split(","):
+    """Let calls take these routes, separated by commas, and "direct", which can run every call."""
+    allowed = names.lower().replace(" ", "").split(",")
+    known = dict.fromkeys(route.name.lower() for route in (*ScatterRoute, *GatherRoute) if route.value)
+    for name in allowed:
         if name not in known:
             some = ", ".join(known)
             raise ValueError(f"GATHERSCATTER_ROUTES={names!r}: {name!r} is not a route; name some of {some}")
-        mask |= 1 << ScatterRoute[name.upper()]
-    _scatter.allow_routes(mask)
-    _segments.allow_routes(mask)
+    for kernel, routes in ((_gather, GatherRoute), (_scatter, ScatterRoute), (_segments, ScatterRoute)):
+        kernel.allow_routes(sum(1 << route for route in routes if route.name.lower() in allowed))
 
 
 if os.environ.get("GATHERSCATTER_ROUTES"):
@@ -184,14 +183,15 @@ def row_ids(shape: Shape) -> Array:
     return _gather.strided(tuple(shape), tuple(strides[len(shape) - 1 :: -1]) if shape else ())
 
 
-def resolve(plan: Plan, ids: Array, indices: Indices, start: int, rows: NDArray[np.int64]) -> int:
+def resolve(plan: Plan, ids: Array, indices: Indices, start: int, rows: Array) -> int:
     """Write the row ids of the tuples from number `start` on to `rows`, or -1 for none; return a status.
 
     ids: `row_ids` of the leading axes.
     """
     return _gather.resolve(
-        plan.kind, ids, indices, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, start, rows
-    )
+        plan.kind, ids, indices, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, start, rows,
+        threads.limit,
+    )  # fmt: skip
 
 
 class Orders:
@@ -269,10 +269,7 @@ def numbers(plan: Plan, indices: Array) -> Array:
     ids = _gather.strided(outer + sizes + inner, strides)
     shape = indices.shape[:-1] if plan.kind == ND else indices.shape
     result = np.empty(shape, np.int32 if math.prod(sizes) <= np.iinfo(np.int32).max else np.int64)
-    status = _gather.resolve_all(
-        plan.kind, ids, indices, plan.axis, plan.batch_dims, MODES[plan.mode], plan.wrap_negative_indices, result,
-        threads.limit,
-    )  # fmt: skip
+    status = resolve(plan, ids, indices, 0, result)
     # Of the axes that the indices lack, the kernel has seen one position.
     seen = outer + indices.shape[plan.batch_dims :] if plan.kind == AXIS else plan.tuples
     check(status, indices, plan._replace(tuples=seen))
@@ -332,17 +329,17 @@ def check_indices(plan: Plan, data: Array, indices: Indices) -> None:
 
 @contextlib.contextmanager
 def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -> Iterator[None]:
-    """Context manager for tests: kernels use that many threads however small the call, and a given strategy or route.
+    """Context manager for tests: kernels use that many threads however small the call, and a given route.
 
-    A name in `codes.GatherStrategy` or `codes.ScatterRoute`. If it cannot run a job, another does.
+    A name in `codes.GatherRoute` or `codes.ScatterRoute`. If it cannot run a job, another does.
     """
     _threads.force(n_threads)
-    _gather.force(GatherStrategy[gather.upper()])
+    _gather.force(GatherRoute[gather.upper()])
     _scatter.force(ScatterRoute[scatter.upper()])
     try:
         yield
     finally:
         _threads.force(0)
         _ordering.force(False)
-        _gather.force(GatherStrategy.AUTO)
+        _gather.force(GatherRoute.AUTO)
         _scatter.force(ScatterRoute.AUTO)

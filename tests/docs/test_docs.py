@@ -316,6 +316,9 @@ def test_numbers_of_labels(what, code):
     elif "bins" in what:  # edges outside, and one on an edge
         given, size = {"x": [0.5, 2.5, 2.0, 0.0, np.nan, 4.0], "edges": [0, 1, 2, 3]}, 3
         expected = [0, 2, 1, -1, -1, -1]
+    elif "columns" in what:
+        given, size = {"table": pd.DataFrame({"a": [2, 1, None, 2, 1], "b": ["x", "y", "x", "x", "x"]})}, 3
+        expected = [2, 1, -1, 2, 0]
     elif "several" in what:  # of more pairs than their codes can count
         one, other = (pd.Categorical(numbers, range(20)) for numbers in ([0, 19, None, 19, 3], [1, 19, 1, None, 0]))
         given, size = {"g1": one.codes, "g2": other.codes, "n1": 20, "n2": 20}, 400
@@ -327,7 +330,7 @@ def test_numbers_of_labels(what, code):
 
 
 def test_every_row_of_labels_is_read():
-    assert len(labels()) == 6
+    assert len(labels()) == 7
 
 
 @pytest.mark.peers

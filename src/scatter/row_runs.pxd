@@ -3,7 +3,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from common.codes cimport ADD, FLOAT32, FLOAT64, MAX, MIN, MUL, ReductionCode
-from common.items cimport flat_void, inline_void, prefetch_row_l2
+from common.items cimport flat_void, inline_void, prefetch_row, prefetch_row_l2
 from scatter.kernels cimport Kernel, add_to_mark
 from scatter.steps cimport floating
 from scatter.vectors cimport VECTOR, combine_vector, scale_vector
@@ -46,7 +46,7 @@ cdef inline inline_void reduce_columns(ReductionCode step, floating* type, int n
     memcpy(sums, accumulator + column, n_vectors * VECTOR)
     for i in range(start, stop):
         if i + ahead < runs.n:
-            prefetch_row_l2(runs.updates + runs.order[i + ahead] * runs.step + column, n_vectors * VECTOR)
+            prefetch_row(runs.updates + runs.order[i + ahead] * runs.step + column, n_vectors * VECTOR)
             if weights.n_bytes and column == 0:
                 prefetch_row_l2(weights.first + runs.numbers[i + ahead] * weights.n_bytes, weights.n_bytes)
         update = runs.updates + runs.order[i] * runs.step + column

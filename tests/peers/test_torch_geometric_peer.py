@@ -1,6 +1,7 @@
 """PyTorch Geometric on gatherscatter, compared with its own functions; and examples/graph_network.py."""
 
 import contextlib
+import functools
 import importlib
 import importlib.util
 import sys
@@ -75,6 +76,13 @@ def assert_same(theirs, ours, *leaves, **tolerance):
     torch.testing.assert_close(found_gradients, expected_gradients)
 
 
+@pytest.fixture(autouse=True)
+def takes_small_tensors(request, monkeypatch):
+    """Let gatherscatter compute small tensors with a gradient, too."""
+    if "by_size" not in request.node.name:
+        monkeypatch.setattr(integration, "_FEWEST", dict.fromkeys(integration._FEWEST, 0))
+
+
 @contextlib.contextmanager
 def counted():
     """Enabled; a count of the calls that came, and of those that went on to PyTorch Geometric's functions."""
@@ -102,6 +110,15 @@ def is_ours(function, *arguments):
 
 
 # scatter
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max"])
+def test_scatter_by_size(reduce):
+    """With a gradient, small sums and means are PyTorch Geometric's; maxima have one rule for all sizes."""
+    for n, takes in ((100, reduce == "max"), (1 << 19, True)):
+        scatter = functools.partial(lambda index, src: utils.scatter(src, index, 0, 50, reduce), torch.arange(n) % 50)
+        assert is_ours(scatter, torch.rand(n))
+        assert is_ours(scatter, torch.rand(n).requires_grad_()) == takes
 
 
 @pytest.mark.parametrize("dim_size", [None, 9])

@@ -2,9 +2,9 @@
 
 Replaced are ``torch_geometric.utils.scatter``, ``segment`` and ``softmax``, in all modules of PyTorch Geometric that
 hold them, and the selection of each edge's features in ``MessagePassing``. Results, gradients and errors are those of
-PyTorch Geometric, up to rounding. It computes itself what gatherscatter would not do faster or not do at all: other
-devices, ``torch.compile``, ``torch.jit``, transforms of ``torch.func``, dtypes other than those below, and indices out
-of bounds, for which its own error is raised.
+PyTorch Geometric, up to rounding. It computes itself what gatherscatter would not do faster or not do at all: small
+tensors with a gradient, other devices, ``torch.compile``, ``torch.jit``, transforms of ``torch.func``, dtypes other
+than those below, and indices out of bounds, for which its own error is raised.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ _REDUCTIONS = {
     **{"sum": "add", "add": "add", "mean": "mean", "mul": "mul"},
     **{"min": "min", "amin": "min", "max": "max", "amax": "max"},
 }
+# Elements of all edges: with fewer, forward and backward together take less time in PyTorch Geometric. Not for maxima
+# and softmaxes, whose gradients and masks have other rules here (docs/pytorch-geometric.md): sizes do not change rules.
+_FEWEST = {"add": 1 << 18, "mean": 1 << 19, "select": 1 << 17}
 _SCATTER = scatters("scatter").rows
 _SELECT = gathers("index_select", "index")
 _pyg_index_select = MessagePassing._index_select
@@ -101,7 +104,9 @@ def _scatter(src: Any, index: Any, dim: int, dim_size: int | None, reduce: str) 
     if takes:
         # The mean of integers has another dtype. The gradient of a product takes longer here.
         takes = src.dtype in _FLOATS or (src.dtype in _INTEGERS and reduction != "mean")
-        takes = takes and not (reduction == "mul" and memory.needs_gradient(src))
+        takes = takes and not (
+            memory.needs_gradient(src) and (reduction == "mul" or src.numel() < _FEWEST.get(reduction, 0))
+        )
     if takes:
         sizes = list(src.shape)
         sizes[dim] = int(ids.max()) + 1 if dim_size is None else dim_size
@@ -151,7 +156,8 @@ def _select(layer: Any, src: Any, index: Any) -> Tensor:
     # Without a gradient, PyTorch's index_select is as fast.
     if _takes(src, ids, layer.node_dim) and ids.dim() == 1 and memory.needs_gradient(src):
         try:
-            return core.gather(_SELECT, src, ids, layer.node_dim)
+            if ids.numel() * (src.numel() // src.shape[layer.node_dim]) >= _FEWEST["select"]:
+                return core.gather(_SELECT, src, ids, layer.node_dim)
         except IndexError:
             pass
     return _pyg_index_select(layer, src, index)

@@ -53,6 +53,7 @@ NOTES = {
     "onnx-model": "call overhead: onnx's evaluator calls each operator from Python, onnxruntime runs the whole model",
     "onnx": "memory: both copy the same rows",
     "experts": "memory: both copy the same rows",
+    "edge-softmax": "JAX adds float32 numbers as float32, gatherscatter as float64",
     "group-climatology": "the alternative does not check the labels",
 }
 

@@ -1,4 +1,4 @@
-"""The charts of these pages, from the records of the benchmarks in docs/benchmarks/zen4.
+"""The charts of these pages, from the records of the benchmarks in docs/benchmarks.
 
 Each is as wide as the window of a phone, so that its text is legible there.
 """
@@ -12,12 +12,12 @@ from typing import Any
 import speed as measured
 from sheet import Sheet
 
-FOLDER = measured.RECORD.parent
+FOLDER = measured.RECORD.parents[1]
 WIDTH, STEP, THICK = 6.6, 0.68, 0.27  # of the plot, from row to row, and of a bar
 
 
-def record(name: str) -> dict[str, Any]:
-    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+def record(name: str, machine: str = "zen4") -> dict[str, Any]:
+    return json.loads((FOLDER / machine / f"{name}.json").read_text(encoding="utf-8"))
 
 
 class Scale:
@@ -68,7 +68,7 @@ def speed(sheet: Sheet) -> None:
 
 def jobs(sheet: Sheet) -> None:
     """Speedups over the fastest alternative, the largest first."""
-    found = sorted(record("jobs")["jobs"].values(), key=lambda job: -job["ratio"])
+    found = sorted(record("jobs", "xeon")["jobs"].values(), key=lambda job: -job["ratio"])
     shown = [job["ratio"] for job in found]
     place, bottom = Scale(min(shown), max(shown), WIDTH), STEP * len(found) - 0.2
     ratios(sheet, place, bottom, 0.5, 2, 5)

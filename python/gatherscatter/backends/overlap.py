@@ -52,7 +52,7 @@ def overlaps_itself(array: Array) -> bool:
 
     They differ along a first axis, and there one of them can be taken to have the position 0.
     """
-    if not (array.size and may_overlap_itself(array)):
+    if not (array.nbytes and may_overlap_itself(array)):
         return False
     try:
         for axis in range(array.ndim):

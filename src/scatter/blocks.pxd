@@ -16,7 +16,7 @@ from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport Cursor, seek
 from scatter.buckets cimport APART, GROUP_BYTES, MAX_TILES, TILES_PER_THREAD
-from scatter.job cimport Job, begin_writing, is_fresh
+from scatter.job cimport Job, begin_writing, must_write_data
 from scatter.tile cimport Tile, close_tile, open_tile
 from scatter.updates cimport apply_tuples
 
@@ -52,7 +52,7 @@ cdef inline bint can_take_blocks(const Job* job) noexcept nogil:
 
 cdef inline bint has_scratch_tiles(const Job* job) noexcept nogil:
     """Whether accumulators are in scratch memory; for streamed rows that are long enough for a test of each update."""
-    return not job.in_result or (job.streams and is_fresh(job) and job.row_bytes >= CACHE_LINE)
+    return not job.in_result or (job.streams and must_write_data(job) and job.row_bytes >= CACHE_LINE)
 
 
 cdef inline void find_spans(const Blocks* blocks, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:

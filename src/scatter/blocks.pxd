@@ -1,7 +1,7 @@
 # cython: cdivision=True
-# Route "blocks": neighbouring tuples name neighbouring rows, as sorted indices do. Tuples are cut into spans. Each thread
-# finds the lowest and the highest row of each span in its chunk of the tuples. Then a thread owns a tile of rows: it
-# opens the tile, applies the updates of its rows, from the spans that may have some, and closes it.
+# Route "blocks": neighbouring tuples name neighbouring rows, as sorted indices do. Tuples are cut into spans. Each
+# thread finds the lowest and the highest row of each span in its chunk of the tuples. Then a thread owns a tile of
+# rows: it opens the tile, applies the updates of its rows, from the spans that may have some, and closes it.
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport INT64_MAX, int64_t
 cimport numpy as cnp

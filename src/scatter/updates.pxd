@@ -287,7 +287,8 @@ cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
                            and job.kernel.mark_bytes == 0)
     return ((job.tuples.k == 1 or are_pairs) and (job.rows_are_elements or are_points(&job.kernel))
             and not job.copies_updates and job.tuples.simple and job.tuples.mode == RAISE and job.tuples.arrays == NULL
-            and job.tuples.stride[job.tuples.k - 1] == 1 and job.update_rows == NULL and job.kernel.mark_bytes != 8 and not has_short_runs(job)
+            and job.tuples.stride[job.tuples.k - 1] == 1 and job.update_rows == NULL and job.kernel.mark_bytes != 8
+            and not has_short_runs(job)
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
 
 

@@ -28,7 +28,7 @@ from gatherscatter._version import __version__
 from gatherscatter.config import show_config
 from gatherscatter.counting import bincount
 from gatherscatter.determinism import are_deterministic_algorithms_enabled, use_deterministic_algorithms
-from gatherscatter.fused import gather_scatter
+from gatherscatter.gather_scatters import gather_scatter
 from gatherscatter.gathers import gather, gather_elements, gather_nd
 from gatherscatter.indexing import at
 from gatherscatter.machine import explain, get_machine, set_machine

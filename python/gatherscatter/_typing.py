@@ -1,4 +1,4 @@
-"""Types of the public functions: arguments and the words of their options.
+"""Types of the public functions: arguments and the values of their options.
 
 The type of the arguments determines the type of the result, by three kinds of overloads: NumPy arrays, which keep
 their dtype; lists, which become NumPy arrays; and arrays of other libraries, described by a protocol so that none is

@@ -110,7 +110,7 @@ def bincount(
     array([0, 1])
     """
     if mode not in _MODES:
-        raise errors.unknown_word(_OP, "mode", plans.string(_OP, "mode", mode), _MODES)
+        raise errors.unknown_choice(_OP, "mode", plans.string(_OP, "mode", mode), _MODES)
     arguments = {"indices": x} if weights is None else {"indices": x, "updates": weights}
     backend, arrays = core.arrays(_OP, convert_updates=True, **arguments)
     x = arrays[0]

@@ -1,4 +1,4 @@
-"""One record per operator: the kind of its indices, and the words for its messages.
+"""One record per operator: the kind of its indices, and the names in its messages.
 
 A dialect derives its records from these, with the names and rules of its source.
 """
@@ -80,7 +80,7 @@ class Operator:
         return SCATTER_MODES if self.scatters else GATHER_MODES
 
     def accepted(self, option: str) -> tuple[str, ...]:
-        """The words that an option accepts; empty if its value is not a word."""
+        """The strings that an option accepts; empty if its value is not a string."""
         return {"mode": self.user_modes or self.modes, "reduction": tuple(REDUCTIONS)}.get(option, ())
 
     def replace(self, **fields: Any) -> Operator:

@@ -95,11 +95,11 @@ def string(operator: Operator, option: str, value: object, accepted: tuple[str, 
     return str(value)
 
 
-def word(operator: Operator, option: str, value: object, accepted: tuple[str, ...]) -> str:
-    """Check that the value of an option is one of the accepted words."""
+def choice(operator: Operator, option: str, value: object, accepted: tuple[str, ...]) -> str:
+    """Check that the value of an option is one of the accepted ones."""
     found = string(operator, option, value, accepted)
     if found not in accepted:
-        raise errors.unknown_word(operator, option, found, accepted)
+        raise errors.unknown_choice(operator, option, found, accepted)
     return found
 
 
@@ -137,7 +137,7 @@ def _check_mode(operator: Operator, mode: str) -> None:
         return
     if mode in MODES:
         raise errors.foreign_mode(operator, mode, "fill" if mode == "drop" else "drop")
-    raise errors.unknown_word(operator, "mode", mode, operator.modes)
+    raise errors.unknown_choice(operator, "mode", mode, operator.modes)
 
 
 def _check_batch(operator: Operator, data: Shape, indices: Shape, batch_dims: int, axis: int | None = None) -> None:
@@ -281,7 +281,7 @@ def scatter(
     plan = _PLANNERS[operator.kind](operator, tuple(data), tuple(indices), axis, batch_dims, mode)
     _check_ranks(plan, indices)
     if reduction not in REDUCTIONS:
-        raise errors.unknown_word(operator, "reduction", reduction, tuple(REDUCTIONS))
+        raise errors.unknown_choice(operator, "reduction", reduction, tuple(REDUCTIONS))
     if accumulate_dtype and not REDUCTIONS[reduction].rounds:
         raise errors.no_sum(
             operator, reduction, accumulate_dtype, tuple(r.name for r in REDUCTIONS.values() if r.rounds)
@@ -292,7 +292,7 @@ def scatter(
 # Explaining a bad index
 
 
-def explain(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Exception:
+def index_error(plan: Plan, indices: Any, position: Shape, offset: Shape = ()) -> Exception:
     """The error for a tuple with a bad index. `position`: of the tuple in `indices`, an array of any library.
 
     For ARRAYS, `indices` is a tuple of arrays, and `position` is one in each of them.

@@ -60,7 +60,7 @@ cdef inline bint are_alike(cnp.ndarray a, cnp.ndarray b) noexcept:
 
 
 cdef inline Arrays* new_arrays(tuple arrays) noexcept:
-    """Describe the arrays, in one block of memory. NULL: there is none."""
+    """Describe the arrays, in one allocation. NULL: there is no memory."""
     cdef int k = <int>PyTuple_GET_SIZE(arrays), j
     cdef Py_ssize_t n_axes = max(cnp.PyArray_NDIM(get_array(arrays, 0)), 1)
     cdef Arrays* described = <Arrays*>calloc(1, sizeof(Arrays) + k * (sizeof(Component) + n_axes * sizeof(Py_ssize_t)))

@@ -8,8 +8,8 @@
 #include "common/compiler.h"
 
 #define GS_CASE(bytes, loop) case bytes: { enum { size = bytes }; loop } break;
-/* A loop over items of `width` bytes, compiled for each `size`: of words, of pixels and points of 3 components, and of up to
-   a cache line. `other`: for other widths. */
+/* A loop over items of `width` bytes, compiled for each `size`: of elements, of pixels and points of 3 components, and of
+   up to a cache line. `other`: for other widths. */
 #define GS_BY_WIDTH(width, loop, other) \
     switch (width) { \
         GS_CASE(1, loop) GS_CASE(2, loop) GS_CASE(3, loop) GS_CASE(4, loop) GS_CASE(6, loop) GS_CASE(8, loop) \

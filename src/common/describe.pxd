@@ -5,7 +5,7 @@ cimport numpy as cnp
 
 from common.arrays cimport add_arrays_axis, are_alike, distance, get_array, has_integers, new_arrays
 from common.codes cimport ARRAYS, AXIS, ELEMENTS, INDEX_DTYPE, ND, NO_MEMORY, OK, Kind, Mode
-from common.resolve cimport L1_BYTES, MIN_STREAM, Tuples, find_trivial
+from common.resolve cimport L1_BYTES, MIN_STREAM, Tuples, find_simple
 from common.rows cimport abs_stride
 from common.walk cimport Walk, add_axis, finish_walk, start_walk
 
@@ -112,7 +112,7 @@ cdef inline Py_ssize_t describe(Kind kind, cnp.ndarray data, cnp.ndarray indices
         tuples.size[d] = cnp.PyArray_DIM(data, first + d)
         tuples.wrap[d] = tuples.size[d] if wrap_negative else 0
         tuples.stride[d] = cnp.PyArray_STRIDE(data, first + d)
-    find_trivial(tuples)
+    find_simple(tuples)
     start_walk(walk)
     for d in range(n_axes):
         if kind == AXIS and batch_dims <= d < axis:  # indices lack these axes and are broadcast over them

@@ -52,7 +52,7 @@ ctypedef fused item_t:
     bytes32
 
 # Items that fit a register: the widths of single elements.
-ctypedef fused word_t:
+ctypedef fused element_t:
     uint8_t
     uint16_t
     uint32_t
@@ -61,7 +61,7 @@ ctypedef fused word_t:
 
 cdef enum:
     STREAM_AHEAD = 1 << 12  # bytes
-    MAX_WORD_BYTES = 16  # of the widest word_t
+    MAX_ELEMENT_BYTES = 16  # of the widest element_t
     CACHE_LINE = 64      # bytes (128 on some CPUs)
 
 
@@ -76,7 +76,7 @@ cdef inline inline_void prefetch_stream(const char* p, Py_ssize_t n_bytes) noexc
         i += CACHE_LINE
 
 
-cdef inline bint is_word(Py_ssize_t n_bytes) noexcept nogil:
+cdef inline bint fits_register(Py_ssize_t n_bytes) noexcept nogil:
     return 0 < n_bytes <= 2 or n_bytes == 4 or n_bytes == 8 or n_bytes == 16
 
 

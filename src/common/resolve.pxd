@@ -29,7 +29,7 @@ ctypedef fused index_t:
     uint32_t
     uint64_t
 
-ctypedef fused plain_index_t:
+ctypedef fused simple_index_t:
     int32_t
     int64_t
 
@@ -46,36 +46,34 @@ cdef struct Tuples:
     bint swapped     # not in native byte order
     Mode mode
     int k
-    bint native      # see find_trivial
-    bint plain       # a case of it
-    bint trivial     # the most common case of that
+    bint simple      # see find_simple
+    bint shifts      # simple, mode RAISE, and the last stride is
+    int shift        # 1 << shift
     bint prefetches  # indices and updates: see prefetch_stream
-    int shift        # if trivial: the last stride is 1 << shift
     Py_ssize_t component_stride
     Py_ssize_t size[MAX_DIMS]    # of the k axes of data that the tuple indexes
     Py_ssize_t wrap[MAX_DIMS]    # added to a negative index: size, or 0 if negative indices are out of bounds
     Py_ssize_t stride[MAX_DIMS]
 
 
-cdef inline void find_trivial(Tuples* tuples) noexcept nogil:
-    """Set native, plain, trivial and shift. Native: 1 or 2 indices of native int64 or int32.
+cdef inline void find_simple(Tuples* tuples) noexcept nogil:
+    """Set simple, shifts and shift. Simple: one index, or two, of int64 or int32 in native byte order.
 
-    The two are side by side, or in two arrays. Plain: mode RAISE besides. Trivial: the last stride is a power of 2 too.
+    Two are side by side, or in two arrays.
     """
-    tuples.native = (not tuples.swapped and tuples.kind == c'i' and (tuples.width == 8 or tuples.width == 4)
+    tuples.simple = (not tuples.swapped and tuples.kind == c'i' and (tuples.width == 8 or tuples.width == 4)
                      and (tuples.k == 1 or (tuples.k == 2 and tuples.component_stride & (tuples.width - 1) == 0)))
-    tuples.plain = tuples.native and tuples.mode == RAISE
     tuples.shift = 0
-    tuples.trivial = tuples.plain
-    if tuples.plain:
+    tuples.shifts = tuples.simple and tuples.mode == RAISE
+    if tuples.shifts:
         while tuples.shift < 62 and (<int64_t>1 << tuples.shift) < tuples.stride[tuples.k - 1]:
             tuples.shift += 1
-        tuples.trivial = (<int64_t>1 << tuples.shift) == tuples.stride[tuples.k - 1]
+        tuples.shifts = (<int64_t>1 << tuples.shift) == tuples.stride[tuples.k - 1]
 
 
-cdef inline bint are_native(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
-    """Whether the tuples at p, step bytes apart, are native: contiguous and aligned in addition to find_trivial."""
-    return (tuples.native and <uintptr_t>p & (tuples.width - 1) == 0
+cdef inline bint are_simple(const Tuples* tuples, const char* p, Py_ssize_t step) noexcept nogil:
+    """Whether the tuples at p, step bytes apart, are simple, and contiguous and aligned besides."""
+    return (tuples.simple and <uintptr_t>p & (tuples.width - 1) == 0
             and (step == tuples.width
                  or (tuples.k == 2 and step == 2 * tuples.width and tuples.component_stride == tuples.width)))
 
@@ -206,17 +204,17 @@ cdef inline inline_void resolve_axis(Mode mode, int64_t* values, Py_ssize_t n, i
             offsets[i] = offset if is_first or offsets[i] != SKIPPED else SKIPPED
 
 
-cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint shifts, bint skips,
+cdef inline inline_void resolve_loop(simple_index_t* type, int k, int step, bint shifts, bint skips,
                                       const Tuples* tuples, const char* p, int64_t start, int64_t start_step,
                                       Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
-    """Load and resolve native tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
+    """Load and resolve simple tuples in one loop. out_of_bounds becomes negative if an index is out of bounds.
 
     step: from an index to the next one of its axis, in indices: 2 if pairs stand side by side, 1 for two arrays.
-    shifts: they are trivial. skips: mode SKIP; otherwise RAISE.
+    shifts: as in Tuples. skips: mode SKIP; otherwise RAISE.
     """
     cdef Py_ssize_t i
-    cdef const plain_index_t* index = <const plain_index_t*>p
-    cdef const plain_index_t* second = <const plain_index_t*>(<uintptr_t>p + <uintptr_t>tuples.component_stride)
+    cdef const simple_index_t* index = <const simple_index_t*>p
+    cdef const simple_index_t* second = <const simple_index_t*>(<uintptr_t>p + <uintptr_t>tuples.component_stride)
     cdef int64_t value, offset, outside = 0
     cdef int64_t size0 = tuples.size[0], wrap0 = tuples.wrap[0], stride0 = tuples.stride[0]
     cdef int64_t size = tuples.size[k - 1], wrap = tuples.wrap[k - 1]
@@ -244,26 +242,26 @@ cdef inline inline_void resolve_plain(plain_index_t* type, int k, int step, bint
         out_of_bounds[0] |= outside
 
 
-cdef inline inline_void resolve_any_plain(plain_index_t* type, bint shifts, bint skips, const Tuples* tuples,
+cdef inline inline_void resolve_layout(simple_index_t* type, bint shifts, bint skips, const Tuples* tuples,
                                           const char* p, Py_ssize_t step, int64_t start, int64_t start_step,
                                           Py_ssize_t n, int64_t* offsets, int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
-        resolve_plain(type, 1, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
-    elif step == 2 * sizeof(plain_index_t):
-        resolve_plain(type, 2, 2, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_loop(type, 1, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
+    elif step == 2 * sizeof(simple_index_t):
+        resolve_loop(type, 2, 2, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
     else:
-        resolve_plain(type, 2, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
+        resolve_loop(type, 2, 1, shifts, skips, tuples, p, start, start_step, n, offsets, out_of_bounds)
 
 
-cdef inline inline_void resolve_native(plain_index_t* type, const Tuples* tuples, const char* p, Py_ssize_t step,
+cdef inline inline_void resolve_simple(simple_index_t* type, const Tuples* tuples, const char* p, Py_ssize_t step,
                                        int64_t start, int64_t start_step, Py_ssize_t n, int64_t* offsets,
                                        int64_t* out_of_bounds) noexcept nogil:
     if tuples.mode == SKIP:
-        resolve_any_plain(type, False, True, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
-    elif tuples.trivial:
-        resolve_any_plain(type, True, False, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
+        resolve_layout(type, False, True, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
+    elif tuples.shifts:
+        resolve_layout(type, True, False, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
     else:
-        resolve_any_plain(type, False, False, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
+        resolve_layout(type, False, False, tuples, p, step, start, start_step, n, offsets, out_of_bounds)
 
 
 cdef inline inline_void prefetch_tuples(const Tuples* tuples, const char* p, Py_ssize_t step,
@@ -286,11 +284,11 @@ cdef inline void resolve_strided(const Tuples* tuples, const char* p, Py_ssize_t
         for i in range(n):
             offsets[i] = start + i * start_step
         return
-    if (tuples.plain or tuples.mode == SKIP) and are_native(tuples, p, step):
+    if (tuples.mode == RAISE or tuples.mode == SKIP) and are_simple(tuples, p, step):
         if tuples.width == 8:
-            resolve_native(<int64_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_simple(<int64_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
         else:
-            resolve_native(<int32_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
+            resolve_simple(<int32_t*>NULL, tuples, p, step, start, start_step, n, offsets, &outside)
         out_of_bounds[0] |= outside < 0
         return
     # Indices are loaded into the offsets' memory: a private copy, which no other thread can change.
@@ -324,7 +322,7 @@ cdef struct Run:
 
 
 cdef inline void take_component(const Tuples* tuples, int j, Tuples* one) noexcept nogil:
-    """Array j as tuples of one index. trivial remains to be found."""
+    """Array j as tuples of one index; find_simple is still to be called."""
     cdef const Component* component = &tuples.arrays.component[j]
     one.arrays = NULL
     one.kind = component.kind
@@ -332,7 +330,7 @@ cdef inline void take_component(const Tuples* tuples, int j, Tuples* one) noexce
     one.swapped = component.swapped
     one.mode = tuples.mode
     one.k = 1
-    one.native = one.plain = one.trivial = False
+    one.simple = one.shifts = False
     one.prefetches = False
     one.component_stride = 0
     one.size[0] = tuples.size[j]
@@ -399,7 +397,7 @@ cdef inline void start_run(const Tuples* tuples, const Walk* walk, const Cursor*
     run.step = array_stride(arrays, inner, j)
     if run.n_varying == 2:
         take_second(tuples, walk, cursor, run.varying[1], run)
-    find_trivial(&run.along)
+    find_simple(&run.along)
 
 
 cdef inline void resolve_run(const Tuples* tuples, const Walk* walk, const Cursor* cursor, Py_ssize_t n,
@@ -447,7 +445,7 @@ cdef inline Py_ssize_t first_bad(const Tuples* tuples, const Walk* walk, const C
     single.swapped = tuples.swapped
     single.mode = tuples.mode
     single.k = 1
-    single.native = single.plain = single.trivial = False
+    single.simple = single.shifts = False
     single.prefetches = False
     single.stride[0] = 0
     for i in range(n):

@@ -2,8 +2,8 @@
 #
 # An ordinary store first reads the cache line that it writes to (a read for ownership): a third of the traffic of a
 # copy. Non-temporal stores avoid this read, but lines must be written whole, and the result is then in memory, not in
-# the caches. They are used for results of STREAM_BYTES or more by the kernels for AVX2; elsewhere these functions are plain
-# copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. GATHERSCATTER_STREAM=0 in the
+# the caches. They are used for results of STREAM_BYTES or more by the kernels for AVX2; elsewhere these functions are
+# ordinary copies. docs/benchmarks/bounds.md has what they gain on CPUs of Intel and AMD. GATHERSCATTER_STREAM=0 in the
 # environment turns them off.
 from libc.stdint cimport int64_t, uintptr_t
 

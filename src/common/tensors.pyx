@@ -19,7 +19,7 @@ from libc.stdlib cimport free, malloc
 cimport numpy as cnp
 
 from common.codes cimport AXIS, ND, RAISE, Kind
-from common.small_calls cimport SmallCall, describe_small, mode_of
+from common.calls cimport Call, describe_call, mode_of
 from common.walk cimport MAX_DIMS
 
 from gatherscatter._kernels.gather import try_gather as _try_gather
@@ -314,13 +314,13 @@ cdef inline delivered(cnp.ndarray result, data, out):
     return out
 
 
-cdef inline bint fits(SmallCall* call, int kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
+cdef inline bint fits(Call* call, int kind, cnp.ndarray data, cnp.ndarray indices, axis, batch_dims):
     """Describe a small gather whose indices, of int64, are in bounds and not negative. False: it is another call."""
     cdef Py_ssize_t n = cnp.PyArray_SIZE(indices), n_bytes = cnp.PyArray_ITEMSIZE(data), k, i
     cdef const int64_t* numbers
     cdef int d
     if (cnp.PyArray_TYPE(indices) != cnp.NPY_INT64 or n > ROWS_BYTES
-            or not describe_small(call, <Kind>kind, data, indices, None, axis, batch_dims)):
+            or not describe_call(call, <Kind>kind, data, indices, None, axis, batch_dims)):
         return False
     for d in range(call.n_dims):
         if call.shape[d] > ROWS_BYTES:
@@ -340,7 +340,7 @@ cdef inline bint fits(SmallCall* call, int kind, cnp.ndarray data, cnp.ndarray i
 
 def fitting_shape(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, axis, batch_dims):
     """The shape of a small gather's result, if the indices, of int64, are in bounds and not negative; else None."""
-    cdef SmallCall call
+    cdef Call call
     if not fits(&call, kind, data, indices, axis, batch_dims):
         return None
     return cnp.PyArray_IntTupleFromIntp(call.n_dims, <cnp.npy_intp*>call.shape)  # no list comprehension: see new_array
@@ -349,7 +349,7 @@ def fitting_shape(int kind, cnp.ndarray data not None, cnp.ndarray indices not N
 cdef inline bint is_embedding(cnp.ndarray data, cnp.ndarray indices, axis, batch_dims, mode):
     """Whether `recorded_gather` calls torch.embedding for a gather of kind AXIS. A shorter way for the commonest case.
     """
-    cdef SmallCall call
+    cdef Call call
     return (cnp.PyArray_NDIM(data) == 2 and cnp.PyArray_NDIM(indices) == 1 and cnp.PyArray_SIZE(indices) > 0
             and cnp.PyArray_TYPE(data) in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) and mode_of(mode, "fill") == RAISE
             and fits(&call, AXIS, data, indices, axis, batch_dims) and call.axis == 0)

@@ -10,8 +10,8 @@ cimport numpy as cnp
 
 from common.copies cimport copy_items
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, inline_void, is_word, prefetch_l2
-from common.resolve cimport Tuples, find_trivial, resolve_strided
+from common.items cimport CACHE_LINE, at_line, fits_register, inline_void, prefetch_l2
+from common.resolve cimport Tuples, find_simple, resolve_strided
 from common.stream cimport stream_contiguous, stream_fence
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, add_axis, finish_walk, seek, start_walk
 from gather.direct cimport select_fill
@@ -51,7 +51,7 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, cnp.ndarray 
     cdef Tuples* tuples = &columns.tuples
     cdef int r = cnp.PyArray_NDIM(data)
     cdef int d, column_axis = -1
-    if not is_word(job.itemsize):
+    if not fits_register(job.itemsize):
         return False
     for d in range(r):
         if d != axis and cnp.PyArray_STRIDE(data, d) == cnp.PyArray_STRIDE(out, d) == job.itemsize:
@@ -82,9 +82,9 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, cnp.ndarray 
     tuples.size[0] = columns.size
     tuples.wrap[0] = job.tuples.wrap[0]
     tuples.stride[0] = COLUMN_BYTES
-    find_trivial(tuples)
+    find_simple(tuples)
     columns.loop = NULL
-    if tuples.trivial and columns.index_column == tuples.width and cnp.PyArray_ISALIGNED(indices):
+    if tuples.shifts and columns.index_column == tuples.width and cnp.PyArray_ISALIGNED(indices):
         columns.loop = column_loop_of(job.itemsize, tuples.width, COLUMN_BYTES)
     start_walk(&columns.outer)
     for d in range(r):
@@ -112,7 +112,7 @@ cdef inline bint move_tile(const Columns* columns, const char* tile, Py_ssize_t 
     """
     cdef int64_t offsets[COLUMN_BYTES]
     cdef char memory[COLUMN_BYTES + CACHE_LINE]
-    cdef char* piece = at_line(memory)
+    cdef char* packed = at_line(memory)
     cdef const char* fill = columns.job.fill
     cdef Py_ssize_t width = columns.job.itemsize
     cdef bint streams = (columns.job.streams and n_columns == columns.columns_per_tile
@@ -127,10 +127,10 @@ cdef inline bint move_tile(const Columns* columns, const char* tile, Py_ssize_t 
             break
         done = False
         if columns.loop != NULL and n_stops <= MOST_STOPS + row // 8:
-            done = columns.loop(tile, columns.size, indices, piece if streams else out, n_columns) == n_columns
+            done = columns.loop(tile, columns.size, indices, packed if streams else out, n_columns) == n_columns
             n_stops += not done
         if done and streams:
-            stream_contiguous(out, piece, COLUMN_BYTES)
+            stream_contiguous(out, packed, COLUMN_BYTES)
         if not done:
             resolve_strided(&columns.tuples, indices, columns.index_column, 0, width, n_columns, offsets, &outside)
             if outside:

@@ -2,6 +2,7 @@
 # moves them (loops/far_items.cpp).
 from libc.stdint cimport int64_t, uintptr_t
 
+from common.codes cimport RAISE
 from common.copies cimport fill_elements
 from common.items cimport CACHE_LINE
 from common.resolve cimport Tuples
@@ -42,19 +43,19 @@ cdef inline bint select_from_rows(const Job* job) noexcept nogil:
 
 cdef inline bint fills_items(const Job* job, const Tuples* tuples) noexcept nogil:
     """Whether the loop moves an item of the fill value for each single index that is out of bounds."""
-    return job.fill != NULL and tuples.native and tuples.k == 1 and job.row.item_bytes <= CACHE_LINE
+    return job.fill != NULL and tuples.simple and tuples.k == 1 and job.row.item_bytes <= CACHE_LINE
 
 
 cdef inline bint are_far(const Job* job, const Tuples* tuples, int64_t start_step) noexcept nogil:
     """Whether move_far_items can move the items at tuples, and is faster for long runs."""
     return ((job.prefetches or select_from_rows(job)) and start_step == 0
-            and (tuples.plain or fills_items(job, tuples))
+            and ((tuples.simple and tuples.mode == RAISE) or fills_items(job, tuples))
             and tuples.stride[tuples.k - 1] == job.row.item_bytes and far_loop_of(job.row.item_bytes) != NULL)
 
 
 cdef inline Py_ssize_t move_far_items(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step,
                                       int64_t start, Py_ssize_t n, char* out, const char* next_row) noexcept nogil:
-    """Move the items at n native tuples, step bytes apart at p. Returns how many were moved: see far_items.h.
+    """Move the items at n simple tuples, step bytes apart at p. Returns how many were moved: see far_items.h.
 
     next_row: NULL, or what the next run selects from, if it is prefetched as a whole.
     """

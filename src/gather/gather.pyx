@@ -31,13 +31,13 @@ from common.describe cimport describe, index_of_rows, position_of, release, smal
 from common.interrupts cimport (
     Interrupts, arm, disarm, is_interrupted, raise_if_interrupted, with_interrupts,
 )
-from common.items cimport MAX_WORD_BYTES
+from common.items cimport MAX_ELEMENT_BYTES
 from common.machine cimport import_shared, shared
 from common.resolve cimport BLOCK, SKIPPED, Tuples, can_fail, resolve_block
 from common.routes cimport AUTO, COLUMNS, DIRECT, MAX_TEAMS, N_ROUTES, RUNS, TILES
 from common.rows cimport abs_stride, describe_row, empty_row
-from common.small_calls cimport (
-    PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape, mode_of, new_array,
+from common.calls cimport (
+    Call, PyDataType_REFCHK, describe_arrays_shape, describe_call, describe_shape, has_shape, mode_of, new_array,
     overlap, overlaps_indices, usable_out, write_element,
 )
 from common.stream cimport STREAM_BYTES, can_stream
@@ -184,7 +184,7 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
 
     An array may have changed since: a subclass or a scalar's method can run any code between the plan and the kernel.
     """
-    cdef SmallCall call
+    cdef Call call
     cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(data)
     return ((describe_shape(&call, kind, data, indices, axis, batch_dims) if arrays is None else
              describe_arrays_shape(&call, data, arrays, axis, batch_dims))
@@ -226,12 +226,12 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
     data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0. tiles: as in
     gather.
     """
-    cdef SmallCall call
+    cdef Call call
     cdef cnp.ndarray source, result, first
     cdef tuple arrays = None
     cdef int mode_code = mode_of(mode, "fill")
     cdef Py_ssize_t status
-    cdef char element[MAX_WORD_BYTES]
+    cdef char element[MAX_ELEMENT_BYTES]
 
     if kind == ARRAYS:
         if not is_tuple_of_arrays(indices, True):
@@ -243,7 +243,7 @@ def try_gather(int kind, wrap_negative, data, indices, axis, batch_dims, mode, f
     else:
         return None
     if (type(data) is not cnp.ndarray or type(wrap_negative) is not bool or mode_code < 0
-            or not describe_small(&call, <Kind>kind, data, first, arrays, axis, batch_dims)):
+            or not describe_call(&call, <Kind>kind, data, first, arrays, axis, batch_dims)):
         return None
     source = data
     if mode_code == SKIP and not write_element(source, fill_value, element):

@@ -6,9 +6,9 @@ from common.arrays cimport Arrays, array_stride
 from common.codes cimport RAISE
 from common.copies cimport copy_items
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, MAX_WORD_BYTES, at_line, inline_void, is_word, prefetch_row_l2
+from common.items cimport CACHE_LINE, MAX_ELEMENT_BYTES, at_line, fits_register, inline_void, prefetch_row_l2
 from common.resolve cimport (
-    Run, Tuples, are_native, plain_index_t, prefetch_tuples, resolve_plain, resolve_strided, start_run,
+    Run, Tuples, are_simple, simple_index_t, prefetch_tuples, resolve_loop, resolve_strided, start_run,
 )
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for
@@ -26,19 +26,19 @@ cdef struct Runs:
     Py_ssize_t tuples_per_task
 
 
-cdef inline inline_void move_run(plain_index_t* type, int k, int index_step, const Job* job, const Tuples* tuples,
+cdef inline inline_void move_run(simple_index_t* type, int k, int index_step, const Job* job, const Tuples* tuples,
                                  const char* p, int64_t start, int64_t start_step, Py_ssize_t n, char* out,
                                  int64_t* out_of_bounds) noexcept nogil:
-    """k, index_step: as in resolve_plain."""
+    """k, index_step: as in resolve_loop."""
     cdef const char* data = job.data
     cdef int64_t buffers[2][RUN_BLOCK]
     cdef int64_t* offsets = buffers[0]
     cdef int64_t* next_offsets = buffers[1]
     cdef int64_t* swap
-    cdef Py_ssize_t step = index_step * <Py_ssize_t>sizeof(plain_index_t), width = job.row.item_bytes
+    cdef Py_ssize_t step = index_step * <Py_ssize_t>sizeof(simple_index_t), width = job.row.item_bytes
     cdef Py_ssize_t n_offsets = 0, n_next, resolved = 0
     cdef uint64_t outside = 0
-    cdef char scratch_memory[RUN_BLOCK * MAX_WORD_BYTES + CACHE_LINE]
+    cdef char scratch_memory[RUN_BLOCK * MAX_ELEMENT_BYTES + CACHE_LINE]
     cdef char* scratch = at_line(scratch_memory)
     cdef bint streams = job.streams and <uintptr_t>out % <size_t>width == 0
     # The first block ends at a cache line of out, so that the others are whole ones.
@@ -49,7 +49,7 @@ cdef inline inline_void move_run(plain_index_t* type, int k, int index_step, con
         n_next = min(length, n - resolved)
         length = RUN_BLOCK
         if n_next == RUN_BLOCK:
-            resolve_plain(type, k, index_step, True, False, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
+            resolve_loop(type, k, index_step, True, False, tuples, p, start, start_step, RUN_BLOCK, next_offsets,
                           out_of_bounds)
             if out_of_bounds[0] < 0:
                 return
@@ -79,35 +79,35 @@ cdef inline inline_void move_run(plain_index_t* type, int k, int index_step, con
         n_offsets = n_next
 
 
-cdef inline inline_void move_any_run(plain_index_t* type, const Job* job, const Tuples* tuples, const char* p,
+cdef inline inline_void move_any_run(simple_index_t* type, const Job* job, const Tuples* tuples, const char* p,
                                      Py_ssize_t step, int64_t start, int64_t start_step, Py_ssize_t n, char* out,
                                      int64_t* out_of_bounds) noexcept nogil:
     if tuples.k == 1:
         move_run(type, 1, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
-    elif step == 2 * sizeof(plain_index_t):
+    elif step == 2 * sizeof(simple_index_t):
         move_run(type, 2, 2, job, tuples, p, start, start_step, n, out, out_of_bounds)
     else:
         move_run(type, 2, 1, job, tuples, p, start, start_step, n, out, out_of_bounds)
 
 
 cdef inline void move_simple_run(const Job* job, const Tuples* tuples, const char* p, Py_ssize_t step, int64_t start,
-                                 int64_t start_step, Py_ssize_t n, char* out, const char* next_row, bint* is_far,
+                                 int64_t start_step, Py_ssize_t n, char* out, const char* next_row, bint* try_far,
                                  int64_t* out_of_bounds) noexcept nogil:
     """out_of_bounds also becomes negative if no loop can move the rest: direct can. next_row: as in move_far_items.
 
-    is_far: whether to try those loops; becomes False where they stop.
+    try_far: whether to try move_far_items; becomes False where it stops.
     """
     cdef Py_ssize_t moved = 0
-    cdef bint is_trivial = tuples.trivial and is_word(job.row.item_bytes)
-    if is_far[0] and (n >= SHORTEST_FAR or next_row != NULL or not is_trivial) and are_far(job, tuples, start_step):
+    cdef bint in_loop = tuples.shifts and fits_register(job.row.item_bytes)
+    if try_far[0] and (n >= SHORTEST_FAR or next_row != NULL or not in_loop) and are_far(job, tuples, start_step):
         moved = move_far_items(job, tuples, p, step, start, n, out, next_row)
         if moved == n:
             return
-        is_far[0] = False
+        try_far[0] = False
     p += moved * step
     start += moved * start_step
     out += moved * job.row.item_bytes
-    if not is_trivial:
+    if not in_loop:
         out_of_bounds[0] = -1
     elif tuples.width == 8:
         move_any_run(<int64_t*>NULL, job, tuples, p, step, start, start_step, n - moved, out, out_of_bounds)
@@ -115,12 +115,13 @@ cdef inline void move_simple_run(const Job* job, const Tuples* tuples, const cha
         move_any_run(<int32_t*>NULL, job, tuples, p, step, start, start_step, n - moved, out, out_of_bounds)
 
 
-cdef inline bint are_simple(const Tuples* tuples, const char* p, Py_ssize_t step, bint far) noexcept nogil:
-    return are_native(tuples, p, step) and (far or tuples.trivial)
+cdef inline bint can_move(const Tuples* tuples, const char* p, Py_ssize_t step, bint far) noexcept nogil:
+    """Whether move_run can move the items at tuples; with far: whether move_far_items can."""
+    return are_simple(tuples, p, step) and (far or tuples.shifts)
 
 
 cdef inline bint has_simple_runs(const Job* job, bint far) noexcept nogil:
-    """Whether the tuples of every run are trivial; with far: native. Pieces of a run are as aligned as its start."""
+    """Whether can_move is true of the tuples of every run. Parts of a run are as aligned as its start."""
     cdef const Arrays* arrays = job.tuples.arrays
     cdef int inner = job.walk.n_dims - 1
     cdef int d, i
@@ -128,7 +129,7 @@ cdef inline bint has_simple_runs(const Job* job, bint far) noexcept nogil:
     cdef Run run
     cdef uint64_t outside = 0
     if arrays == NULL:
-        if not are_simple(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES], far):
+        if not can_move(&job.tuples, job.tuples.base, job.walk.stride[inner][INDICES], far):
             return False
         for d in range(inner):
             if job.walk.stride[d][INDICES] % job.tuples.width != 0:
@@ -138,7 +139,7 @@ cdef inline bint has_simple_runs(const Job* job, bint far) noexcept nogil:
         return False
     seek(&job.walk, 0, &cursor)
     start_run(&job.tuples, &job.walk, &cursor, &run, &outside)
-    if outside or run.along.k == 0 or run.along.k != run.n_varying or not are_simple(&run.along, run.p, run.step, far):
+    if outside or run.along.k == 0 or run.along.k != run.n_varying or not can_move(&run.along, run.p, run.step, far):
         return False
     if far and not are_far(job, &run.along, job.walk.stride[inner][DATA]):
         return False
@@ -161,14 +162,14 @@ cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
     if (job.row.outer.n != 1 or job.row.n_inner != 1 or job.row.item_bytes == 0
             or job.walk.stride[inner][OTHER] != job.row.item_bytes):
         return False
-    if is_word(job.row.item_bytes) and has_simple_runs(job, False):
+    if fits_register(job.row.item_bytes) and has_simple_runs(job, False):
         return True
     return (job.walk.shape[inner] >= SHORTEST_FAR
             and (job.tuples.arrays != NULL or are_far(job, &job.tuples, job.walk.stride[inner][DATA]))
             and has_simple_runs(job, True))
 
 
-cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_t n, bint* is_far,
+cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_t n, bint* try_far,
                                  int64_t* out_of_bounds) noexcept nogil:
     cdef Run run
     cdef uint64_t outside = 0
@@ -177,7 +178,7 @@ cdef inline void move_arrays_run(const Job* job, const Cursor* cursor, Py_ssize_
         out_of_bounds[0] = -1
         return
     move_simple_run(job, &run.along, run.p, run.step, run.start, job.walk.stride[job.walk.n_dims - 1][DATA], n,
-                    job.out + cursor.offset[OTHER], NULL, is_far, out_of_bounds)
+                    job.out + cursor.offset[OTHER], NULL, try_far, out_of_bounds)
 
 
 cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept nogil:
@@ -189,7 +190,7 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
     cdef Py_ssize_t n
     cdef int inner = job.walk.n_dims - 1
     cdef int64_t out_of_bounds = 0
-    cdef bint from_rows = select_from_rows(job), is_far = True
+    cdef bint from_rows = select_from_rows(job), try_far = True
     cdef const char* next_row = NULL
     seek(&job.walk, start, &cursor)
     if from_rows:
@@ -201,11 +202,11 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
             if cursor.coordinate[inner - 1] + 1 < job.walk.shape[inner - 1]:
                 next_row += job.walk.stride[inner - 1][DATA]
         if job.tuples.arrays != NULL:
-            move_arrays_run(job, &cursor, n, &is_far, &out_of_bounds)
+            move_arrays_run(job, &cursor, n, &try_far, &out_of_bounds)
         else:
             move_simple_run(job, &job.tuples, job.tuples.base + cursor.offset[INDICES],
                             job.walk.stride[inner][INDICES], cursor.offset[DATA], job.walk.stride[inner][DATA], n,
-                            job.out + cursor.offset[OTHER], next_row, &is_far, &out_of_bounds)
+                            job.out + cursor.offset[OTHER], next_row, &try_far, &out_of_bounds)
         if out_of_bounds < 0 or is_interrupted(job.interrupts, n * job.tuple_work):
             return 1
         advance(&job.walk, n, &cursor)

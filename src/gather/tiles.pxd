@@ -14,7 +14,7 @@ from gather.job cimport Job
 from prepared.tile_order cimport TileOrder, begin_of_run, is_value, slices_in, take_chunks
 
 cdef enum:
-    PIECES = 32     # of a tile
+    PARTS = 32     # of a tile
     RUNS_AHEAD = 4
 
 
@@ -28,7 +28,7 @@ cdef inline bint can_use_tiles(const Job* job) noexcept nogil:
 cdef inline void pick_values(const TileOrder* order, Py_ssize_t tile, const char* data, Py_ssize_t width, bint has_next,
                              char* values) noexcept nogil:
     """Pick the values of a tile's runs. The next tile is prefetched meanwhile."""
-    cdef Py_ssize_t chunk, begin, n, i, piece = 0, n_bytes = slices_in(order, tile + 1) * width
+    cdef Py_ssize_t chunk, begin, n, i, part = 0, n_bytes = slices_in(order, tile + 1) * width
     cdef const char* following = data + (width << order.shift)
     for chunk in range(order.n_chunks):
         if chunk + RUNS_AHEAD < order.n_chunks:
@@ -38,9 +38,9 @@ cdef inline void pick_values(const TileOrder* order, Py_ssize_t tile, const char
                 prefetch_row(<const char*>(order.positions + begin), n * <Py_ssize_t>sizeof(uint16_t))
                 for i in range(n * width // CACHE_LINE + 1):
                     prefetch_write(values + begin * width + i * CACHE_LINE)
-        while has_next and piece * order.n_chunks < PIECES * (chunk + 1):
-            prefetch_row_l2(following + chunk_start(n_bytes, PIECES, piece), n_bytes // PIECES)
-            piece += 1
+        while has_next and part * order.n_chunks < PARTS * (chunk + 1):
+            prefetch_row_l2(following + chunk_start(n_bytes, PARTS, part), n_bytes // PARTS)
+            part += 1
         begin = begin_of_run(order, tile, chunk)
         n = begin_of_run(order, tile + 1, chunk) - begin
         copy_numbered(width, data, width, order.positions + begin, n, values + begin * width)

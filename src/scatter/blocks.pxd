@@ -1,7 +1,7 @@
 # cython: cdivision=True
-# Route "blocks": neighbouring tuples name neighbouring rows, as sorted indices do. Each thread finds the lowest and the
-# highest row of the blocks of its chunk of the tuples. Then a thread owns a tile of rows: it opens the tile, applies,
-# of the blocks that may meet it, the updates of its rows, and closes it.
+# Route "blocks": neighbouring tuples name neighbouring rows, as sorted indices do. Tuples are cut into spans. Each
+# thread finds the lowest and the highest row of each span in its chunk of the tuples. Then a thread owns a tile of
+# rows: it opens the tile, applies the updates of its rows, from the spans that may have some, and closes it.
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport INT64_MAX, int64_t
 cimport numpy as cnp
@@ -16,25 +16,25 @@ from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from common.walk cimport Cursor, seek
 from scatter.buckets cimport APART, GROUP_BYTES, MAX_TILES, TILES_PER_THREAD
-from scatter.job cimport Job, begin_writing, is_fresh
+from scatter.job cimport Job, begin_writing, must_write_data
 from scatter.tile cimport Tile, close_tile, open_tile
 from scatter.updates cimport apply_tuples
 
 cdef enum:
-    MIN_SPAN = 1 << 6           # tuples of a block
+    MIN_SPAN = 1 << 6           # tuples of a span
     MAX_SPAN = 1 << 11
-    SPANS = 16                  # blocks of a tile, if all have as many updates
+    SPANS = 16                  # spans of a tile, if all tiles have as many updates
     TILES_LEFT = 2              # for each thread, at least, of larger tiles
 
 cdef struct Span:
     int64_t low
-    int64_t high                # below low: all tuples of the block are skipped
-    int64_t highest             # of this block and those before
-    int64_t lowest              # of this block and those after
+    int64_t high                # below low: all tuples of the span are skipped
+    int64_t highest             # of this span and those before
+    int64_t lowest              # of this span and those after
 
 cdef struct Blocks:
     const Job* job
-    Py_ssize_t span             # tuples of a block
+    Py_ssize_t span             # tuples of a span
     Py_ssize_t n_spans
     Span* spans
     Py_ssize_t tile_rows
@@ -52,7 +52,7 @@ cdef inline bint can_take_blocks(const Job* job) noexcept nogil:
 
 cdef inline bint has_scratch_tiles(const Job* job) noexcept nogil:
     """Whether accumulators are in scratch memory; for streamed rows that are long enough for a test of each update."""
-    return not job.in_result or (job.streams and is_fresh(job) and job.row_bytes >= CACHE_LINE)
+    return not job.in_result or (job.streams and must_write_data(job) and job.row_bytes >= CACHE_LINE)
 
 
 cdef inline void find_spans(const Blocks* blocks, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:
@@ -97,7 +97,7 @@ cdef inline void find_extremes(Blocks* blocks) noexcept nogil:
 
 
 cdef inline void widen_tiles(Blocks* blocks) noexcept nogil:
-    """Let tiles in the result be so large that few blocks meet several: each tile resolves the tuples anew."""
+    """Let tiles in the result be so large that few spans meet several: each tile resolves the tuples anew."""
     cdef const Job* job = blocks.job
     cdef Py_ssize_t i, meetings
     while (blocks.n_tiles > 2 * TILES_LEFT * job.n_threads
@@ -113,7 +113,7 @@ cdef inline void widen_tiles(Blocks* blocks) noexcept nogil:
 
 
 cdef inline Py_ssize_t first_span(const Blocks* blocks, int64_t row, bint by_highest) noexcept nogil:
-    """The first block from which on the highest, or the lowest, is `row` or above."""
+    """The first span from which on the highest, or the lowest, is `row` or above."""
     cdef Py_ssize_t low = 0, high = blocks.n_spans, middle
     while low < high:
         middle = (low + high) // 2
@@ -125,7 +125,7 @@ cdef inline Py_ssize_t first_span(const Blocks* blocks, int64_t row, bint by_hig
 
 
 cdef inline int meets(const Span* span, const Tile* tile) noexcept nogil:
-    """Whether rows of a block are in the tile: 2: all, 1: perhaps some."""
+    """Whether rows of a span are in the tile: 2: all, 1: perhaps some."""
     if span.low >= tile.first and span.high < tile.first + tile.n:
         return 2
     return span.low < tile.first + tile.n and span.high >= tile.first

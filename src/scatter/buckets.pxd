@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK, SKIP
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes16, inline_void, is_word, prefetch_l1, prefetch_write, whole_lines, word_t,
+    CACHE_LINE, bytes16, element_t, fits_register, inline_void, prefetch_l1, prefetch_write, whole_lines,
 )
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
@@ -74,7 +74,7 @@ cdef struct Reader:
     Py_ssize_t tile
     Py_ssize_t chunk
     const char* pool
-    uint32_t at                 # offset in the pool
+    uint32_t next               # offset of the next block in the pool
     const char* records         # of the block
     Py_ssize_t n
 
@@ -100,7 +100,7 @@ cdef inline int tile_shift(const Job* job, int n_threads) noexcept nogil:
 
 cdef inline Py_ssize_t record_size(const Job* job) noexcept nogil:
     """A row id, and the element or the number of an update, and its weights."""
-    return 4 + (max(job.conversion.narrow_bytes, <Py_ssize_t>4) if job.by_value else 4) + job.weights.n_bytes
+    return 4 + (max(job.conversion.narrow_bytes, <Py_ssize_t>4) if job.rows_are_elements else 4) + job.weights.n_bytes
 
 
 cdef inline bint can_partition(const Job* job) noexcept nogil:
@@ -147,21 +147,21 @@ cdef inline uint32_t after(const Partition* partition, uint32_t at, uint32_t* us
     return next << partition.block_shift
 
 
-cdef inline inline_void place_words(word_t* type, const Partition* partition, const int64_t* rows, const char* updates,
-                                    Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places, uint32_t* used,
-                                    uint32_t* links) noexcept nogil:
+cdef inline inline_void place_elements(element_t* type, const Partition* partition, const int64_t* rows,
+                                       const char* updates, Py_ssize_t step, Py_ssize_t n, char* pool,
+                                       uint32_t* places, uint32_t* used, uint32_t* links) noexcept nogil:
     cdef Py_ssize_t i
-    cdef uint32_t row, at, next, record_bytes = 4 + (4 if sizeof(word_t) < 4 else sizeof(word_t))
+    cdef uint32_t row, at, next, record_bytes = 4 + (4 if sizeof(element_t) < 4 else sizeof(element_t))
     cdef uint32_t mask = (<uint32_t>1 << partition.shift) - 1
     cdef int shift = partition.shift, block_shift = partition.block_shift
-    cdef word_t value
+    cdef element_t value
     for i in range(n):
         at = places[rows[i] >> shift]
         row = <uint32_t>rows[i] & mask
         prefetch_write(pool + at + AHEAD)
-        memcpy(&value, updates + i * step, sizeof(word_t))
+        memcpy(&value, updates + i * step, sizeof(element_t))
         memcpy(pool + at, &row, 4)
-        memcpy(pool + at + 4, &value, sizeof(word_t))
+        memcpy(pool + at + 4, &value, sizeof(element_t))
         next = at + record_bytes
         if (next + record_bytes - 1 ^ at) >> block_shift:
             next = after(partition, at, used, links)
@@ -171,7 +171,7 @@ cdef inline inline_void place_words(word_t* type, const Partition* partition, co
 cdef inline void place_kept(const Partition* partition, Py_ssize_t width, const int64_t* rows, const char* updates,
                             Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places, uint32_t* used,
                             uint32_t* links) noexcept nogil:
-    """place_words, without skipped updates and those of other groups."""
+    """place_elements, without skipped updates and those of other groups."""
     cdef Py_ssize_t i
     cdef int64_t tile
     cdef uint32_t row
@@ -187,18 +187,18 @@ cdef inline void place_kept(const Partition* partition, Py_ssize_t width, const 
 cdef inline void place(const Partition* partition, bint all, Py_ssize_t width, const int64_t* rows,
                        const char* updates, Py_ssize_t step, Py_ssize_t n, char* pool, uint32_t* places,
                        uint32_t* used, uint32_t* links) noexcept nogil:
-    if not all or not is_word(width):
+    if not all or not fits_register(width):
         place_kept(partition, width, rows, updates, step, n, pool, places, used, links)
     elif width == 4:
-        place_words(<uint32_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+        place_elements(<uint32_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
     elif width == 8:
-        place_words(<uint64_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+        place_elements(<uint64_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
     elif width == 1:
-        place_words(<uint8_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+        place_elements(<uint8_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
     elif width == 2:
-        place_words(<uint16_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+        place_elements(<uint16_t*>NULL, partition, rows, updates, step, n, pool, places, used, links)
     else:
-        place_words(<bytes16*>NULL, partition, rows, updates, step, n, pool, places, used, links)
+        place_elements(<bytes16*>NULL, partition, rows, updates, step, n, pool, places, used, links)
 
 
 cdef inline void number_updates(const Job* job, Py_ssize_t first, Py_ssize_t n, char* numbers) noexcept nogil:
@@ -263,7 +263,7 @@ cdef inline Reader read_tile(const Partition* partition, Py_ssize_t tile) noexce
     reader.tile = tile
     reader.chunk = 0
     reader.pool = partition.pools
-    reader.at = <uint32_t>(tile << partition.block_shift)
+    reader.next = <uint32_t>(tile << partition.block_shift)
     return reader
 
 
@@ -273,16 +273,16 @@ cdef inline bint next_block(Reader* reader) noexcept nogil:
     cdef uint32_t end, at
     cdef Py_ssize_t i, n_bytes
     while reader.chunk < partition.n_chunks:
-        at = reader.at
+        at = reader.next
         end = ends_of(partition, reader.pool)[reader.tile]
         reader.records = reader.pool + at
         if (at ^ end) >> partition.block_shift:
-            reader.at = links_of(partition, reader.pool)[at >> partition.block_shift] << partition.block_shift
+            reader.next = links_of(partition, reader.pool)[at >> partition.block_shift] << partition.block_shift
             n_bytes = <Py_ssize_t>1 << partition.block_shift
         else:  # the last one of this chunk
             reader.chunk += 1
             reader.pool += partition.pool_bytes
-            reader.at = <uint32_t>(reader.tile << partition.block_shift)
+            reader.next = <uint32_t>(reader.tile << partition.block_shift)
             n_bytes = end - at
         reader.n = n_bytes // partition.record_bytes
         if reader.n:

@@ -10,7 +10,7 @@ from common.codes cimport (
     BFLOAT16, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
     UINT64,
 )
-from common.items cimport bytes16, flat_void, inline_void, word_t
+from common.items cimport bytes16, element_t, flat_void, inline_void
 from scatter.steps cimport (
     bfloat16, complex64, complex128, float16, round_bfloat16, round_float16, round_to_odd, widen_bfloat16,
     widen_float16,
@@ -259,10 +259,10 @@ cdef inline flat_void find_nan(int wide, const char* accumulators, Py_ssize_t n,
         found[0] = 0
 
 
-cdef inline inline_void copy_words(word_t* type, Py_ssize_t width, const char* source, Py_ssize_t step, Py_ssize_t n,
-                                   char* to, Py_ssize_t to_step) noexcept nogil:
+cdef inline inline_void copy_elements(element_t* type, Py_ssize_t width, const char* source, Py_ssize_t step,
+                                     Py_ssize_t n, char* to, Py_ssize_t to_step) noexcept nogil:
     """width: of items without a type, which are uint8_t here."""
-    cdef Py_ssize_t i, size = width if word_t is uint8_t else <Py_ssize_t>sizeof(word_t)
+    cdef Py_ssize_t i, size = width if element_t is uint8_t else <Py_ssize_t>sizeof(element_t)
     for i in range(n):
         memcpy(to + i * to_step, source + i * step, size)
 
@@ -272,15 +272,15 @@ cdef inline void copy_items(Py_ssize_t width, const char* source, Py_ssize_t ste
     if step == width and to_step == width:
         memcpy(to, source, n * width)
     elif width == 4:
-        copy_words(<uint32_t*>NULL, 4, source, step, n, to, to_step)
+        copy_elements(<uint32_t*>NULL, 4, source, step, n, to, to_step)
     elif width == 8:
-        copy_words(<uint64_t*>NULL, 8, source, step, n, to, to_step)
+        copy_elements(<uint64_t*>NULL, 8, source, step, n, to, to_step)
     elif width == 2:
-        copy_words(<uint16_t*>NULL, 2, source, step, n, to, to_step)
+        copy_elements(<uint16_t*>NULL, 2, source, step, n, to, to_step)
     elif width == 16:
-        copy_words(<bytes16*>NULL, 16, source, step, n, to, to_step)
+        copy_elements(<bytes16*>NULL, 16, source, step, n, to, to_step)
     else:
-        copy_words(<uint8_t*>NULL, width, source, step, n, to, to_step)
+        copy_elements(<uint8_t*>NULL, width, source, step, n, to, to_step)
 
 
 cdef inline void swap_bytes(char* items, Py_ssize_t n_bytes, int width) noexcept nogil:

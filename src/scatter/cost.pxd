@@ -16,7 +16,7 @@ from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks, has_scratch_tiles
 from scatter.buckets cimport can_partition, record_size
 from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows, slots_bytes
-from scatter.job cimport Job, is_fresh
+from scatter.job cimport Job, must_write_data
 from scatter.private cimport can_be_private, private_bytes
 
 cdef enum:
@@ -138,9 +138,9 @@ cdef inline double apply_ns(const Job* job, double step) noexcept nogil:
         return ns + (1 if more > 0 else 0)
     if job.kernel.mark_bytes:
         ns *= 1.3
-    if job.loads:
-        ns += 1 if job.by_value else 8
-    if not job.by_value:
+    if job.copies_updates:
+        ns += 1 if job.rows_are_elements else 8
+    if not job.rows_are_elements:
         ns += job.kernel.row_bytes / (8 * shared.machine.bandwidth) + 2
         ns += 1.5 * more * job.kernel.row_bytes / CACHE_LINE
     return ns
@@ -149,7 +149,7 @@ cdef inline double apply_ns(const Job* job, double step) noexcept nogil:
 cdef inline double update_ns(const Job* job, const Sample* sample, double far) noexcept nogil:
     """ns to apply an update. far: of a step, if its row is not near that of the update before."""
     cdef double ns = apply_ns(job, far)
-    if not job.by_value and not job.by_last and far > 2 * shared.machine.step_l2:
+    if not job.rows_are_elements and not job.by_last and far > 2 * shared.machine.step_l2:
         # the updates come between the rows, so that the CPU does not read them meanwhile
         ns += job.row_bytes / (1.4 * shared.machine.bandwidth)
     return sample.near * apply_ns(job, shared.machine.step_l2) + (1 - sample.near) * ns
@@ -158,7 +158,7 @@ cdef inline double update_ns(const Job* job, const Sample* sample, double far) n
 cdef inline double result_ns(const Job* job, int n_threads) noexcept nogil:
     """ns to open and close all rows."""
     cdef double n_bytes = 0
-    if is_fresh(job):
+    if must_write_data(job):
         n_bytes = 2.0 * job.out_bytes
     if job.by_last:
         n_bytes = 2.0 * job.out_bytes
@@ -191,8 +191,8 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     each += job.tuples.k * shared.machine.resolve
     if can_use_slots(job):
         ns = n * (each + (4 + <double>slots_bytes(job) / shared.machine.l2_bytes) * shared.machine.step_memory)
-        return ns + (moved(2.0 * job.out_bytes, n_threads) if is_fresh(job) else 0) + region_ns(n_threads)
-    if is_fresh(job) and not job.by_last and sample.near > 0.75 and job.out_bytes > shared.machine.l3_bytes // 2:
+        return ns + (moved(2.0 * job.out_bytes, n_threads) if must_write_data(job) else 0) + region_ns(n_threads)
+    if must_write_data(job) and not job.by_last and sample.near > 0.75 and job.out_bytes > shared.machine.l3_bytes // 2:
         # data are read twice
         ns_near = moved(2 * min(<double>job.out_bytes, n * job.row_bytes), 1)
     ns = ns_near + max(n * each / n_shares, moved(n * update_bytes(job), n_shares)) + result_ns(job, n_threads)
@@ -208,18 +208,18 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
     cdef double place_bytes = job.tuples.k * job.tuples.width + 2 * record, apply_bytes = record
     cdef double apply = apply_ns(job, shared.machine.step_l2)
     cdef Sample updates
-    if job.order == NULL and (job.loads or not (job.by_value or job.by_last)):  # records are unpacked
+    if job.order == NULL and (job.copies_updates or not (job.rows_are_elements or job.by_last)):  # records are unpacked
         apply += UNPACKED
     apply *= n * max(1.0 / n_threads, sample.share)
     if job.by_updates:
-        result = n * 20 / n_threads + (result if is_fresh(job) else 0)
-    if job.update_rows == NULL and not job.by_last and (job.order != NULL or not job.by_value):
+        result = n * 20 / n_threads + (result if must_write_data(job) else 0)
+    if job.update_rows == NULL and not job.by_last and (job.order != NULL or not job.rows_are_elements):
         # Updates are not read in order: each of their lines is reached by itself, without the prefetcher's help.
         updates = uniform(n * job.row_bytes)
         result += n * (1.0 + <double>job.row_bytes / CACHE_LINE) * step_ns(&updates, 1) / n_threads
     if job.order != NULL:  # accumulators stay in registers, or in L1
         return max(0.8 * apply, moved(n * (4 + 0.8 * job.row_bytes), n_threads)) + result + region_ns(n_threads)
-    if job.by_value:
+    if job.rows_are_elements:
         place_bytes += job.row_bytes
     elif not job.by_last:
         apply_bytes += job.row_bytes
@@ -282,8 +282,8 @@ cdef inline void estimate_all(const Job* job, int max_threads, double* ns) noexc
         n_threads = min(2 * n_threads, max_threads)
 
 
-cdef inline bint is_plain(const Job* job) noexcept nogil:
-    """Whether one thread need not take a sample: no route is faster than direct."""
+cdef inline bint needs_no_sample(const Job* job) noexcept nogil:
+    """Whether no route is faster than direct on one thread."""
     return job.in_result and not job.kernel.mark_bytes and (job.walk.n < MIN_SAMPLED or (
         job.walk.n < MIN_WORTH and job.out_bytes <= shared.machine.l2_bytes))
 
@@ -295,7 +295,7 @@ cdef inline Choice choose(Job* job, int max_threads, unsigned int routes, int le
     cdef int n_threads = least_threads, route
     best.route = DIRECT
     best.n_threads = least_threads
-    if max_threads == 1 and is_plain(job):
+    if max_threads == 1 and needs_no_sample(job):
         best.ns = 0
         return best
     sample = take_sample(job)

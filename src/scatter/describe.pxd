@@ -9,14 +9,14 @@ from common.codes cimport (
     ASSIGN, BOOL, COMPLEX128, ELEMENTS, ND, NONE, UINT8, UINT16, UINT32, UINT64, Kind, ReductionCode, TypeCode,
 )
 from common.describe cimport PY_SSIZE_T_MAX
-from common.items cimport is_word
-from common.resolve cimport find_trivial
+from common.items cimport fits_register
+from common.resolve cimport find_simple
 from common.rows cimport describe_row, number_bytes
-from common.small_calls cimport PyArray_NewFromDescr, width_of
+from common.calls cimport PyArray_NewFromDescr, width_of
 from common.walk cimport DATA, add_axis, finish_walk, start_walk
 from scatter.direct cimport LONG_ROW
 from scatter.fill cimport repeats_element
-from scatter.job cimport Job, is_fresh, update_step
+from scatter.job cimport Job, must_write_data, update_step
 
 cdef enum:
     FEW = 8             # rows for each update: of more, only those that have updates are opened and closed
@@ -41,14 +41,14 @@ cdef inline void describe_arrays(Job* job, cnp.ndarray data, cnp.ndarray updates
     job.out_array = <PyObject*>out
     job.updates = cnp.PyArray_BYTES(updates)
     job.update_rows = <const int32_t*>cnp.PyArray_DATA(update_rows) if update_rows is not None else NULL
-    job.data = job.element = NULL
+    job.data = job.data_element = NULL
     job.strided = NULL
     if data is None:
         return
     if job.is_dense and cnp.PyArray_IS_C_CONTIGUOUS(data) and data.descr is out.descr:
         job.data = cnp.PyArray_BYTES(data)
     elif job.is_dense and repeats_element(data, out):
-        job.element = cnp.PyArray_BYTES(data)
+        job.data_element = cnp.PyArray_BYTES(data)
         job.element_bytes = cnp.PyArray_ITEMSIZE(out)
     else:
         job.strided = <PyObject*>data
@@ -67,7 +67,7 @@ cdef inline void number_rows(Job* job, cnp.ndarray out, int row_axis) noexcept:
         job.tuples.stride[d] //= job.row_bytes
     for d in range(job.walk.n_dims):
         job.walk.stride[d][DATA] //= job.row_bytes
-    find_trivial(&job.tuples)
+    find_simple(&job.tuples)
 
 
 cdef inline void describe_strided(Job* job, cnp.ndarray out, int row_axis) noexcept:
@@ -85,7 +85,7 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
     cdef Py_ssize_t width = job.row.item_bytes
     cdef bint moves = step == ASSIGN, converts
     job.row_items = job.row.outer.n * job.row.n_inner
-    job.by_value = job.row_items == 1 and is_word(width)
+    job.rows_are_elements = job.row_items == 1 and fits_register(width)
     job.include_self = include_self or moves
     job.divides = job.reduction.divides
     job.kernel.step = step
@@ -100,7 +100,7 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
         job.conversion.narrow = job.conversion.wide = NONE
         job.kernel.type_code = BOOL
         job.kernel.n_items = job.row_bytes
-        if job.by_value:
+        if job.rows_are_elements:
             job.kernel.n_items = 1
             job.kernel.type_code = UINT32 if width == 4 else UINT64 if width == 8 else UINT8 if width == 1 else (
                 UINT16 if width == 2 else COMPLEX128)
@@ -118,14 +118,14 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
     job.kernel.row_bytes = job.row_items * job.conversion.wide_bytes
     job.is_associative = moves or (job.reduction.associative >> <int>type_code & 1 and type_code != BOOL)
     converts = job.conversion.narrow != job.conversion.wide or job.conversion.swapped != 0
-    job.loads = converts or (not job.by_value and (job.row.outer.n > 1 or (
+    job.copies_updates = converts or (not job.rows_are_elements and (job.row.outer.n > 1 or (
         job.row.n_inner > 1 and job.row.inner_other != width)))
 
 
 cdef inline void choose_accumulators(Job* job) noexcept:
     """Where accumulators are, and what they start from."""
     cdef bint converts = job.conversion.narrow != job.conversion.wide or job.conversion.swapped != 0
-    cdef Py_ssize_t least = FEW_ELEMENTS if job.by_value and job.is_dense else FEW
+    cdef Py_ssize_t least = FEW_ELEMENTS if job.rows_are_elements and job.is_dense else FEW
     cdef bint few = 0 < job.walk.n < job.n_rows // least and job.row_bytes < LONG_ROW and job.order == NULL
     job.identity = NULL
     if not job.include_self and job.reduction.has_identity >> <int>job.kernel.type_code & 1:
@@ -135,8 +135,9 @@ cdef inline void choose_accumulators(Job* job) noexcept:
         job.kernel.mark_bytes = 0  # rows without updates are never opened
     # In place, data are needed until the end.
     job.in_result = (job.is_dense and not converts
-                     and (job.identity == NULL or is_fresh(job) or job.by_updates))
-    job.by_last = (job.kernel.step == ASSIGN and not job.by_value and not job.loads and job.is_dense and not few
+                     and (job.identity == NULL or must_write_data(job) or job.by_updates))
+    job.by_last = (job.kernel.step == ASSIGN and not job.rows_are_elements and not job.copies_updates
+                   and job.is_dense and not few
                    and job.row_bytes >= SHORTEST_LAST and job.updates_are_linear and update_step(job) > 0
                    and job.walk.n < SMALL_COUNTS and job.update_rows == NULL and job.order == NULL
                    and job.strided == NULL)

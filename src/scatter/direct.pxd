@@ -26,7 +26,7 @@ from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error, n_tasks_for
 from common.walk cimport OTHER, Cursor, add_axis, finish_walk, seek, start_walk
 from scatter.finish cimport divide
-from scatter.job cimport RUN, Job, begin_writing, is_brief, is_fresh, open_all_rows, update_step, write_data
+from scatter.job cimport RUN, Job, begin_writing, is_brief, must_write_data, open_all_rows, update_step, write_data
 from scatter.kernels cimport Rows, moves_bytes
 from scatter.tile cimport Tile, close_tile, load_rows, open_tile, store_rows
 from scatter.updates cimport apply_block, apply_tuples, keep_window, read_update_rows
@@ -166,7 +166,7 @@ cdef inline Py_ssize_t apply_to_slots(const Job* job, Slots* slots) noexcept nog
     cdef Py_ssize_t start = 0, step = update_step(job), first, i, n
     rows.rows = ids
     rows.offsets = offsets
-    rows.is_far = False
+    rows.prefetches = False
     seek(&job.walk, 0, &cursor)
     while start < job.walk.n:
         first = cursor.offset[OTHER]
@@ -220,10 +220,10 @@ cdef inline bint run_slots(Job* job, Py_ssize_t* bad) noexcept:
         bad[0] = begin_writing(job, False)
     if bad[0] != OK or job.interrupts.stopped:
         return True
-    if is_fresh(job) and n_threads == 1:
+    if must_write_data(job) and n_threads == 1:
         with nogil:
             write_data(job, 0, job.n_rows)
-    elif is_fresh(job):
+    elif must_write_data(job):
         for part in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
             write_part(job, part, n_threads)
     with nogil:
@@ -329,18 +329,18 @@ cdef inline Py_ssize_t run_pieces(Job* job, const Direct* direct, Py_ssize_t n_p
     cdef int n_threads = job.n_threads
     if n_threads == 1:
         with nogil:
-            if is_fresh(job):
+            if must_write_data(job):
                 write_data(job, 0, job.n_rows)
-            job.data = job.element = NULL
+            job.data = job.data_element = NULL
             for piece in range(n_pieces):
                 status[0] = run_piece(job, direct, piece, n_pieces, 0)
                 if status[0] != OK:
                     return status[0]
         return OK
-    if is_fresh(job):
+    if must_write_data(job):
         for part in prange(n_threads, num_threads=n_threads, schedule="static", nogil=True):
             write_part(job, part, n_threads)
-    job.data = job.element = NULL
+    job.data = job.data_element = NULL
     n_pieces = min(n_pieces, <Py_ssize_t>MAX_TASKS)
     for piece in prange(n_pieces, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
         status[piece] = run_piece(job, direct, piece, n_pieces, threadid())
@@ -367,7 +367,7 @@ cdef inline Py_ssize_t run_all_units(Job* job, Direct* direct) noexcept:
 cdef inline bint by_units(const Job* job) noexcept nogil:
     """Whether a thread opens and closes one unit at a time: it stays in the cache, or each thread has some."""
     return job.n_units > 1 and job.unit_rows > 0 and (
-        job.n_threads > 1 or (job.out_bytes > WINDOW_BYTES and is_fresh(job)) or not job.in_result
+        job.n_threads > 1 or (job.out_bytes > WINDOW_BYTES and must_write_data(job)) or not job.in_result
         or job.kernel.mark_bytes) and not job.by_last
 
 
@@ -412,8 +412,8 @@ cdef inline bint can_go_without_marks(const Job* job) noexcept nogil:
         n = step = 1
     elif step != width:
         return False
-    if (job.identity != NULL and job.by_value and not job.loads and not job.by_updates and job.updates_are_linear
-            and (job.kernel.step == MAX or job.kernel.step == MIN
+    if (job.identity != NULL and job.rows_are_elements and not job.copies_updates and not job.by_updates
+            and job.updates_are_linear and (job.kernel.step == MAX or job.kernel.step == MIN
                  or (job.kernel.step == ADD and FLOAT16 <= job.kernel.type_code <= COMPLEX128))
             and job.update_rows == NULL):
         found = False
@@ -425,7 +425,7 @@ cdef inline bint can_go_without_marks(const Job* job) noexcept nogil:
 
 cdef inline bint is_one_block(const Job* job) noexcept nogil:
     """Whether apply_tuples resolves all tuples before it writes, in place."""
-    return (job.walk.n <= job.block and job.updates_are_linear and not is_fresh(job) and job.strided == NULL
+    return (job.walk.n <= job.block and job.updates_are_linear and not must_write_data(job) and job.strided == NULL
             and job.kernel.mark_bytes == 0 and job.in_result)
 
 
@@ -442,7 +442,8 @@ cdef inline bint run_direct(Job* job, Py_ssize_t* bad) noexcept:
     if job.by_updates:
         open_all_rows(job)
     units = by_units(job)
-    streams = units and job.streams and is_fresh(job) and job.unit_rows * job.row_bytes <= shared.machine.l2_bytes // 2
+    streams = (units and job.streams and must_write_data(job)
+               and job.unit_rows * job.row_bytes <= shared.machine.l2_bytes // 2)
     if job.kernel.mark_bytes == 1 and job.n_threads == 1 and not brief:
         with nogil:
             if can_go_without_marks(job):

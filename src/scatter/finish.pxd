@@ -144,7 +144,7 @@ cdef inline inline_void replace_of(replaced_t* type, any_mark_t* marks, const ch
 
 cdef inline flat_void replace_short_rows(const Kernel* kernel, const char* marks, const char* data,
                                          char* accumulators, Py_ssize_t n) noexcept nogil:
-    """Let rows of whole words without updates become those of data. Without a branch, which would be mispredicted."""
+    """Let rows of few bytes without updates become those of data. No branch: it would be mispredicted."""
     cdef Py_ssize_t i, j, n_words = kernel.row_bytes // <Py_ssize_t>sizeof(uint32_t)
     cdef uint32_t a, b, kept
     for i in range(n):

@@ -9,10 +9,10 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK
+from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, RAISE
 from common.copies cimport fill_elements
 from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
-from common.resolve cimport BLOCK, Tuples, are_native, can_fail, resolve_block
+from common.resolve cimport BLOCK, Tuples, are_simple, can_fail, resolve_block
 from common.rows cimport Row
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, chunk_start, first_error
 from common.walk cimport INDICES, OTHER, Cursor, Walk, seek
@@ -45,8 +45,8 @@ cdef struct Job:
     Kernel kernel
     Conversion conversion       # between memory and accumulators
     Row row                     # of a contiguous result, and of updates
-    bint by_value               # an update is one element that fits a register
-    bint loads                  # updates are converted to accumulators, or made adjacent, before they are applied
+    bint rows_are_elements      # of a width that fits a register
+    bint copies_updates         # to scratch memory before they are applied: converted, or made contiguous
     bint in_result              # accumulators may be in the result itself
     bint include_self           # destinations start from their elements of data, not from their first updates
     bint divides                # a mean
@@ -65,7 +65,7 @@ cdef struct Job:
     Py_ssize_t out_bytes
     const char* data            # contiguous; NULL: out holds it already, or begin_writing copies it
     PyObject* strided           # data to be copied by begin_writing: it, or out, is not contiguous; NULL: none
-    const char* element         # that stands for all of data, if this is dense; NULL: none
+    const char* data_element    # of contiguous data that repeat one element; NULL: they do not
     Py_ssize_t element_bytes
     Walk out_walk               # of a result that is not contiguous: over its rows, in bytes
     Row out_row
@@ -87,7 +87,7 @@ cdef struct Job:
     Py_ssize_t block            # tuples of a block
     Py_ssize_t tuple_work       # to apply one, in units of about a nanosecond
     bint repeats                # most updates go to the same row as the one before
-    bint is_far                 # accumulators do not fit in L2, so they are prefetched
+    bint prefetches             # accumulators, which do not fit L2
     bint streams                # the result is larger than the caches: non-temporal stores
     int max_threads             # that the cost model may choose
     int n_threads               # that it chose
@@ -97,9 +97,9 @@ cdef inline Py_ssize_t update_step(const Job* job) noexcept nogil:
     return job.walk.stride[job.walk.n_dims - 1][OTHER]
 
 
-cdef inline bint is_fresh(const Job* job) noexcept nogil:
+cdef inline bint must_write_data(const Job* job) noexcept nogil:
     """Whether rows of the result are still to be written from data."""
-    return job.data != NULL or job.element != NULL
+    return job.data != NULL or job.data_element != NULL
 
 
 cdef inline void open_all_rows(Job* job) noexcept nogil:
@@ -107,14 +107,14 @@ cdef inline void open_all_rows(Job* job) noexcept nogil:
     job.by_updates = False
     if job.identity != NULL and not job.divides:
         job.kernel.mark_bytes = 1
-    if job.identity != NULL and not is_fresh(job):
+    if job.identity != NULL and not must_write_data(job):
         job.in_result = False  # data are needed until the end
 
 
 cdef inline bint is_brief(const Job* job) noexcept nogil:
     """Whether the work is done before another thread could use the GIL."""
     cdef double work_ns = <double>job.walk.n * job.tuple_work
-    if is_fresh(job):
+    if must_write_data(job):
         work_ns += <double>job.out_bytes / UNIT_NS
     return work_ns < BRIEF_NS and job.walk.n <= BRIEF_TUPLES
 
@@ -135,8 +135,8 @@ cdef inline bint are_inside(const Job* job, Py_ssize_t start, Py_ssize_t stop) n
     """Whether tuples start to stop, all of one index in one array, are in bounds. False: they may be."""
     cdef const char* indices = job.tuples.base + start * job.walk.stride[0][INDICES]
     cdef uint64_t outside = 1
-    if (job.tuples.plain and job.tuples.k == 1 and job.tuples.arrays == NULL and job.walk.n_dims == 1
-            and are_native(&job.tuples, indices, job.walk.stride[0][INDICES])):
+    if (job.tuples.mode == RAISE and job.tuples.k == 1 and job.tuples.arrays == NULL and job.walk.n_dims == 1
+            and are_simple(&job.tuples, indices, job.walk.stride[0][INDICES])):
         if job.tuples.width == 8:
             check_native(<int64_t*>indices, job.tuples.size[0], job.tuples.wrap[0], stop - start, &outside)
         else:
@@ -189,17 +189,17 @@ cdef inline Py_ssize_t check_tuples(const Job* job) noexcept:
 
 cdef inline void write_data(const Job* job, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
     """Write n rows of the result from data or its element. A signal may stop it."""
-    cdef Py_ssize_t at = first * job.row_bytes, stop = at + n * job.row_bytes, m
-    while at < stop:
-        m = min(<Py_ssize_t>STEP_BYTES, stop - at)
+    cdef Py_ssize_t start = first * job.row_bytes, stop = start + n * job.row_bytes, m
+    while start < stop:
+        m = min(<Py_ssize_t>STEP_BYTES, stop - start)
         if is_interrupted(job.interrupts, m >> 3):
             return
-        if job.element != NULL:
+        if job.data_element != NULL:
             m -= m % job.element_bytes
-            fill_elements(job.element_bytes, job.element, job.out + at, m // job.element_bytes)
+            fill_elements(job.element_bytes, job.data_element, job.out + start, m // job.element_bytes)
         else:
-            memcpy(job.out + at, job.data + at, m)
-        at += m
+            memcpy(job.out + start, job.data + start, m)
+        start += m
 
 
 cdef inline Py_ssize_t begin_writing(const Job* job, bint check_now) noexcept:

@@ -32,7 +32,7 @@ cdef struct Rows:
     const char* updates
     Py_ssize_t step         # bytes from an update to the next,
     const int64_t* offsets  # or where each is; NULL: they are `step` bytes apart
-    bint is_far             # accumulators are prefetched
+    bint prefetches             # accumulators are prefetched
 
 cdef enum Source:           # of the rows of elements
     SINGLE                  # an index of 8 bytes for each
@@ -52,7 +52,7 @@ cdef struct Elements:
     int64_t second_wrap
     const char* updates
     Py_ssize_t step         # bytes from an update to the next
-    bint is_far             # accumulators are prefetched
+    bint prefetches             # accumulators are prefetched
     bint repeats            # most go to the same row as the one before; not for records
 
 ctypedef fused updates_t:
@@ -218,7 +218,7 @@ cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* m
                 if source == PAIRS:
                     prefetch_l1(index + elements.to_second + STREAM_AHEAD)
                 # A store that misses delays all later ones.
-                if (step == ASSIGN or n_items > 1) and elements.is_far and i + AHEAD + 4 <= n:
+                if (step == ASSIGN or n_items > 1) and elements.prefetches and i + AHEAD + 4 <= n:
                     prefetch_element(mark, marks, accumulators, (<const int64_t*>index)[AHEAD], row_bytes)
                     prefetch_element(mark, marks, accumulators, (<const int64_t*>index)[AHEAD + 1], row_bytes)
                     prefetch_element(mark, marks, accumulators, (<const int64_t*>index)[AHEAD + 2], row_bytes)
@@ -288,13 +288,13 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
     cdef char* accumulator
     cdef const char* later_update
     cdef const char* later_accumulator
-    cdef bint assigns, is_far = rows.is_far
+    cdef bint assigns, prefetches = rows.prefetches
     for i in range(n):
         accumulator = accumulators + ids[i] * row_bytes
         if offsets != NULL:
             update = updates + offsets[i]
         later_update = update + STREAM_AHEAD if offsets == NULL else updates + offsets[min(i + ahead, n - 1)]
-        later_accumulator = accumulators + ids[min(i + ROWS_AHEAD, n - 1)] * row_bytes if is_far else NULL
+        later_accumulator = accumulators + ids[min(i + ROWS_AHEAD, n - 1)] * row_bytes if prefetches else NULL
         assigns = step == ASSIGN
         if mark == MARKED:
             assigns = assigns or (assigns_first(step, type) and marks[ids[i]] == 0)

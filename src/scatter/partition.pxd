@@ -29,7 +29,7 @@ from scatter.buckets cimport (
     APART, GROUP_BYTES, MIN_RECORDS, SCRATCH_BYTES, Partition, Reader, next_block, place_chunk, plan_pools, read_tile,
     record_size, tile_shift,
 )
-from scatter.job cimport Job, begin_writing, check_tuples, is_fresh, update_step
+from scatter.job cimport Job, begin_writing, check_tuples, must_write_data, update_step
 from scatter.kernels cimport PREFETCHED_ROW, RECORDS, Elements, Rows, apply_elements, rows_ahead
 from scatter.row_runs cimport RowRuns, add_widened_runs, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
@@ -103,7 +103,7 @@ cdef inline void apply_values(const Partition* partition, const Tile* tile) noex
     cdef Py_ssize_t n, done
     cdef bint more = next_block(&reader)
     elements.source = RECORDS
-    elements.is_far = elements.repeats = False
+    elements.prefetches = elements.repeats = False
     while more and not is_interrupted(job.interrupts, reader.n * job.tuple_work):
         elements.indices = reader.records
         n = reader.n
@@ -138,7 +138,7 @@ cdef inline void use_some(const Partition* partition, const Tile* tile, Use use,
         if partition.by_value:
             some.updates = partition.pools
         some.offsets = offsets
-        some.is_far = False
+        some.prefetches = False
         apply_some(partition.job, tile, &some, partition.pools, weights, n)
 
 
@@ -173,14 +173,14 @@ cdef inline void use_records(const Partition* partition, const Tile* tile, Use u
 cdef inline bint adds_floats_to_doubles(const Job* job) noexcept nogil:
     """Whether it is a sum of contiguous rows of float32, made in float64."""
     return (job.kernel.step == ADD and job.conversion.narrow == FLOAT32 and job.conversion.wide == FLOAT64
-            and job.conversion.swapped == 0 and not job.by_value and job.row.outer.n <= 1
+            and job.conversion.swapped == 0 and not job.rows_are_elements and job.row.outer.n <= 1
             and (job.row.n_inner <= 1 or job.row.inner_other == sizeof(float)))
 
 
 cdef inline bint has_row_runs(const Job* job) noexcept nogil:
     """Whether the updates of a row, one after the other, are reduced in registers."""
     return ((adds_floats_to_doubles(job) and job.weights.n_bytes == 0
-             or not job.loads and can_reduce_runs(&job.kernel, &job.weights))
+             or not job.copies_updates and can_reduce_runs(&job.kernel, &job.weights))
             and (job.update_rows != NULL or job.updates_are_linear))
 
 
@@ -188,7 +188,7 @@ cdef inline void apply_row_runs(const Job* job, const RowRuns* runs, Py_ssize_t 
                                 char* accumulators, char* marks) noexcept nogil:
     """row: that of update `at`. accumulators, marks: of row 0."""
     while at < stop and not is_interrupted(job.interrupts, BLOCK * job.tuple_work):
-        if job.loads:
+        if job.copies_updates:
             add_widened_runs(&job.kernel, runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
         else:
             reduce_runs(&job.kernel, runs, at, min(at + BLOCK, stop), accumulators, marks, &row)
@@ -263,7 +263,7 @@ cdef inline void apply_ordered(const Partition* partition, const Tile* tile) noe
     some.rows = rows
     some.updates = job.updates
     some.offsets = offsets
-    some.is_far = False
+    some.prefetches = False
     while row < tile.first + tile.n:
         while at < order.end[row]:
             rows[n] = row - tile.first
@@ -297,7 +297,7 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
     if partition.accumulators != NULL:
         tile.accumulators = partition.accumulators + slot * partition.tile_bytes
     tile.marks = partition.marks + slot * partition.marks_bytes if job.kernel.mark_bytes else NULL
-    if job.by_updates and not is_fresh(job):
+    if job.by_updates and not must_write_data(job):
         reader = read_tile(partition, index)
         if not next_block(&reader):
             return
@@ -312,7 +312,7 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
         use_records(partition, &tile, OPEN)
     if job.order != NULL:
         apply_ordered(partition, &tile)
-    elif job.by_last or (partition.by_value and not job.loads):
+    elif job.by_last or (partition.by_value and not job.copies_updates):
         apply_values(partition, &tile)
     elif sorts_records(partition, &tile):
         apply_sorted(partition, &tile)
@@ -368,7 +368,7 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
     cdef Py_ssize_t rows = <Py_ssize_t>1 << partition.shift, per_round = job.walk.n, fixed
     cdef Py_ssize_t tile_bytes = rows * job.kernel.row_bytes
     # Threads do not share the cache lines of small tiles.
-    cdef bint scratch = not job.in_result or (job.streams and is_fresh(job)) or (
+    cdef bint scratch = not job.in_result or (job.streams and must_write_data(job)) or (
         tile_bytes < SMALL_TILE and not job.by_updates)
     partition.tile_bytes = whole_lines(tile_bytes) + APART if scratch else 0
     partition.marks_bytes = whole_lines(rows * job.kernel.mark_bytes) + APART if job.kernel.mark_bytes else 0
@@ -407,7 +407,7 @@ cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
     partition.job = job
     partition.shift = tile_shift(job, job.n_threads)
     partition.n_tiles = ((job.n_rows - 1) >> partition.shift) + 1
-    partition.by_value = job.by_value and job.order == NULL and job.update_rows == NULL
+    partition.by_value = job.rows_are_elements and job.order == NULL and job.update_rows == NULL
     partition.record_bytes = record_size(job) if partition.by_value else 8 + job.weights.n_bytes
     per_round = plan_rounds(&partition, &n_slots)
     if partition.keeps and job.by_updates:  # tiles are opened once

@@ -71,7 +71,7 @@ cdef inline void merge_rows(const Private* private, const Tile* tile, const char
     cdef Py_ssize_t row = 0, n
     some.rows = rows
     some.offsets = offsets
-    some.is_far = False
+    some.prefetches = False
     some.updates = copy
     while row < tile.n:
         n = 0

@@ -1,4 +1,4 @@
-# Rows of prepared indices: the updates of one row follow each other, so that they are reduced in registers.
+# Updates sorted by row, as prepared indices have them: those of a row are reduced in registers.
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 

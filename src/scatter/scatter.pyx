@@ -28,12 +28,12 @@ from common.codes cimport (
 )
 from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, with_interrupts
-from common.items cimport MAX_WORD_BYTES
+from common.items cimport MAX_ELEMENT_BYTES
 from common.resolve cimport BLOCK, Tuples
 from common.routes cimport AUTO, BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
 from common.rows cimport describe_row
-from common.small_calls cimport (
-    PyDataType_REFCHK, SmallCall, describe_arrays_shape, describe_shape, describe_small, has_shape,
+from common.calls cimport (
+    Call, PyDataType_REFCHK, describe_arrays_shape, describe_call, describe_shape, has_shape,
     is_writable_in_place, mode_of, new_array, overlap, overlaps_indices, repeated, same_dtype, type_code_of,
     usable_out, width_of, write_element,
 )
@@ -97,7 +97,7 @@ def register(str name not None, int code, int step, types, associative, bint div
     reduction.associative = associative
     reduction.divides = divides
     for type_code, identity in identities.items():
-        if not 0 <= type_code < N_TYPES or not 0 < len(identity) <= MAX_WORD_BYTES:
+        if not 0 <= type_code < N_TYPES or not 0 < len(identity) <= MAX_ELEMENT_BYTES:
             raise ValueError(f"no identity of type code {type_code}: {identity!r}")
         memcpy(reduction.identity[<int>type_code], <const char*><bytes>identity, len(identity))
         reduction.has_identity |= <unsigned int>1 << <int>type_code
@@ -111,7 +111,7 @@ cdef bint is_consistent(Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple 
 
     An array may have changed since: a subclass or a scalar's method can run any code between the plan and the kernel.
     """
-    cdef SmallCall call
+    cdef Call call
     cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(out)
     return ((describe_shape(&call, kind, out, indices, axis, batch_dims) if arrays is None else
              describe_arrays_shape(&call, out, arrays, axis, batch_dims))
@@ -230,8 +230,8 @@ cdef Py_ssize_t scatter_into(Kind kind, cnp.ndarray data, cnp.ndarray indices, t
     job.updates_are_linear = is_linear(&job.walk, OTHER)
     choose_accumulators(&job)
     job.streams = job.out_bytes >= STREAM_BYTES and can_stream()
-    job.is_far = job.n_rows * (job.kernel.row_bytes + job.kernel.mark_bytes) >= (
-        shared.machine.l2_bytes if job.by_value or job.by_last else shared.machine.l2_bytes // 8)
+    job.prefetches = job.n_rows * (job.kernel.row_bytes + job.kernel.mark_bytes) >= (
+        shared.machine.l2_bytes if job.rows_are_elements or job.by_last else shared.machine.l2_bytes // 8)
     if update_rows is not None and ((order.n_source > cnp.PyArray_DIM(source, 0)) if job.order != NULL else
                                     not are_rows(job.update_rows, job.walk.n, cnp.PyArray_DIM(source, 0))):
         release(&job.tuples)
@@ -265,8 +265,8 @@ def scatter(int kind, cnp.ndarray data, indices not None, cnp.ndarray updates no
     in the dtype itself. checks_first: if the call fails, nothing is written; otherwise out may be partly written then.
     out must not overlap itself or another array.
 
-    update_rows: update t is row update_rows[t] of source, which nobody writes to meanwhile; only the shape, dtype and
-    strides of `updates`, which repeats one row, are used. For kind AXIS and axis 0. UNSUITED: they have to be gathered.
+    update_rows: update t is row update_rows[t] of source. Nobody writes to update_rows meanwhile. Of `updates`, one row
+    that is repeated, only shape, dtype and strides are used. For kind AXIS and axis 0. UNSUITED: gather them first.
 
     prepared: of prepared indices, what orders.group has made of them for so many rows; with update_rows, what
     orders.translate has made of that.
@@ -373,13 +373,13 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
     data to out are unchecked arguments of the user. For ND axis is 0, for ELEMENTS batch_dims is 0. reduction: the
     name of a registered reduction. prepared: as in scatter.
     """
-    cdef SmallCall call
+    cdef Call call
     cdef object found
     cdef cnp.ndarray source, update, result, first
     cdef tuple arrays = None
     cdef int code, mode_code, type_code = NONE
     cdef Py_ssize_t status
-    cdef char element[MAX_WORD_BYTES]
+    cdef char element[MAX_ELEMENT_BYTES]
 
     if kind == ARRAYS:
         if not is_tuple_of_arrays(indices, True):
@@ -395,7 +395,7 @@ def try_scatter(int kind, wrap_negative, data, indices, updates, axis, batch_dim
         return None
     found = code_of_name.get(reduction)
     mode_code = mode_of(mode, "drop")
-    if found is None or mode_code < 0 or not describe_small(&call, <Kind>kind, data, first, arrays, axis, batch_dims):
+    if found is None or mode_code < 0 or not describe_call(&call, <Kind>kind, data, first, arrays, axis, batch_dims):
         return None
     source = data
     code = found

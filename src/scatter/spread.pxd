@@ -9,7 +9,7 @@ cimport numpy as cnp
 
 from common.items cimport bytes12, bytes16, bytes24, bytes32, inline_void, item_t
 from common.scratch cimport allocate_scratch
-from common.small_calls cimport PyDataType_REFCHK
+from common.calls cimport PyDataType_REFCHK
 from common.threads cimport chunk_start, team_size
 from common.walk cimport OTHER, Cursor, Walk, add_axis, advance, finish_walk, is_linear, seek, start_walk
 

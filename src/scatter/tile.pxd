@@ -23,7 +23,7 @@ from common.stream cimport ROWS_AHEAD, prefetch_ahead, stream_bytes, stream_rows
 from common.walk cimport DATA, Cursor, advance, seek
 from scatter.convert cimport load_items, store_items
 from scatter.finish cimport divide, replace_short_rows, replace_unmarked
-from scatter.job cimport Job, is_fresh, update_step, write_data
+from scatter.job cimport Job, must_write_data, update_step, write_data
 from scatter.kernels cimport mark_of
 
 cdef enum:
@@ -50,18 +50,18 @@ cdef inline const char* rows_of_data(const Job* job) noexcept nogil:
 cdef inline void load_strided(const Job* job, Py_ssize_t row, Py_ssize_t n, char* to) noexcept nogil:
     """n rows of a result that is not contiguous become accumulators."""
     cdef Cursor cursor, piece
-    cdef const char* at
+    cdef const char* items
     seek(&job.out_walk, row, &cursor)
     for _row in range(n):
-        at = job.out + cursor.offset[DATA]
+        items = job.out + cursor.offset[DATA]
         if job.out_row.outer.n == 1:
-            load_items(&job.conversion, True, at, job.out_row.inner_data, job.out_row.n_inner, to)
+            load_items(&job.conversion, True, items, job.out_row.inner_data, job.out_row.n_inner, to)
             to += job.out_row.n_inner * job.conversion.wide_bytes
         else:
             seek(&job.out_row.outer, 0, &piece)
             for _piece in range(job.out_row.outer.n):
-                load_items(&job.conversion, True, at + piece.offset[DATA], job.out_row.inner_data, job.out_row.n_inner,
-                           to)
+                load_items(&job.conversion, True, items + piece.offset[DATA], job.out_row.inner_data,
+                           job.out_row.n_inner, to)
                 to += job.out_row.n_inner * job.conversion.wide_bytes
                 advance(&job.out_row.outer, 1, &piece)
         advance(&job.out_walk, 1, &cursor)
@@ -71,14 +71,15 @@ cdef inline void store_strided(const Job* job, const char* accumulators, Py_ssiz
                                bint replaces) noexcept nogil:
     """Accumulators become n rows of a result that is not contiguous. replaces: see store_items."""
     cdef Cursor cursor, piece
-    cdef char* at
+    cdef char* items
     cdef Py_ssize_t step = job.out_row.inner_data
     seek(&job.out_walk, row, &cursor)
     for _row in range(n):
         seek(&job.out_row.outer, 0, &piece)
         for _piece in range(job.out_row.outer.n):
-            at = job.out + cursor.offset[DATA] + piece.offset[DATA]
-            store_items(&job.conversion, accumulators, at if replaces else NULL, step, job.out_row.n_inner, at, step)
+            items = job.out + cursor.offset[DATA] + piece.offset[DATA]
+            store_items(&job.conversion, accumulators, items if replaces else NULL, step, job.out_row.n_inner, items,
+                        step)
             accumulators += job.out_row.n_inner * job.conversion.wide_bytes
             advance(&job.out_row.outer, 1, &piece)
         advance(&job.out_walk, 1, &cursor)
@@ -101,10 +102,10 @@ cdef inline void load_rows(const Job* job, Py_ssize_t row, Py_ssize_t n, char* t
     cdef const char* data
     if not job.is_dense:
         load_strided(job, row, n, to)
-    elif job.element != NULL and job.conversion.narrow == job.conversion.wide and not job.conversion.swapped:
-        fill_elements(job.element_bytes, job.element, to, n * job.row_bytes // job.element_bytes)
-    elif job.element != NULL:
-        load_items(&job.conversion, True, job.element, 0, n * job.row_items, to)
+    elif job.data_element != NULL and job.conversion.narrow == job.conversion.wide and not job.conversion.swapped:
+        fill_elements(job.element_bytes, job.data_element, to, n * job.row_bytes // job.element_bytes)
+    elif job.data_element != NULL:
+        load_items(&job.conversion, True, job.data_element, 0, n * job.row_items, to)
     else:
         data = rows_of_data(job) + row * job.row_bytes
         if job.streams and job.conversion.narrow == job.conversion.wide and not job.conversion.swapped:
@@ -124,8 +125,8 @@ cdef inline void store_rows(const Job* job, const char* accumulators, Py_ssize_t
     elif job.streams and job.conversion.narrow == job.conversion.wide and not job.conversion.swapped:
         stream_bytes(out, accumulators, n * job.row_bytes, False)
     else:
-        if replaces and job.element != NULL:
-            data = job.element
+        if replaces and job.data_element != NULL:
+            data = job.data_element
             step = 0
         elif replaces:
             data = rows_of_data(job) + row * job.row_bytes
@@ -163,7 +164,7 @@ cdef inline void write_last(const Job* job, const Tile* tile) noexcept nogil:
     cdef int64_t from_data, has_update, shift = <int64_t>(<size_t>job.updates - <size_t>data)
     cdef Py_ssize_t row = 0, i, n, n_known, step = update_step(job), size = job.row_bytes
     if job.data == NULL:
-        if job.element != NULL:
+        if job.data_element != NULL:
             write_data(job, tile.first, tile.n)
         for row in range(tile.n):
             if last[row]:
@@ -191,7 +192,7 @@ cdef inline void write_last(const Job* job, const Tile* tile) noexcept nogil:
 cdef inline void open_tile(const Job* job, const Tile* tile) noexcept nogil:
     cdef bint in_result = is_in_result(job, tile)
     if job.by_updates:
-        if is_fresh(job):
+        if must_write_data(job):
             write_data(job, tile.first, tile.n)
         return  # marks are 0 already
     if job.by_last:
@@ -200,7 +201,7 @@ cdef inline void open_tile(const Job* job, const Tile* tile) noexcept nogil:
         fill_elements(job.conversion.wide_bytes, job.identity, tile.accumulators, tile.n * job.row_items)
     elif not in_result:
         load_rows(job, tile.first, tile.n, tile.accumulators)
-    elif is_fresh(job):
+    elif must_write_data(job):
         write_data(job, tile.first, tile.n)
     if tile.marks != NULL:
         memset(tile.marks, 0, tile.n * job.kernel.mark_bytes)

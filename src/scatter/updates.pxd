@@ -3,12 +3,13 @@
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from common.codes cimport ADD, INTERRUPTED, OK, SKIP
+from common.codes cimport ADD, INTERRUPTED, OK, RAISE, SKIP
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, at_line, bytes16, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream, prefetch_write, word_t,
+    CACHE_LINE, at_line, bytes16, element_t, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream,
+    prefetch_write,
 )
-from common.resolve cimport BLOCK, are_native, resolve_block
+from common.resolve cimport BLOCK, are_simple, resolve_block
 from common.rows cimport Row
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items
@@ -53,7 +54,7 @@ cdef inline void apply_long_row(const Job* job, char* accumulator, const char* u
     cdef Py_ssize_t width = job.conversion.wide_bytes, first = 0, n
     one.rows = one.offsets = &zero
     one.updates = buffer
-    one.is_far = False
+    one.prefetches = False
     kernel.mark_bytes = 0
     while first < job.row_items:
         n = min(job.row_items - first, max(BUFFER_BYTES // width, <Py_ssize_t>1))
@@ -92,7 +93,7 @@ cdef inline void apply_converted(const Job* job, const Rows* rows, char* accumul
     some.updates = buffer
     some.step = pitch
     some.offsets = NULL
-    some.is_far = False
+    some.prefetches = False
     if offsets != NULL:
         for j in range(min(n, <Py_ssize_t>AHEAD)):
             prefetch_row(updates + offsets[j], job.row_bytes)
@@ -112,26 +113,26 @@ cdef inline void apply_converted(const Job* job, const Rows* rows, char* accumul
         i += m
 
 
-cdef inline inline_void pack_words(word_t* type, const char* updates, const int64_t* offsets, Py_ssize_t n,
+cdef inline inline_void pack_typed(element_t* type, const char* updates, const int64_t* offsets, Py_ssize_t n,
                                    char* to) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        memcpy(to + i * <Py_ssize_t>sizeof(word_t), updates + offsets[i], sizeof(word_t))
+        memcpy(to + i * <Py_ssize_t>sizeof(element_t), updates + offsets[i], sizeof(element_t))
 
 
 cdef inline void pack_elements(Py_ssize_t width, const char* updates, const int64_t* offsets, Py_ssize_t n,
                                char* to) noexcept nogil:
     """Copy the elements at these offsets to adjacent ones."""
     if width == 4:
-        pack_words(<uint32_t*>NULL, updates, offsets, n, to)
+        pack_typed(<uint32_t*>NULL, updates, offsets, n, to)
     elif width == 8:
-        pack_words(<uint64_t*>NULL, updates, offsets, n, to)
+        pack_typed(<uint64_t*>NULL, updates, offsets, n, to)
     elif width == 1:
-        pack_words(<uint8_t*>NULL, updates, offsets, n, to)
+        pack_typed(<uint8_t*>NULL, updates, offsets, n, to)
     elif width == 2:
-        pack_words(<uint16_t*>NULL, updates, offsets, n, to)
+        pack_typed(<uint16_t*>NULL, updates, offsets, n, to)
     else:
-        pack_words(<bytes16*>NULL, updates, offsets, n, to)
+        pack_typed(<bytes16*>NULL, updates, offsets, n, to)
 
 
 cdef inline void note_last(const Job* job, const Rows* rows, char* accumulators, Py_ssize_t n) noexcept nogil:
@@ -155,7 +156,7 @@ cdef inline void apply_products(const Job* job, const Rows* rows, const char* fa
     some.updates = at_line(memory)
     some.step = pitch
     some.offsets = NULL
-    some.is_far = rows.is_far
+    some.prefetches = rows.prefetches
     for i in range(min(n, rows_ahead(pitch))):
         prefetch_row_l2(rows.updates + rows.offsets[i], min(pitch, <Py_ssize_t>PREFETCHED_ROW))
     i = 0
@@ -191,10 +192,10 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
     cdef Py_ssize_t done
     if job.weights.n_bytes:
         apply_weighted(job, rows, accumulators, marks, n)
-    elif job.by_value:
+    elif job.rows_are_elements:
         elements.indices = <const char*>rows.rows
         elements.source = SINGLE
-        elements.is_far = False  # apply_tuples prefetches
+        elements.prefetches = False  # apply_tuples prefetches
         elements.repeats = job.repeats
         elements.size = INT64_MAX
         elements.wrap = 0
@@ -204,7 +205,7 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
             elements.step = job.conversion.narrow_bytes
             pack_elements(elements.step, rows.updates, rows.offsets, n, buffer[0])
             elements.updates = buffer[0]
-        if job.loads:
+        if job.copies_updates:
             load_items(&job.conversion, False, elements.updates, elements.step, n, buffer[1])
             elements.updates = buffer[1]
             elements.step = job.conversion.wide_bytes
@@ -213,7 +214,7 @@ cdef inline void apply_block(const Job* job, const Rows* rows, char* accumulator
         apply_elements(&job.kernel, &elements, accumulators, marks, n, &done)
     elif job.by_last:
         note_last(job, rows, accumulators, n)
-    elif job.loads:
+    elif job.copies_updates:
         apply_converted(job, rows, accumulators, marks, n)
     else:
         apply_rows(&job.kernel, rows, accumulators, marks, n)
@@ -282,11 +283,12 @@ cdef inline void prefetch_short(const Job* job, const char* accumulators, const 
 
 cdef inline bint can_apply_directly(const Job* job) noexcept nogil:
     """Whether one loop resolves single indices, or pairs, and applies their elements or points."""
-    cdef bint are_pairs = (job.tuples.k == 2 and job.by_value and job.kernel.step == ADD
+    cdef bint are_pairs = (job.tuples.k == 2 and job.rows_are_elements and job.kernel.step == ADD
                            and job.kernel.mark_bytes == 0)
-    return ((job.tuples.k == 1 or are_pairs) and (job.by_value or are_points(&job.kernel)) and not job.loads
-            and job.tuples.plain and job.tuples.arrays == NULL and job.tuples.stride[job.tuples.k - 1] == 1
-            and job.update_rows == NULL and job.kernel.mark_bytes != 8 and not has_short_runs(job)
+    return ((job.tuples.k == 1 or are_pairs) and (job.rows_are_elements or are_points(&job.kernel))
+            and not job.copies_updates and job.tuples.simple and job.tuples.mode == RAISE and job.tuples.arrays == NULL
+            and job.tuples.stride[job.tuples.k - 1] == 1 and job.update_rows == NULL and job.kernel.mark_bytes != 8
+            and not has_short_runs(job)
             and job.walk.stride[job.walk.n_dims - 1][DATA] == 0)
 
 
@@ -316,7 +318,7 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
     elements.stride = job.tuples.stride[0]
     elements.index_step = job.walk.stride[inner][INDICES]
     elements.to_second = job.tuples.component_stride
-    elements.is_far = job.is_far
+    elements.prefetches = job.prefetches
     elements.repeats = job.repeats
     elements.step = job.walk.stride[inner][OTHER]
     seek(&job.walk, start, &cursor)
@@ -324,7 +326,7 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
         n = min(job.walk.shape[inner] - cursor.coordinate[inner], min(stop - start, most))
         elements.indices = job.tuples.base + cursor.offset[INDICES]
         elements.updates = job.updates + cursor.offset[OTHER]
-        if not are_native(&job.tuples, elements.indices, job.walk.stride[inner][INDICES]) or is_interrupted(
+        if not are_simple(&job.tuples, elements.indices, job.walk.stride[inner][INDICES]) or is_interrupted(
                 job.interrupts, n):
             break
         if widens:
@@ -399,16 +401,16 @@ cdef inline void apply_tuples(const Job* job, char* accumulators, char* marks, P
                 n_next = keep_window(next_rows, next_offsets, resolved, low, size)
             next_by_offset = passes or (n_next < resolved and not is_same)
             start += resolved
-            if job.tuples.prefetches and 0 < step <= CACHE_LINE and job.by_value:  # apply_rows prefetches rows
+            if job.tuples.prefetches and 0 < step <= CACHE_LINE and job.rows_are_elements:  # apply_rows prefetches rows
                 prefetch_stream(job.updates + next_first, resolved * step)
-            if job.is_far and is_short:
+            if job.prefetches and is_short:
                 prefetch_short(job, accumulators, next_rows, n_next)
         if n:
             some.rows = rows
             some.updates = job.updates + first
             some.step = step
             some.offsets = offsets if by_offset else NULL
-            some.is_far = job.is_far and not is_short
+            some.prefetches = job.prefetches and not is_short
             apply_block(job, &some, accumulators, marks, n)
         if resolved == 0:
             return

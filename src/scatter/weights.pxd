@@ -7,7 +7,7 @@ from common.codes cimport (
     BFLOAT16, BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, NONE, UINT8, UINT16, UINT32, TypeCode,
 )
 from common.items cimport const_restricted, flat_void, inline_void, prefetch_row_l2, restricted
-from common.small_calls cimport width_of
+from common.calls cimport width_of
 from scatter.kernels cimport PREFETCHED_ROW, rows_ahead
 from scatter.steps cimport bfloat16, boolean, float16, multiply, value_t
 from scatter.vectors cimport VECTOR, scale_vector

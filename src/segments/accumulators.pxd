@@ -213,7 +213,7 @@ cdef inline inline_void apply_ids(Accumulator what, bint rounds, bint skips, bin
         start = group * UNROLLED
         prefetch_l1(<const char*>(values + start) + STREAM_AHEAD)  # which the hardware loses between random accesses
         prefetch_l1(<const char*>(ids + start) + STREAM_AHEAD)
-        prefetches = job.is_far and start + AHEAD + UNROLLED <= block.n_ids
+        prefetches = job.prefetches and start + AHEAD + UNROLLED <= block.n_ids
         for j in range(UNROLLED):
             i = start + j
             if prefetches:
@@ -247,7 +247,7 @@ cdef inline inline_void apply_columns(Accumulator what, bint rounds, bint skips,
     cdef char* cell
     cdef int64_t position
     for i in range(block.n):
-        if job.is_far:
+        if job.prefetches:
             prefetch_ahead(job, block, i, table)
         position = i if block.sources == NULL else block.sources[i]
         row = <const number_t*>(block.values + (position if block.by_sources else i) * block.step)
@@ -348,7 +348,7 @@ cdef inline inline_void apply_to_column(real_t* type, const Job* job, const Bloc
             apart[i] = distance(values[i], greatest, job.skips_nan)
             i += 1
     for i in range(i, block.n):
-        if job.is_far:
+        if job.prefetches:
             prefetch_ahead(job, block, i, table)
         apart[i] = distance(values[i], <real_t>(<double*>(table + block.rows[i]))[0], job.skips_nan)
     if real_t is float:
@@ -443,6 +443,6 @@ cdef inline void apply_block(const Job* job, Block* block, char* table) noexcept
         find_runs(block)
     for a in range(job.n_accumulators):
         if job.accumulators[a] == POWERS:
-            apply_powers(job, block, table + job.at[a])
+            apply_powers(job, block, table + job.offset[a])
         else:
-            apply_one(job.accumulators[a], job, block, table + job.at[a])
+            apply_one(job.accumulators[a], job, block, table + job.offset[a])

@@ -56,9 +56,9 @@ cdef struct Job:
     char* table
     int n_accumulators
     Accumulator accumulators[MAX_ACCUMULATORS]
-    Py_ssize_t at[MAX_ACCUMULATORS]  # where the accumulator begins in a segment's row
+    Py_ssize_t offset[MAX_ACCUMULATORS]  # where the accumulator begins in a segment's row
     Py_ssize_t row_bytes        # of a segment
-    bint is_far                 # a unit's table does not fit L2
+    bint prefetches                 # a unit's table does not fit L2
     Interrupts* interrupts
 
 cdef struct Block:

@@ -112,21 +112,21 @@ cdef inline flat_void merge_rows(const Job* job, Py_ssize_t n, char* rows, const
     """Of n segments, those of a later range of positions into those of an earlier one."""
     cdef int a
     cdef Accumulator what
-    cdef Py_ssize_t at
+    cdef Py_ssize_t offset
     for a in range(job.n_accumulators):
-        what, at = job.accumulators[a], job.at[a]
+        what, offset = job.accumulators[a], job.offset[a]
         if what == TOTAL and not job.rounds:
-            merge_numbers(TOTAL, False, job, n, rows + at, later + at)
+            merge_numbers(TOTAL, False, job, n, rows + offset, later + offset)
         elif what == COUNTED_TOTAL and not job.rounds:
-            merge_numbers(COUNTED_TOTAL, False, job, n, rows + at, later + at)
+            merge_numbers(COUNTED_TOTAL, False, job, n, rows + offset, later + offset)
         elif what == COUNT:
-            merge_numbers(COUNT, False, job, n, rows + at, later + at)
+            merge_numbers(COUNT, False, job, n, rows + offset, later + offset)
         elif what == MAXIMUM or what == MINIMUM:
             if what == MAXIMUM:
-                merge_numbers(MAXIMUM, False, job, n, rows + at, later + at)
+                merge_numbers(MAXIMUM, False, job, n, rows + offset, later + offset)
             else:
-                merge_numbers(MINIMUM, False, job, n, rows + at, later + at)
+                merge_numbers(MINIMUM, False, job, n, rows + offset, later + offset)
         elif what == MOMENTS:
-            merge_numbers(MOMENTS, False, job, n, rows + at, later + at)
+            merge_numbers(MOMENTS, False, job, n, rows + offset, later + offset)
         else:
-            merge_numbers(what, job.rounds, job, n, rows + at, later + at)
+            merge_numbers(what, job.rounds, job, n, rows + offset, later + offset)

@@ -20,7 +20,7 @@ from common.interrupts cimport Interrupts, arm, is_interrupted, raise_if_interru
 from common.items cimport CACHE_LINE, at_line, flat_void, inline_void, prefetch_write, whole_lines
 from common.machine cimport import_shared, shared
 from common.scratch cimport allocate_scratch
-from common.small_calls cimport width_of
+from common.calls cimport width_of
 from common.threads cimport TASKS_PER_THREAD, begin_call, chunk_start, end_call, may_have_team, team_size
 from scatter.convert cimport Conversion, is_wider, store_items
 from scatter.steps cimport add, complex128, extreme, multiply
@@ -102,20 +102,20 @@ cdef inline inline_void scan_number(ReductionCode step, bint skips, bint is_narr
 
 
 cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow, bint has_runs, number_t* type,
-                                 const Scan* scan, const Place* at) noexcept nogil:
+                                 const Scan* scan, const Place* where) noexcept nogil:
     """One column. has_runs: the state of the last id stays in a register."""
     # Copies, since stores could change what pointers point to.
-    cdef Py_ssize_t n = at.block.n, direction = -1 if scan.reverse else 1, i = n - 1 if scan.reverse else 0, k
-    cdef Py_ssize_t n_ahead = n - AHEAD if scan.job.is_far else 0
+    cdef Py_ssize_t n = where.block.n, direction = -1 if scan.reverse else 1, i = n - 1 if scan.reverse else 0, k
+    cdef Py_ssize_t n_ahead = n - AHEAD if scan.job.prefetches else 0
     cdef bint exclusive = scan.exclusive, has_segment = False
-    cdef const char* values = at.block.values
-    cdef const int64_t* ids = at.ids
-    cdef char* table = at.table
-    cdef char* to = at.to
-    cdef number_t* place = <number_t*>(table + at.no_row)
+    cdef const char* values = where.block.values
+    cdef const int64_t* ids = where.ids
+    cdef char* table = where.table
+    cdef char* to = where.to
+    cdef number_t* place = <number_t*>(table + where.no_row)
     cdef number_t none = (<const number_t*>scan.words)[1], x, state = place[0]
     cdef uint64_t n_segments = scan.job.n
-    cdef int64_t id, last = -1, no_row = at.no_row
+    cdef int64_t id, last = -1, no_row = where.no_row
     for k in range(n):
         id, x = ids[i], number_at(is_narrow, values, i, type)
         if not has_runs and k < n_ahead:
@@ -134,71 +134,72 @@ cdef inline inline_void scan_ids(ReductionCode step, bint skips, bint is_narrow,
 
 
 cdef inline inline_void scan_columns(ReductionCode step, bint skips, bint is_narrow, number_t* type, const Scan* scan,
-                                     const Place* at) noexcept nogil:
+                                     const Place* where) noexcept nogil:
     cdef Py_ssize_t k, i, j
     cdef number_t none = (<const number_t*>scan.words)[1], x
     cdef const char* values
     cdef number_t* states
     cdef char* to
-    for k in range(at.block.n):
-        i = at.block.n - 1 - k if scan.reverse else k
-        if scan.job.is_far and not scan.reverse:
-            prefetch_ahead(&scan.job, at.block, i, at.table)
-        values, to = at.block.values + i * at.block.step, at.to + i * at.step
-        states = <number_t*>(at.table + at.block.rows[i])
-        if at.block.rows[i] == at.no_row:
-            for j in range(at.block.columns):
+    for k in range(where.block.n):
+        i = where.block.n - 1 - k if scan.reverse else k
+        if scan.job.prefetches and not scan.reverse:
+            prefetch_ahead(&scan.job, where.block, i, where.table)
+        values, to = where.block.values + i * where.block.step, where.to + i * where.step
+        states = <number_t*>(where.table + where.block.rows[i])
+        if where.block.rows[i] == where.no_row:
+            for j in range(where.block.columns):
                 scan_number(step, False, is_narrow, False, False, False, none, none, states + j, to, j)
             continue
-        for j in range(at.block.columns):
+        for j in range(where.block.columns):
             x = number_at(is_narrow, values, j, type)
             scan_number(step, skips, is_narrow, False, scan.exclusive, True, x, none, states + j, to, j)
 
 
 cdef inline inline_void scan_step(ReductionCode step, bint skips, bint is_narrow, number_t* type, const Scan* scan,
-                                  const Place* at) noexcept nogil:
+                                  const Place* where) noexcept nogil:
     if scan.job.columns != 1:
-        scan_columns(step, skips, is_narrow, type, scan, at)
-    elif at.has_runs:
-        scan_ids(step, skips, is_narrow, True, type, scan, at)
+        scan_columns(step, skips, is_narrow, type, scan, where)
+    elif where.has_runs:
+        scan_ids(step, skips, is_narrow, True, type, scan, where)
     else:
-        scan_ids(step, skips, is_narrow, False, type, scan, at)
+        scan_ids(step, skips, is_narrow, False, type, scan, where)
 
 
 cdef inline inline_void scan_numbers(bint skips, bint is_narrow, number_t* type, const Scan* scan,
-                                     const Place* at) noexcept nogil:
+                                     const Place* where) noexcept nogil:
     if scan.step == ADD:
-        scan_step(ADD, skips, is_narrow, type, scan, at)
+        scan_step(ADD, skips, is_narrow, type, scan, where)
     elif scan.step == MUL:
-        scan_step(MUL, skips, is_narrow, type, scan, at)
+        scan_step(MUL, skips, is_narrow, type, scan, where)
     elif number_t is complex128:
         pass  # which has no order
     elif scan.step == MAX:
-        scan_step(MAX, skips, is_narrow, type, scan, at)
+        scan_step(MAX, skips, is_narrow, type, scan, where)
     else:
-        scan_step(MIN, skips, is_narrow, type, scan, at)
+        scan_step(MIN, skips, is_narrow, type, scan, where)
 
 
-cdef inline inline_void scan_floats(bint is_narrow, number_t* type, const Scan* scan, const Place* at) noexcept nogil:
+cdef inline inline_void scan_floats(bint is_narrow, number_t* type, const Scan* scan,
+                                    const Place* where) noexcept nogil:
     if scan.job.skips_nan:
-        scan_numbers(True, is_narrow, type, scan, at)
+        scan_numbers(True, is_narrow, type, scan, where)
     else:
-        scan_numbers(False, is_narrow, type, scan, at)
+        scan_numbers(False, is_narrow, type, scan, where)
 
 
-cdef inline flat_void scan_block(const Scan* scan, const Place* at) noexcept nogil:
+cdef inline flat_void scan_block(const Scan* scan, const Place* where) noexcept nogil:
     if scan.is_narrow:
-        scan_floats(True, <double*>NULL, scan, at)
+        scan_floats(True, <double*>NULL, scan, where)
     elif scan.job.to_real or scan.job.numbers == REAL:
-        scan_floats(False, <double*>NULL, scan, at)
+        scan_floats(False, <double*>NULL, scan, where)
     elif scan.job.numbers == SINGLE:
-        scan_floats(False, <float*>NULL, scan, at)
+        scan_floats(False, <float*>NULL, scan, where)
     elif scan.job.numbers == COMPLEX:
-        scan_floats(False, <complex128*>NULL, scan, at)
+        scan_floats(False, <complex128*>NULL, scan, where)
     elif scan.job.numbers == SIGNED:
-        scan_numbers(False, False, <int64_t*>NULL, scan, at)
+        scan_numbers(False, False, <int64_t*>NULL, scan, where)
     else:
-        scan_numbers(False, False, <uint64_t*>NULL, scan, at)
+        scan_numbers(False, False, <uint64_t*>NULL, scan, where)
 
 
 cdef inline void scan_piece(const Scan* scan, Py_ssize_t unit, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t column,
@@ -206,38 +207,38 @@ cdef inline void scan_piece(const Scan* scan, Py_ssize_t unit, Py_ssize_t start,
     """Positions start to stop of some columns, at most ITEMS."""
     cdef const Job* job = &scan.job
     cdef Block block
-    cdef Place at
+    cdef Place where
     cdef char numbers[ITEMS * 16]
     cdef Py_ssize_t most = ITEMS // n_columns, n_blocks = (stop - start + most - 1) // most, b, i, position
     cdef Py_ssize_t width = scan.conversion.narrow_bytes, step = job.columns * width
     cdef bint converts = scan.conversion.narrow != scan.conversion.wide
     cdef char* to
     block.columns = n_columns
-    at.block, at.table, at.no_row = &block, table, none - table
+    where.block, where.table, where.no_row = &block, table, none - table
     for b in range(n_blocks):
         position = start + (n_blocks - 1 - b if scan.reverse else b) * most
         block.n = min(most, stop - position)
         if is_interrupted(job.interrupts, 2 * block.n * n_columns):
             return
         if job.columns != 1:
-            read_rows(job, unit, position, job.row_bytes, at.no_row, &block)
+            read_rows(job, unit, position, job.row_bytes, where.no_row, &block)
         else:
-            at.ids = <const int64_t*>ids_of(job, unit) + position
+            where.ids = <const int64_t*>ids_of(job, unit) + position
             if job.pointers != NULL or job.id_bytes == 4:  # rows of 1 byte are ids
                 read_rows(job, unit, position, 1, -1, &block)
-                at.ids = block.rows
-            at.has_runs = expects_runs(at.ids, block.n)
+                where.ids = block.rows
+            where.has_runs = expects_runs(where.ids, block.n)
         read_values(job, unit, position, column, &block)
         to = scan.out + (unit * job.size + position) * step + column * width
-        at.to, at.step = to, step
+        where.to, where.step = to, step
         if converts:
-            at.to, at.step = <char*>numbers, n_columns * scan.conversion.wide_bytes
-        scan_block(scan, &at)
+            where.to, where.step = <char*>numbers, n_columns * scan.conversion.wide_bytes
+        scan_block(scan, &where)
         if converts and n_columns == job.columns:
             store_items(&scan.conversion, numbers, NULL, 0, block.n * n_columns, to, width)
         elif converts:
             for i in range(block.n):
-                store_items(&scan.conversion, numbers + i * at.step, NULL, 0, n_columns, to + i * step, width)
+                store_items(&scan.conversion, numbers + i * where.step, NULL, 0, n_columns, to + i * step, width)
 
 
 cdef inline void open_rows(const Scan* scan, Py_ssize_t unit, Py_ssize_t n_columns, char* table) noexcept nogil:
@@ -303,7 +304,7 @@ cdef Py_ssize_t run(Scan* scan, cnp.ndarray states, int n_threads, double ns):
             in_parts = are_ascending(job)
     team = team if in_parts else <int>min(<Py_ssize_t>team, n_tasks)
     job.row_bytes = (columns if states is not None else (columns - 1) // scan.n_pieces + 1) * width
-    job.is_far = job.n * job.row_bytes > shared.machine.l2_bytes
+    job.prefetches = job.n * job.row_bytes > shared.machine.l2_bytes
     scan.of_unit = job.n * job.row_bytes if states is not None else 0
     scan.of_thread = whole_lines(job.n * job.row_bytes) if states is None and not in_parts else 0
     memory = allocate_scratch(team * (whole_lines(job.row_bytes) + scan.of_thread) + CACHE_LINE

@@ -17,7 +17,7 @@ from common.items cimport CACHE_LINE, at_line
 from common.machine cimport import_shared, shared
 from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.scratch cimport allocate_scratch
-from common.small_calls cimport width_of
+from common.calls cimport width_of
 from common.threads cimport (
     MAX_TASKS, begin_call, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads, team_size,
 )
@@ -79,12 +79,12 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
     job.values, job.ids, job.table = cnp.PyArray_BYTES(values), cnp.PyArray_BYTES(ids), cnp.PyArray_BYTES(table)
     job.id_bytes = <int>cnp.PyArray_ITEMSIZE(ids)
     job.pointers = <const int64_t*>cnp.PyArray_DATA(ids) if are_pointers else NULL
-    job.is_far = job.n * job.row_bytes > shared.machine.l2_bytes
+    job.prefetches = job.n * job.row_bytes > shared.machine.l2_bytes
     job.n_accumulators = 0
     job.out = NULL
     for what, n_words in accumulators:
         job.accumulators[job.n_accumulators] = <Accumulator>what
-        job.at[job.n_accumulators] = words * job.columns * WORD
+        job.offset[job.n_accumulators] = words * job.columns * WORD
         job.n_accumulators += 1
         words += n_words
     describe_numbers(job, <TypeCode>type_code, to_real, is_exact)

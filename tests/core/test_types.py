@@ -62,7 +62,7 @@ def test_nothing_else_is_wrong(report):
 def test_stubs_fit_the_modules(tmp_path):
     modules = (
         "counting",
-        "fused",
+        "gather_scatters",
         "gathers",
         "prepared.indices",
         "prepared.prepare",

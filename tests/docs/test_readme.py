@@ -3,6 +3,7 @@
 import doctest
 import html
 import re
+import shlex
 import sys
 import tomllib
 from pathlib import Path
@@ -68,6 +69,25 @@ def test_the_commands_that_the_pages_state_are_those_of_ci():
     assert set(new) <= set(README.splitlines())
     start = contributing.index(rest[0])
     assert contributing[start : start + 5] == [*rest, "```"]
+
+
+@needs((ROOT / "noxfile.py").exists(), "the sdist has no noxfile.py")
+def test_what_the_other_commands_name_exists():
+    text = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    sessions = re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE)
+    markers = [marker.split(":")[0] for marker in settings["tool"]["pytest"]["ini_options"]["markers"]]
+    extras = ",".join(re.findall(r"pip install [^`\n]*\[([\w,-]+)\]", text)).split(",")
+    [required] = re.findall('^pip install ("scikit-build-core.*)$', text, re.MULTILINE)
+    named = shlex.split(" ".join(re.findall(r"nox -s ([^`;\n]+)", text)))
+    files = re.findall(r"\bpython\s+((?:tests|benchmarks|docs|examples)/[\w/.]+)", text)
+    assert set(settings["build-system"]["requires"]) | {"cmake", "ninja"} == set(shlex.split(required))
+    assert set(extras) <= settings["project"]["optional-dependencies"].keys()
+    assert set(re.findall(r"pytest -m (\w+)", text)) <= set(markers)
+    assert len(named) > 5
+    assert {name.split("(")[0] for name in named} <= set(sessions)
+    assert len(files) > 8
+    assert [name for name in files if not (ROOT / name).exists()] == []
 
 
 def test_the_example_runs():

@@ -192,7 +192,7 @@ _STEPS = {
 
 @cache
 def _combining(reduction: str, itemsize: int) -> Any:
-    """A kernel that combines by atomic compare-and-swap, on words of the item's size."""
+    """A kernel that combines by atomic compare-and-swap, on integers of the item's size."""
     word = {2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}[itemsize]
     return cupy.ElementwiseKernel(
         "T update, raw int64 rows, int64 width, int64 n_rows",

@@ -22,7 +22,7 @@ from gatherscatter._kernels import segments as _segments
 from gatherscatter._kernels import threads as _threads
 from gatherscatter._kernels.codes import GatherRoute, Mode, ScatterRoute, Status, TypeCode
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
-from gatherscatter.plan import Plan, Shape, explain, unravel
+from gatherscatter.plan import Plan, Shape, index_error, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
 
 Array = NDArray[Any]
@@ -298,7 +298,7 @@ def check(status: int, indices: Indices, plan: Plan) -> None:
     if plan.depth == 0:
         raise errors.changed_meanwhile(plan.operator)
     position = unravel(status // plan.depth, plan.tuples)
-    raise explain(plan, indices, plan.index_position(position))
+    raise index_error(plan, indices, plan.index_position(position))
 
 
 def _fail(

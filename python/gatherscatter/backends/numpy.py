@@ -284,7 +284,7 @@ def _name(dtype: np.dtype[Any]) -> str:
 
 
 def _true_elements(mask: Array) -> Array:
-    """The row-major numbers of a mask's true elements. A mask that is not contiguous is copied piece by piece."""
+    """The row-major numbers of a mask's true elements. A mask that is not contiguous is copied in parts."""
     if mask.flags.c_contiguous or mask.size <= _PIECE:
         found: Array = true_elements(np.ascontiguousarray(mask), memory.empty, threads.limit)
         return found

@@ -14,7 +14,7 @@ from gatherscatter import errors
 from gatherscatter.backends import sorting
 from gatherscatter.backends.base import Backend
 from gatherscatter.operators import AXIS, ELEMENTS, ND
-from gatherscatter.plan import Plan, explain, unravel
+from gatherscatter.plan import Plan, index_error, unravel
 from gatherscatter.reductions import REDUCTIONS, Reduction
 
 
@@ -125,7 +125,7 @@ class TableBackend(Backend):
         has_negative = False
         for (least, greatest), size in zip(self.bounds(indices, plan), plan.sizes, strict=True):
             if greatest >= size or least < (-size if plan.wrap_negative_indices else 0):
-                raise self.explain(indices, plan)
+                raise self.index_error(indices, plan)
             has_negative = has_negative or least < 0
         return plan._replace(mode="promise_in_bounds", wrap_negative_indices=has_negative)
 
@@ -209,13 +209,13 @@ class TableBackend(Backend):
         """Indices into an axis, with negative ones counted from the end: in one operation, not in three."""
         return index % size
 
-    def explain(self, indices: Any, plan: Plan) -> Exception:
+    def index_error(self, indices: Any, plan: Plan) -> Exception:
         """The error for the first index outside."""
         xp = self.namespace(indices)
         _, outside = self.resolve_rows(indices, plan)  # of the positions' axes, some of them of size 1
         assert outside is not None
         number = int(xp.argmax(xp.astype(xp.reshape(outside, (-1,)), xp.uint8)))
-        return explain(plan, indices, plan.index_position(unravel(number, tuple(outside.shape))))
+        return index_error(plan, indices, plan.index_position(unravel(number, tuple(outside.shape))))
 
     # Move
 

@@ -45,7 +45,7 @@ from gatherscatter.errors.options import (
     not_string,
     reduction_dtype,
     since_version,
-    unknown_word,
+    unknown_choice,
 )
 from gatherscatter.errors.shapes import (
     axis_range,
@@ -135,10 +135,10 @@ __all__ = [
     "storage",
     "too_large",
     "type_name",
+    "unknown_choice",
     "unknown_chunks",
     "unknown_indices",
     "unknown_size",
-    "unknown_word",
     "unlike_indices",
     "untraceable_mode",
     "updates_dtype",

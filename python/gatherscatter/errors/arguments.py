@@ -233,7 +233,7 @@ def not_scalar(op: Operator, argument: str, shape: Sequence[int]) -> ValueError:
 
 
 def unknown_indices(op: Operator, kind: str) -> TypeError:
-    """Indices to be prepared that cannot be read now. kind: the word for such arrays."""
+    """Indices to be prepared that cannot be read now. kind: the name of such arrays."""
     what = f"{op.indices} is {a(f'{kind} array')}, whose elements are unknown at the call"
     return TypeError(f"{op.name}: {what}; pass one whose elements are known, or call {op.name} itself")
 

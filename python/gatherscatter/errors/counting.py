@@ -36,7 +36,7 @@ def negative_size(op: Operator, option: str, size: int) -> ValueError:
 
 
 def unknown_size(op: Operator, kind: str) -> NotImplementedError:
-    """`kind`: the word for arrays of which no element is known at the call."""
+    """`kind`: the name of arrays of which no element is known at the call."""
     return NotImplementedError(
         f"{op.name}: the greatest value of {a(f'{kind} x')} is unknown at the call; pass length="
     )

@@ -165,7 +165,7 @@ def plain_signature(function: FunctionT) -> FunctionT:
     return function
 
 
-def explained(op: Operator) -> Callable[[FunctionT], FunctionT]:
+def raises_unexpected(op: Operator) -> Callable[[FunctionT], FunctionT]:
     """Decorator: arguments beyond the signature raise the error of `unexpected`.
 
     For functions that take long enough for one call more. Those of segments leave positional ones to Python.
@@ -234,7 +234,7 @@ def _is_integer(value: object) -> bool:
 
 
 def _pair(op: Operator, theirs: str, value: object, ours: str) -> str:
-    """The words "dim=0 is axis=0" or "src= is updates="."""
+    """The text "dim=0 is axis=0" or "src= is updates="."""
     accepted = op.accepted(ours)
     if accepted:
         meant = nearest(str(getattr(value, "__name__", value)), accepted)

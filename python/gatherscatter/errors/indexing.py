@@ -77,7 +77,7 @@ def out_of_bounds(
 
 
 def unknown_mask(op: Operator, kind: str, where: str) -> NotImplementedError:
-    """`kind`: the word for masks of which no element is known at the call. `where`: the library's function."""
+    """`kind`: the name of masks of which no element is known at the call. `where`: the library's function."""
     if op.scatters:
         fix = f"pass a scalar for {op.updates}, or use {where}(mask, {op.updates}, {op.data})"
     else:

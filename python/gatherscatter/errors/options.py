@@ -8,10 +8,10 @@ from gatherscatter.operators import Operator
 from gatherscatter.reductions import DTYPES
 
 
-def unknown_word(
+def unknown_choice(
     op: Operator, argument: str, word: object, accepted: Sequence[str], meant: str | None = None
 ) -> ValueError:
-    """meant: the accepted word that is the same, if that is known."""
+    """meant: the accepted string that means the same, if that is known."""
     meant = meant or nearest(str(word), accepted)
     hint = f"; did you mean {meant!r}?" if meant else ""
     if argument == "reduction" and word in OF_SEGMENTS:

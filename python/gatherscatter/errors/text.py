@@ -61,7 +61,7 @@ def cast(argument: str, dtype: object, to: str) -> str:
     return f"{argument}.astype({to if '.' in to else repr(to)})"
 
 
-# Synonyms of the words that options accept, from other libraries.
+# Synonyms of the strings that options accept, from other libraries.
 _SYNONYMS = (
     *((record.name, *record.synonyms) for record in REDUCTIONS.values()),
     ("sub", "subtract", "-"),
@@ -74,7 +74,7 @@ _SYNONYMS = (
 
 
 def nearest(word: str, accepted: Sequence[str]) -> str | None:
-    """The accepted word that the user most likely meant, or None."""
+    """The accepted string that the user most likely meant, or None."""
     word = word.strip().lower()
     lowered = {ours.lower(): ours for ours in accepted}
     parts = (word, *re.split(r"[^a-z]+", word))  # "wrap_around", "grid-wrap", "fill_or_drop"

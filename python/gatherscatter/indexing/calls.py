@@ -66,7 +66,7 @@ def get(op: Operator, x: Any, index: Any, mode: Any, fill_value: Any, wrap: Any,
             try:
                 result = try_gather(kind, wrap, view, arrays, axis, 0, mode, fill_value, out, threads.limit, op)
             except IndexError as error:
-                raise explained(op, x, index, mode, wrap, error, fill_value) from None
+                raise index_error(op, x, index, mode, wrap, error, fill_value) from None
             if result is not None:
                 return result
     op, mode = checked(op, mode, wrap)
@@ -164,7 +164,7 @@ def _try_update(op: Operator, x: NDArray[Any], index: Any, updates: Any, options
             kind, wrap, view, arrays, updates, axis, 0, reduction, mode, include_self, view, threads.limit, op
         )
     except IndexError as error:
-        raise explained(op, x, index, mode, wrap, error) from None
+        raise index_error(op, x, index, mode, wrap, error) from None
     return result is not None
 
 
@@ -317,7 +317,7 @@ def _gather(call: Call, mode: str, fill_value: Any, out: Any) -> Any:
     try:
         return core.gather_on(call.backend, op, call.data, indices, axis, 0, mode, fill_value, out)
     except IndexError as error:
-        raise ignored_fill_value(_explained(call, mode, error), mode, fill_value) from None
+        raise ignored_fill_value(_index_error(call, mode, error), mode, fill_value) from None
 
 
 def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
@@ -330,7 +330,7 @@ def _scatter(call: Call, updates: Any, options: Options, out: Any) -> Any:
             out,
         )  # fmt: skip
     except IndexError as error:
-        raise _explained(call, mode, error) from None
+        raise _index_error(call, mode, error) from None
 
 
 def _indices(call: Call, mode: str) -> tuple[Operator, Any, int]:
@@ -378,7 +378,7 @@ def _as_signed(backend: Backend, array: Any, size: Any, mode: str) -> Any:
     return xp.where(signed < 0, outside, signed)
 
 
-def explained(
+def index_error(
     op: Operator, x: Any, index: Any, mode: Any, wrap: Any, error: IndexError, fill_value: Any = 0
 ) -> IndexError:
     """The error of a fast path, which takes arrays of integers only, in terms of x and the whole index."""
@@ -386,11 +386,11 @@ def explained(
     backend, x, given, _ = routed(op, x, index)
     parsed = _parse(backend, op, x, given, mode)
     arrays = [backend.as_numpy(selector.array) for selector in parsed.selectors]
-    found = grammar.explain(op, parsed, tuple(x.shape), mode, arrays) or error
+    found = grammar.index_error(op, parsed, tuple(x.shape), mode, arrays) or error
     return ignored_fill_value(found, mode, fill_value)
 
 
-def _explained(call: Call, mode: str, error: IndexError) -> IndexError:
+def _index_error(call: Call, mode: str, error: IndexError) -> IndexError:
     """The error in terms of x and the whole index, if the index arrays can be read."""
     arrays: list[Any] = []
     number = 0
@@ -400,7 +400,7 @@ def _explained(call: Call, mode: str, error: IndexError) -> IndexError:
             return error
         arrays.append(found)
         number += 1 if call.view.shape or not selector.is_mask else selector.depth
-    return grammar.explain(call.op, call.parsed, tuple(call.x.shape), mode, arrays) or error
+    return grammar.index_error(call.op, call.parsed, tuple(call.x.shape), mode, arrays) or error
 
 
 def plan_of(op: Operator, reduction: str = "none") -> Plan:

@@ -271,7 +271,7 @@ def broadcast(op: Operator, shapes: Sequence[Shape]) -> Shape:
     return tuple(result)
 
 
-def explain(op: Operator, parsed: Parsed, shape: Shape, mode: str, arrays: Sequence[Any]) -> IndexError | None:
+def index_error(op: Operator, parsed: Parsed, shape: Shape, mode: str, arrays: Sequence[Any]) -> IndexError | None:
     """The error for the first index out of bounds, or None if there is none.
 
     arrays: for each selector the index array as a NumPy array, or None for a mask.

@@ -126,7 +126,7 @@ class At(elementwise.Methods):
             elif wrap is True and (backend := dispatch.known.get((type(x), type(index)))):
                 result = backend.try_gather(GET, x, index, (0, 0, mode, fill_value), out)
         except IndexError as error:
-            raise calls.explained(GET, x, index, mode, wrap, error, fill_value) from None
+            raise calls.index_error(GET, x, index, mode, wrap, error, fill_value) from None
         if result is not None:
             return result
         return calls.get(GET, x, index, mode, fill_value, wrap, out)
@@ -451,7 +451,7 @@ class At(elementwise.Methods):
                 elif wrap is True and (backend := dispatch.known.get((type(x), type(index), type(updates)))):
                     result = backend.try_scatter(SCATTER, x, index, updates, (0, 0, reduction, mode, include_self), out)
             except IndexError as error:
-                raise calls.explained(SCATTER, x, index, mode, wrap, error) from None
+                raise calls.index_error(SCATTER, x, index, mode, wrap, error) from None
             if result is not None:
                 return result
         options = (reduction, include_self, mode, accumulate_dtype)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from gatherscatter import core, errors, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import AnyIndices, AnyValues, DataT, Integer, IntLike, Listed, ONNXReduction
-from gatherscatter.errors.foreign import explained
+from gatherscatter.errors.foreign import raises_unexpected
 from gatherscatter.onnx.versions import CORE, accepted, check_reduction, operator_of, version_of
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-@explained(CORE["Gather"])
+@raises_unexpected(CORE["Gather"])
 def gather(
     data: DataT | Listed[DataT], indices: AnyIndices | Integer, *, axis: IntLike = 0, opset: IntLike | None = None
 ) -> DataT:
@@ -66,7 +66,7 @@ def gather(
     return core.gather(op, data, indices, axis)
 
 
-@explained(CORE["GatherElements"])
+@raises_unexpected(CORE["GatherElements"])
 def gather_elements(
     data: DataT | Listed[DataT], indices: AnyIndices, *, axis: IntLike = 0, opset: IntLike | None = None
 ) -> DataT:
@@ -105,7 +105,7 @@ def gather_elements(
     return core.gather(op, data, indices, axis)
 
 
-@explained(CORE["GatherND"])
+@raises_unexpected(CORE["GatherND"])
 def gather_nd(
     data: DataT | Listed[DataT], indices: AnyIndices, *, batch_dims: IntLike = 0, opset: IntLike | None = None
 ) -> DataT:
@@ -152,7 +152,7 @@ def gather_nd(
     return core.gather(op, array, tuples, 0, batch_dims)
 
 
-@explained(CORE["ScatterElements"])
+@raises_unexpected(CORE["ScatterElements"])
 def scatter_elements(
     data: DataT | Listed[DataT],
     indices: AnyIndices,
@@ -201,7 +201,7 @@ def scatter_elements(
     return core.scatter(op, data, indices, updates, axis, reduction=reduction)
 
 
-@explained(CORE["Scatter"])
+@raises_unexpected(CORE["Scatter"])
 def scatter(
     data: DataT | Listed[DataT], indices: AnyIndices, updates: AnyValues, *, axis: IntLike = 0, opset: IntLike = 9
 ) -> DataT:
@@ -243,7 +243,7 @@ def scatter(
     return core.scatter(op, data, indices, updates, axis)
 
 
-@explained(CORE["ScatterND"])
+@raises_unexpected(CORE["ScatterND"])
 def scatter_nd(
     data: DataT | Listed[DataT],
     indices: AnyIndices,
@@ -291,7 +291,7 @@ def scatter_nd(
     return core.scatter(op, data, indices, updates, reduction=reduction)
 
 
-@explained(CORE["TensorScatter"])
+@raises_unexpected(CORE["TensorScatter"])
 def tensor_scatter(
     past_cache: DataT | Listed[DataT],
     update: AnyValues,
@@ -346,7 +346,7 @@ def tensor_scatter(
             [1., 2.]]])
     """
     op = operator_of("TensorScatter", version_of("TensorScatter", opset))
-    is_circular = plans.word(op, "mode", mode, ("linear", "circular")) == "circular"
+    is_circular = plans.choice(op, "mode", mode, ("linear", "circular")) == "circular"
     arguments: dict[str, Any] = {
         "data": past_cache,
         "indices": 0 if write_indices is None else write_indices,

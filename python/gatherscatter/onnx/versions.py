@@ -101,7 +101,7 @@ def accepted(name: str, opset: IntLike | None, **arguments: Any) -> tuple[Operat
 
 
 def check_reduction(op: Operator, name: str, opset: IntLike | None, reduction: str) -> None:
-    reduction = plans.word(op, "reduction", reduction, tuple(REDUCTIONS))
+    reduction = plans.choice(op, "reduction", reduction, tuple(REDUCTIONS))
     version = version_of(name, opset)
     if version < REDUCTIONS[reduction]:
         what = f"opset {opset} ({name}-{version}) has no reduction={reduction!r}"

@@ -316,7 +316,7 @@ def scatter_elements_update(
 
 
 def _check_reduction(op: Operator, version: int, reduction: object, accepted: dict[str, str], since: int) -> None:
-    reduction = plans.word(op, "reduction", reduction, tuple(accepted))
+    reduction = plans.choice(op, "reduction", reduction, tuple(accepted))
     if reduction != "none" and version < since:
         raise errors.since_version(op, f"version {version} has no reduction={reduction!r}", f"version {since}")
 

@@ -88,7 +88,7 @@ def segment_max(
     """
     op = _SEGMENT_MAX
     if fill_mode not in FILL_MODES:
-        raise errors.unknown_word(op, "fill_mode", fill_mode, FILL_MODES)
+        raise errors.unknown_choice(op, "fill_mode", fill_mode, FILL_MODES)
     segments = dialects.read_sorted(op, data, segment_ids, num_segments, "drop")
     return dialects.reduced(segments, "max", dialects.extreme(segments.name, "max") if fill_mode == "LOWEST" else 0)
 
@@ -283,7 +283,7 @@ def embedding_segments_sum(
 
 
 def _check_reduction(op: Operator, reduction: Any, weights: Any) -> None:
-    plans.word(op, "reduction", reduction, BAG_REDUCTIONS)
+    plans.choice(op, "reduction", reduction, BAG_REDUCTIONS)
     if reduction == "mean" and weights is not None:
         raise errors.shape_rule(op, "per_sample_weights are for reduction='sum'; pass none for 'mean'")
 

@@ -10,7 +10,7 @@ from gatherscatter import dispatch, errors, gathers, scatters, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
-from gatherscatter.errors.foreign import MISSING, explained, unexpected
+from gatherscatter.errors.foreign import MISSING, raises_unexpected, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, Operator
 from gatherscatter.plan import Shape
 from gatherscatter.prepared.indices import Prepared, prepared_indices
@@ -25,7 +25,7 @@ __all__ = ["prepare"]
 _PREPARE = Operator("prepare", AXIS, scatters=False)
 
 
-@explained(_PREPARE)
+@raises_unexpected(_PREPARE)
 def prepare(
     operator: str,
     shape: Any,
@@ -110,7 +110,7 @@ def prepare(
     >>> groups.reduce(np.array([1.0, 2.0, 5.0, 9.0]), reduction="mean")
     array([2., 3.])
     """
-    name = plans.word(_PREPARE, "operator", operator, (*OPERATORS, "segment"))
+    name = plans.choice(_PREPARE, "operator", operator, (*OPERATORS, "segment"))
     given = {"axis": axis, "batch_dims": batch_dims}
     sizes = sizes_of(_PREPARE, shape)
     if name == "segment":

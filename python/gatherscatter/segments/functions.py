@@ -17,7 +17,7 @@ from gatherscatter import core, errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
-from gatherscatter.errors.foreign import explained
+from gatherscatter.errors.foreign import raises_unexpected
 from gatherscatter.reductions import COMPLEX
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
@@ -30,7 +30,7 @@ from gatherscatter.segments.ordering import Ordering
 __all__ = ["segment_log_softmax", "segment_reduce", "segment_softmax"]
 
 
-@explained(rules.REDUCE)
+@raises_unexpected(rules.REDUCE)
 def segment_reduce(
     data: Any,
     segment_ids: Any = None,
@@ -239,7 +239,7 @@ def quantiles_of_segments(
 ) -> Any:
     """`segment_quantile` of an array and ids that have been read."""
     op, layout = ids.layout.operator, ids.layout
-    method = plans.word(op, "method", plans.string(op, "method", method, rules.METHODS), rules.METHODS)
+    method = plans.choice(op, "method", plans.string(op, "method", method, rules.METHODS), rules.METHODS)
     numbers, is_array = _quantiles(op, q)
     skipna = plans.boolean(op, "skipna", skipna)
     few = plans.integer(op, "min_count", min_count)
@@ -340,7 +340,7 @@ def _delivered(segments: Segments, results: Sequence[Any], outs: Sequence[Any]) 
     return outs
 
 
-@explained(rules.SOFTMAX)
+@raises_unexpected(rules.SOFTMAX)
 def segment_softmax(
     data: Any,
     segment_ids: Any = None,
@@ -407,7 +407,7 @@ def segment_softmax(
     return softmax_of_segments(*found, dtype, out, is_log=False)
 
 
-@explained(rules.LOG_SOFTMAX)
+@raises_unexpected(rules.LOG_SOFTMAX)
 def segment_log_softmax(
     data: Any,
     segment_ids: Any = None,

@@ -15,7 +15,7 @@ from gatherscatter.segments.aggregations import AGGREGATIONS
 
 MODES = ("raise", "drop", "promise_in_bounds")
 
-# A negative id means no segment, for which the core's words are "out of bounds" and mode "drop".
+# A negative id means no segment, for which the core says "out of bounds" and mode "drop".
 _STRICT = SCATTER.strict or SCATTER
 
 
@@ -115,7 +115,7 @@ def check_mode(op: Operator, mode: Any) -> str:
     mode = plans.string(op, "mode", mode, MODES)
     if mode in ("clip", "wrap", "fill"):
         raise messages.mode(op, mode, MODES)
-    return plans.word(op, "mode", mode, MODES)
+    return plans.choice(op, "mode", mode, MODES)
 
 
 def names(op: Operator, reduction: Any) -> tuple[str, ...]:
@@ -128,9 +128,9 @@ def names(op: Operator, reduction: Any) -> tuple[str, ...]:
         if name not in AGGREGATIONS:
             word = str(name).lower()
             meant = next((ours for ours, what in AGGREGATIONS.items() if word in (ours, *what.synonyms)), None)
-            raise errors.unknown_word(op, "reduction", name, tuple(AGGREGATIONS), meant)
+            raise errors.unknown_choice(op, "reduction", name, tuple(AGGREGATIONS), meant)
     if not given:
-        raise errors.unknown_word(op, "reduction", given, tuple(AGGREGATIONS))
+        raise errors.unknown_choice(op, "reduction", given, tuple(AGGREGATIONS))
     return given
 
 

@@ -8,7 +8,7 @@ from gatherscatter import errors
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.errors import segments as messages
-from gatherscatter.errors.foreign import explained
+from gatherscatter.errors.foreign import raises_unexpected
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules, running
 from gatherscatter.segments.aggregations import AGGREGATIONS
@@ -28,7 +28,7 @@ _NAMES = {
 _WITH_DTYPE = ("add", "mul")
 
 
-@explained(rules.SCAN)
+@raises_unexpected(rules.SCAN)
 def segment_scan(
     data: Any,
     segment_ids: Any = None,
@@ -133,7 +133,7 @@ def scan_segments(
     if word not in _NAMES:
         names = {name: (*others, *AGGREGATIONS[name].synonyms) for name, others in _NAMES.items()}
         meant = next((name for name, others in names.items() if word.lower() in (name, *others)), None)
-        raise errors.unknown_word(op, "reduction", word, tuple(_NAMES), meant)
+        raise errors.unknown_choice(op, "reduction", word, tuple(_NAMES), meant)
     exclusive = plans.boolean(op, "exclusive", exclusive)
     reverse, skipna = plans.boolean(op, "reverse", reverse), plans.boolean(op, "skipna", skipna)
     name = backend.dtype_name(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatherscatter._typing import IntLike
-from gatherscatter.errors.foreign import explained
+from gatherscatter.errors.foreign import raises_unexpected
 from gatherscatter.segments import ids as _ids
 from gatherscatter.segments import rules
 from gatherscatter.segments.functions import order_of_segments, quantiles_of_segments
@@ -13,7 +13,7 @@ from gatherscatter.segments.functions import order_of_segments, quantiles_of_seg
 __all__ = ["segment_argsort", "segment_quantile"]
 
 
-@explained(rules.QUANTILE)
+@raises_unexpected(rules.QUANTILE)
 def segment_quantile(
     data: Any,
     q: Any,
@@ -103,7 +103,7 @@ def segment_quantile(
     return quantiles_of_segments(*found, q, method, skipna, min_count, fill_value, dtype, out)
 
 
-@explained(rules.ARGSORT)
+@raises_unexpected(rules.ARGSORT)
 def segment_argsort(
     data: Any,
     segment_ids: Any = None,

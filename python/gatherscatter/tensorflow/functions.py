@@ -446,7 +446,7 @@ def _tensor_scatter(op: Operator, reduction: str, tensor: Any, indices: Any, upd
 def _raises(op: Operator, policy: Any) -> bool:
     """Whether an index out of bounds is an error."""
     if not isinstance(policy, str) or policy not in POLICIES:
-        raise errors.unknown_word(op, "bad_indices_policy", policy, tuple(POLICIES))
+        raise errors.unknown_choice(op, "bad_indices_policy", policy, tuple(POLICIES))
     return POLICIES[policy]
 
 

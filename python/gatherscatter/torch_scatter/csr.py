@@ -229,7 +229,7 @@ def segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: 
 @called_by_scripts  # torch.jit.script compiles `segment_csr` to a call of it in Python
 def _segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None, reduce: str) -> Tensor:
     if reduce not in REDUCTIONS:
-        raise errors.unknown_word(_SEGMENT, "reduce", reduce, REDUCTIONS)
+        raise errors.unknown_choice(_SEGMENT, "reduce", reduce, REDUCTIONS)
     if reduce == "mean":
         return _mean_csr(_SEGMENT, src, indptr, out)
     if reduce in ("min", "max"):

@@ -308,7 +308,7 @@ def reduced(
 ) -> Tensor:  # fmt: skip
     """Any reduction, by its name."""
     if reduce not in accepted:
-        raise errors.unknown_word(names.rows, "reduce", reduce, accepted)
+        raise errors.unknown_choice(names.rows, "reduce", reduce, accepted)
     if reduce == "mean":
         return averaged(names, src, index, dim, out, dim_size)
     if reduce in ("min", "max"):

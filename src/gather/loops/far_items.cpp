@@ -72,12 +72,12 @@ struct FarItems {
     GS_ALWAYS_INLINE int64_t read_first(ptrdiff_t i) const { return *(const volatile Index *)first(i); }
     GS_ALWAYS_INLINE int64_t read_second(ptrdiff_t i) const { return is_pair ? *(const volatile Index *)second(i) : 0; }
 
-    GS_ALWAYS_INLINE uintptr_t at(int64_t a, int64_t b) const {
+    GS_ALWAYS_INLINE uintptr_t address_of(int64_t a, int64_t b) const {
         const uintptr_t row = (uintptr_t)items.data + (is_pair ? (uintptr_t)a * (uintptr_t)items.row : 0);
         return row + (uintptr_t)(is_pair ? b : a) * size();
     }
     // Of a prefetch: unchecked.
-    GS_ALWAYS_INLINE uintptr_t item(ptrdiff_t i) const { return at(*first(i), is_pair ? *second(i) : 0); }
+    GS_ALWAYS_INLINE uintptr_t item(ptrdiff_t i) const { return address_of(*first(i), is_pair ? *second(i) : 0); }
     GS_ALWAYS_INLINE bool is_outside(int64_t a, int64_t b) const {
         return ((uint64_t)a >= (uint64_t)items.size) | (is_pair && (uint64_t)b >= (uint64_t)items.row_size);
     }
@@ -100,7 +100,7 @@ struct FarItems {
             b += (b >> 63) & items.row_wrap;
             const bool outside = is_outside(a, b);
             if (outside && !fills) return false;
-            memcpy(out + i * size(), outside ? items.fill : (const char *)at(a, b), size());
+            memcpy(out + i * size(), outside ? items.fill : (const char *)address_of(a, b), size());
         }
         return true;
     }
@@ -142,7 +142,7 @@ struct FarItems {
                     if (what != NEXT_ROW && size() > 8) GS_PREFETCH_L2(next + size() - 1);
                     const int64_t a = read_first(i + j + m), b = read_second(i + j + m);
                     const bool outside = is_outside(a, b);
-                    from[m] = at(a, b);
+                    from[m] = address_of(a, b);
                     if (fills) {
                         // Without a branch, which would be mispredicted. A negative index may count from the end.
                         is_bad |= ((a & sign) != 0) | (!is_whole && !outside && from[m] > last);

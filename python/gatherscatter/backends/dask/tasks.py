@@ -28,7 +28,7 @@ from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.backends.numpy import is_masked
 from gatherscatter.indexing import at as indexed
 from gatherscatter.operators import GATHER_ND, ND, Operator
-from gatherscatter.plan import Plan, explain, inverse, unravel
+from gatherscatter.plan import Plan, index_error, inverse, unravel
 from gatherscatter.reductions import REDUCTIONS
 
 Array = NDArray[Any]
@@ -128,7 +128,7 @@ def check(indices: Array, plan: Plan, at: Sequence[int] = ()) -> None:
         found = [resolve(indices, component, plan, start, block) for component in range(plan.depth)]
         if bad := [number for number in found if number >= 0]:
             shape = indices.shape[:-1] if plan.kind == ND else indices.shape
-            raise explain(plan, indices, unravel(min(bad), shape), tuple(at))
+            raise index_error(plan, indices, unravel(min(bad), shape), tuple(at))
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ class JAXTable(TableBackend):
             return super().settled(indices, plan)
 
     @lenient
-    def explain(self, indices: Any, plan: Plan) -> Exception:
-        return super().explain(indices, plan)
+    def index_error(self, indices: Any, plan: Plan) -> Exception:
+        return super().index_error(indices, plan)
 
     # Primitives
 
@@ -128,5 +128,5 @@ def checked_scatter(data: Array, indices: Array, updates: Array, plan: Plan) -> 
 
 def _checked(result: Array, outside: Array | None, indices: Array, plan: Plan) -> Array:
     if outside is not None and bool(outside):
-        raise TABLE.explain(indices, plan)
+        raise TABLE.index_error(indices, plan)
     return result

@@ -1,7 +1,7 @@
-# Fast path for small calls, for which a plan in Python would take longer than the kernel: the checks of a plan, the
-# shape of a gather's result or a scatter's updates, scalars, and `out`.
+# The shape of a gather's result or a scatter's updates, which every call checks; and what small calls check instead of
+# a plan in Python, which would take longer than the kernel: options, scalars and `out`.
 #
-# A call that breaks a rule is left to the plan, which raises the error.
+# A small call that breaks a rule is left to the plan, which raises the error.
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
@@ -16,7 +16,7 @@ from common.codes cimport (
     ARRAYS, AXIS, BFLOAT16, BOOL, CLIP, COMPLEX64, COMPLEX128, ELEMENTS, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, ND,
     NONE, RAISE, SKIP, UINT8, UINT64, WRAP, Kind,
 )
-from common.items cimport MAX_WORD_BYTES, is_little_endian
+from common.items cimport MAX_ELEMENT_BYTES, is_little_endian
 from common.rows cimport abs_stride
 from common.walk cimport MAX_DIMS
 
@@ -35,14 +35,14 @@ cdef enum:
     KEPT_BYTES = 1 << 18    # of a result: from here on memory.pyx has free lists
 
 
-cdef struct SmallCall:
+cdef struct Call:
     int axis            # counted from the front
     int batch_dims
     int n_dims
     Py_ssize_t shape[2 * MAX_DIMS]
 
 
-cdef inline void append(SmallCall* call, cnp.ndarray array, int start, int stop) noexcept:
+cdef inline void append(Call* call, cnp.ndarray array, int start, int stop) noexcept:
     cdef int d
     for d in range(start, stop):
         call.shape[call.n_dims] = cnp.PyArray_DIM(array, d)
@@ -59,7 +59,7 @@ cdef inline bint has_shape(cnp.ndarray array, int n_dims, const Py_ssize_t* shap
     return True
 
 
-cdef inline bint describe_arrays_shape(SmallCall* call, cnp.ndarray data, tuple arrays, Py_ssize_t axis,
+cdef inline bint describe_arrays_shape(Call* call, cnp.ndarray data, tuple arrays, Py_ssize_t axis,
                                        Py_ssize_t batch_dims) noexcept:
     """Describe a call of kind ARRAYS and check the rules for shapes. False: a rule is broken."""
     cdef cnp.ndarray first = get_array(arrays, 0)
@@ -79,7 +79,7 @@ cdef inline bint describe_arrays_shape(SmallCall* call, cnp.ndarray data, tuple 
     return call.n_dims <= MAX_DIMS
 
 
-cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, Py_ssize_t axis,
+cdef inline bint describe_shape(Call* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, Py_ssize_t axis,
                                 Py_ssize_t batch_dims) noexcept:
     """Describe a call and check the rules for shapes. False: a rule is broken. For ARRAYS see describe_arrays_shape."""
     cdef int r = cnp.PyArray_NDIM(data), q = cnp.PyArray_NDIM(indices)
@@ -126,7 +126,7 @@ cdef inline bint describe_shape(SmallCall* call, Kind kind, cnp.ndarray data, cn
     return call.n_dims <= MAX_DIMS
 
 
-cdef inline bint describe_small(SmallCall* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, axis,
+cdef inline bint describe_call(Call* call, Kind kind, cnp.ndarray data, cnp.ndarray indices, tuple arrays, axis,
                                 batch_dims):
     """Describe a call and check all rules. False: a rule is broken, or the call needs a plan.
 
@@ -232,7 +232,7 @@ cdef inline Py_ssize_t width_of(int type_code) noexcept nogil:
 
 
 cdef inline bint write_element(cnp.ndarray like, value, char* element):
-    """Write a Python scalar as an element of like's dtype, of at most MAX_WORD_BYTES.
+    """Write a Python scalar as an element of like's dtype, of at most MAX_ELEMENT_BYTES.
 
     False: the dtype or the value needs a plan (values.element), which also knows the values that do not fit.
     """
@@ -241,9 +241,9 @@ cdef inline bint write_element(cnp.ndarray like, value, char* element):
     cdef long long integer
     cdef double number
     cdef float single
-    if cnp.PyArray_ITEMSIZE(like) > MAX_WORD_BYTES or cnp.PyArray_ISBYTESWAPPED(like):
+    if cnp.PyArray_ITEMSIZE(like) > MAX_ELEMENT_BYTES or cnp.PyArray_ISBYTESWAPPED(like):
         return False
-    memset(element, 0, MAX_WORD_BYTES)
+    memset(element, 0, MAX_ELEMENT_BYTES)
     if type(value) is float:
         number = value
     elif type(value) is int:

@@ -1,4 +1,4 @@
-"""`gather_scatter`: a gather and a scatter in one pass. ``fused.pyi`` has the overloads for type checkers."""
+"""`gather_scatter`: a gather and a scatter in one pass. ``gather_scatters.pyi`` has the overloads for type checkers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
 from gatherscatter.backends import kernels
 from gatherscatter.backends.base import Backend
-from gatherscatter.errors.foreign import explained
+from gatherscatter.errors.foreign import raises_unexpected
 from gatherscatter.operators import GATHER, SCATTER, Operator
 from gatherscatter.plan import Shape
 from gatherscatter.prepared.indices import Prepared, axes_of, positions_of, rows_of
@@ -36,7 +36,7 @@ _WEIGHTS = _part(SCATTER, updates="weights", data="source")
 _PUT_OTHER = _part(SCATTER, updates="source")
 
 
-@explained(_PUT)
+@raises_unexpected(_PUT)
 def gather_scatter(
     data: Any,
     indices: Any,
@@ -135,7 +135,7 @@ def gather_scatter(
            [0.5, 1. ],
            [5. , 8. ]])
     """
-    reduction = plans.word(_PUT, "reduction", reduction, tuple(REDUCTIONS))
+    reduction = plans.choice(_PUT, "reduction", reduction, tuple(REDUCTIONS))
     prepared = [isinstance(array, Prepared) for array in (indices, source_indices)]
     if any(prepared):
         given = {"axis": (axis, 0), "mode": (mode, "raise"), "wrap_negative_indices": (wrap_negative_indices, True)}
@@ -147,7 +147,7 @@ def gather_scatter(
         if not all(prepared) or others:
             raise errors.prepared_pair(_PUT, prepared, others)
         return _with_prepared(data, indices, source, source_indices, weights, reduction, include_self, out)
-    mode = plans.word(_PUT, "mode", mode, _PUT.modes)
+    mode = plans.choice(_PUT, "mode", mode, _PUT.modes)
     _check_shapes(_shape(indices), _shape(source_indices))
     take, put = _TAKE, _PUT
     if getattr(source, "dtype", None) != getattr(data, "dtype", None):

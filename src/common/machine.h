@@ -1,4 +1,4 @@
-/* What the kernels know of the machine, of other threads that run on it, and of each other's calls. The module threads
+/* What the kernels know of the machine, of other threads that run on it, and of each other's calls. The module common
    has it; the others import a pointer to it. */
 #ifndef GS_MACHINE_H
 #define GS_MACHINE_H
@@ -28,15 +28,15 @@ typedef struct {
 } gs_shared_t;
 
 /* Times are from a Zen 4, a Zen 5 and a Xeon (Sapphire Rapids), whose numbers differ by less than two, but for
-   L3 (threads.pyx); the growth of bandwidth and the times of a region from 16 cores of the Xeon. */
+   L3 (common.pyx); the growth of bandwidth and the times of a region from 16 cores of the Xeon. */
 static gs_shared_t gs_own_shared = {
     .machine = {1 << 20, 32 << 20, 20.0, 0.7, 0.5, 0.9, 4.0, 0.2, 1.6, 5000.0, 700.0, 3e6}, .others_were_busy = 1};
 static gs_shared_t *gs_shared = &gs_own_shared;
-#define GS_SHARED "gatherscatter._kernels.threads.shared"
+#define GS_SHARED "gatherscatter._kernels.common.shared"
 
 static PyObject *gs_export_shared(void) { return PyCapsule_New(&gs_own_shared, GS_SHARED, NULL); }
 static int gs_import_shared(void) {
-    PyObject *module = PyImport_ImportModule("gatherscatter._kernels.threads");
+    PyObject *module = PyImport_ImportModule("gatherscatter._kernels.common");
     void *shared = module ? PyCapsule_Import(GS_SHARED, 0) : NULL;
     Py_XDECREF(module);
     if (!shared) return -1;

@@ -1,11 +1,16 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The build, and what all kernels know of the machine and of each other's calls."""
+"""What all kernels share: codes, the build, what they know of the machine and of each other's calls, kept memory."""
 import os
+from enum import IntEnum
 
+cimport common.routes as routes
 from common.machine cimport export_shared, shared as _shared
 from common.threads cimport (
     OPENMP_VERSION, begin_call, end_call, free_cpus, lowered, omp_max_threads, remember_choice,
 )
+
+include "codes.pxd"  # included, not cimported: a cpdef enum becomes a Python class in the module that declares it
+include "memory.pxi"
 
 cdef extern from *:
     """
@@ -55,6 +60,22 @@ limits = {
     "region_thread": (1.0, 1e15),
     "slice": (1.0, 1e15),
 }
+
+
+class GatherRoute(IntEnum):
+    AUTO = routes.AUTO
+    DIRECT = routes.DIRECT
+    RUNS = routes.RUNS
+    COLUMNS = routes.COLUMNS
+    TILES = routes.TILES
+
+
+class ScatterRoute(IntEnum):
+    AUTO = routes.AUTO
+    DIRECT = routes.DIRECT
+    BLOCKS = routes.BLOCKS
+    PARTITION = routes.PARTITION
+    PRIVATE = routes.PRIVATE
 
 
 cdef Py_ssize_t cache_bytes(int level):

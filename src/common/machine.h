@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gather/loops/far_items.h"
+
 typedef struct {  /* machine.pxd says what each is */
     ptrdiff_t l2_bytes, l3_bytes;
     double bandwidth, bandwidth_growth, step_l2, step_l3, step_memory, resolve, place, region, region_thread, slice;
@@ -17,6 +19,7 @@ typedef struct {
     int calls;   /* that run now */
     int forced;  /* for tests: exactly so many threads, however little the work; 0: not forced */
     uintptr_t main_thread;  /* the interpreter's, which checks for signals */
+    gs_far_loop (*far_loop_of)(ptrdiff_t item_bytes);  /* the module common has the loops, for both builds of gather */
     /* The last readings, for load.h; times are of the monotonic clock. */
     int64_t read_at, window_start, window_cpu_time, ticks_at, last_busy, last_own;
     int64_t team_at;       /* a team of ours was used */

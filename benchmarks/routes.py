@@ -20,7 +20,7 @@ from pathlib import Path
 import gatherscatter as gs
 import numpy as np
 from gatherscatter._kernels import scatter
-from gatherscatter._kernels.codes import ScatterRoute
+from gatherscatter._kernels.common import ScatterRoute
 from gatherscatter.backends import kernels
 from measure import cpus, seconds
 

@@ -43,13 +43,13 @@ def pytest_unconfigure(config):
 def watch(add):
     """Call `add` with a line for each call of the kernels."""
     import gatherscatter.backends.kernels  # noqa: F401, it registers the reductions
-    from gatherscatter._kernels import codes, gather, scatter
+    from gatherscatter._kernels import common, gather, scatter
 
     is_forced = [False]
 
     def note(function, kind, data, indices, out, mode, axis=0, batch_dims=0, reduction=6, include_self=True,
              accumulate=0, source=None, **_):  # fmt: skip
-        kind, is_gather = codes.Kind(kind).name, "gather" in function
+        kind, is_gather = common.Kind(kind).name, "gather" in function
         of = data if is_gather else out
         first = {"ND": lambda: batch_dims + indices.shape[-1], "ELEMENTS": lambda: of.ndim}
         first |= {"AXIS": lambda: axis % of.ndim + 1, "ARRAYS": lambda: axis % of.ndim + len(indices)}
@@ -58,14 +58,14 @@ def watch(add):
         if is_gather:
             few = function == "try_gather" and kind == "AXIS" and not is_forced[0]
             few = few and indices.size <= MOST_FEW[0] and out.nbytes <= MOST_FEW[1]
-            route = "FEW" if few else codes.GatherRoute(gather.last_route()[0]).name
+            route = "FEW" if few else common.GatherRoute(gather.last_route()[0]).name
             line += [route if out.size else "NONE", of.itemsize]
         else:
-            line += [codes.ScatterRoute(scatter.last_route()[0]).name if out.size else "NONE"]
-            line += [of.dtype.name if of.dtype.name.upper() in codes.TypeCode.__members__ else of.dtype.kind]
-            line += [reduction if isinstance(reduction, str) else codes.ReductionCode(reduction).name, accumulate]
+            line += [common.ScatterRoute(scatter.last_route()[0]).name if out.size else "NONE"]
+            line += [of.dtype.name if of.dtype.name.upper() in common.TypeCode.__members__ else of.dtype.kind]
+            line += [reduction if isinstance(reduction, str) else common.ReductionCode(reduction).name, accumulate]
             line += [include_self]
-        mode = mode if isinstance(mode, str) else codes.Mode(mode).name
+        mode = mode if isinstance(mode, str) else common.Mode(mode).name
         add(" ".join(map(str, [*line, mode, row if row in WIDTHS else "other"])))
 
     def replace(module, name):
@@ -77,7 +77,7 @@ def watch(add):
             given = dict(zip(ARGUMENTS[name].split(), arguments, strict=False)) | words
             if name.startswith("try"):
                 given["out"] = result
-            if given["out"] is not None and (name.startswith("try") or result == codes.Status.OK):
+            if given["out"] is not None and (name.startswith("try") or result == common.Status.OK):
                 note(name, **given)
             return result
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from gatherscatter import machine, memory, threads
-from gatherscatter._kernels import threads as _kernel
+from gatherscatter._kernels import common as _kernel
 from gatherscatter._kernels import uses_avx2
 from gatherscatter._version import __version__
 

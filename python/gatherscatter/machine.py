@@ -5,11 +5,11 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
+from gatherscatter._kernels import common as _common
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import segments as _segments
-from gatherscatter._kernels import threads as _threads
-from gatherscatter._kernels.codes import GatherRoute, ScatterRoute
+from gatherscatter._kernels.common import GatherRoute, ScatterRoute
 
 __all__ = ["explain", "get_machine", "set_machine"]
 
@@ -44,7 +44,7 @@ def get_machine() -> dict[str, float]:
     >>> sorted(gs.get_machine())[:3]
     ['bandwidth', 'bandwidth_growth', 'l2_bytes']
     """
-    return dict(_threads.get_machine())
+    return dict(_common.get_machine())
 
 
 def set_machine(**numbers: float) -> None:
@@ -71,13 +71,13 @@ def set_machine(**numbers: float) -> None:
     40.0
     >>> gs.set_machine(**before)
     """
-    known = _threads.get_machine()
+    known = _common.get_machine()
     for name, number in numbers.items():
         if name not in known:
             raise ValueError(f"set_machine: {name!r} is not a number of the machine; pass some of {', '.join(known)}")
         if isinstance(number, bool) or not isinstance(number, Real):
             raise TypeError(f"set_machine: {name}={number!r} is not a number")
-    _threads.set_machine(numbers)
+    _common.set_machine(numbers)
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **options: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The memory of freed results that is kept for later results, and its limit (src/common/memory.pyx)."""
+"""The memory of freed results that is kept for later results, and its limit (src/common/memory.pxi)."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatherscatter._kernels import memory as _kernel
+from gatherscatter._kernels import common as _kernel
 from gatherscatter._typing import IntLike
 
 __all__ = ["empty_cache", "get_cache_limit", "set_cache_limit"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gatherscatter._kernels.codes import Kind
+from gatherscatter._kernels.common import Kind
 from gatherscatter.reductions import REDUCTIONS
 
 # How indices select elements of data. Plain integers, since torch.compile cannot trace the enum.

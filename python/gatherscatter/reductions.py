@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gatherscatter._kernels.codes import ReductionCode, TypeCode
+from gatherscatter._kernels.common import ReductionCode, TypeCode
 
 # The dtypes that the kernels reduce, by NumPy's names, in the order of their type codes.
 DTYPES: tuple[str, ...] = tuple(code.name.lower() for code in TypeCode if code != TypeCode.NONE)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gatherscatter import gathers, onnx, openvino, reference, scatters, segments, tensorflow, threads
-from gatherscatter._kernels import threads as _kernel
+from gatherscatter._kernels import common as _kernel
 from gatherscatter.backends import kernels
 from gatherscatter.operators import GATHER_MODES, SCATTER_MODES
 from gatherscatter.prepared import prepare

@@ -4,7 +4,7 @@ import os
 import threading
 import warnings
 
-from gatherscatter._kernels import threads as _kernel
+from gatherscatter._kernels import common as _kernel
 from gatherscatter._typing import IntLike
 
 __all__ = ["get_num_threads", "set_num_threads"]

@@ -32,7 +32,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     SMALL_BYTES = 1 << 20   # of a result
-    KEPT_BYTES = 1 << 18    # of a result: from here on memory.pyx has free lists
+    KEPT_BYTES = 1 << 18    # of a result: from here on memory.pxi has free lists
 
 
 cdef struct Call:
@@ -168,7 +168,7 @@ cdef inline cnp.ndarray new_array(cnp.ndarray like, int n_dims, const Py_ssize_t
             return None
     if size >= KEPT_BYTES:
         try:
-            from gatherscatter._kernels.memory import empty
+            from gatherscatter._kernels.common import empty
             # Not a list comprehension: Cython 3.3.1 frees an item twice if there is no memory for the list.
             return empty(cnp.PyArray_IntTupleFromIntp(n_dims, <cnp.npy_intp*>shape), dtype)
         except (MemoryError, RuntimeError):  # the latter: the import system has no memory for a lock

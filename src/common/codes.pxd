@@ -1,4 +1,4 @@
-# Codes shared by the kernels and Python; codes.pyx exports them as Python enums.
+# Codes shared by the kernels and Python; common.pyx exports them as Python enums.
 
 cpdef enum Kind:
     ND = 0        # tuples along the last axis of indices

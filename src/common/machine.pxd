@@ -1,5 +1,5 @@
 # The numbers of the machine from which the cost of a call is estimated (scatter/cost.pxd, best_team in threads.pxd).
-# The module threads finds them; gatherscatter/machine.py shows and sets them. Times are in nanoseconds.
+# The module common finds them; gatherscatter/machine.py shows and sets them. Times are in nanoseconds.
 from libc.stdint cimport uintptr_t
 
 cdef extern from "common/machine.h":

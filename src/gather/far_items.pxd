@@ -18,7 +18,7 @@ cdef extern from "gather/loops/far_items.h":
         bint streams
 
     ctypedef Py_ssize_t (*FarLoop "gs_far_loop")(const FarItems* items, char* out, Py_ssize_t n) noexcept nogil
-    FarLoop far_loop_of "gs_far_loop_of" (Py_ssize_t item_bytes) noexcept nogil
+    FarLoop far_loop_of "gs_shared->far_loop_of" (Py_ssize_t item_bytes) noexcept nogil
 
 cdef enum:
     SHORTEST_FAR = 1024     # items of a run: the loop prefetches 256 ahead

@@ -17,7 +17,7 @@ choose (cost.pxd) takes the route of the least estimated time, and run runs it. 
 
 The shortest calls, for a few rows of a contiguous array, need no route (few_rows.pxd).
 
-Page faults in the new memory of a large result cost more than the copy, so common/memory.pyx keeps freed memory for
+Page faults in the new memory of a large result cost more than the copy, so common/memory.pxi keeps freed memory for
 it. Kernels return a Status or the position of the first bad index; Python raises the errors.
 """
 from cython.parallel cimport prange
@@ -60,6 +60,7 @@ cnp.import_array()
 import_shared()
 
 include "common/explain.pxi"
+include "prepared/orders.pxi"
 
 cdef object fail = None  # see fail_by
 cdef int forced_route = AUTO

@@ -1,4 +1,4 @@
-# The order of prepared indices: updates grouped by destination row, once for many scatters. orders.pyx makes it.
+# The order of prepared indices: updates grouped by destination row, once for many scatters. orders.pxi makes it.
 from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport uint32_t
 cimport numpy as cnp

@@ -1,4 +1,4 @@
-# The order of prepared indices of elements and points. orders.pyx makes it.
+# The order of prepared indices of elements and points. orders.pxi makes it.
 #
 # The slices are cut into tiles of 1 << shift, which fit L2, and the indices into chunks, whose values fit L2 too. A
 # chunk is sorted by tile. Its indices of one tile are a run, in their order:

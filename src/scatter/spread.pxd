@@ -106,7 +106,7 @@ cdef inline cnp.ndarray contiguous_copy(cnp.ndarray updates, int max_threads):
     n = walk.shape[walk.n_dims - 1]
     step = walk.stride[walk.n_dims - 1][OTHER]
     try:
-        from gatherscatter._kernels.memory import empty
+        from gatherscatter._kernels.common import empty
         result = empty((<object>updates).shape, (<object>updates).dtype)
     except (MemoryError, RuntimeError):  # the latter: the import system has no memory for a lock
         return None

@@ -2,6 +2,7 @@
 """Segments: group-wise reductions. Python makes their results of accumulators (segments/by_kernels.py).
 
 job.pxd describes a call, accumulators.pxd has the arithmetic, routes.pxd says which thread reduces which elements.
+scans.pxd has scans, ordering.pxd order statistics.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
@@ -10,7 +11,7 @@ cimport numpy as cnp
 
 from common.codes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAXIMUM, MINIMUM,
-    NO_MEMORY, OK, POWERS, UINT8, UINT64, Accumulator, TypeCode,
+    NO_MEMORY, OK, POWERS, UINT8, UINT64, Accumulator, ReductionCode, TypeCode,
 )
 from common.interrupts cimport Interrupts, arm, raise_if_interrupted, with_interrupts
 from common.items cimport CACHE_LINE, at_line
@@ -24,7 +25,12 @@ from common.threads cimport (
 from segments.cost cimport Choice, block_for, can_run, choose, route_ns, takes_slices, work_ns
 from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
 from segments.merge cimport ROUGH
+from segments.ordering cimport (
+    DISTINCT, ELEMENT_NS, HIGHER, LINEAR, LOWER, MEDIAN, MIDPOINT, NEAREST, ORDER, QUANTILES, Method, What, run_any,
+)
+from segments.ordering cimport Job as OrderingJob
 from segments.routes cimport are_ascending, none_bytes, run_blocks, run_pieces, run_slices, run_sorted, run_tiles
+from segments.scans cimport Scan, describe_scan, run_scan
 from segments.softmax cimport Softmax, run_parts, write_all
 
 cnp.import_array()
@@ -36,6 +42,11 @@ cdef enum:
 include "common/explain.pxi"
 
 ROUGH_MOMENTS = <int>ROUGH
+WHAT = {"quantiles": QUANTILES, "distinct": DISTINCT, "order": ORDER}
+METHODS = {"linear": LINEAR, "lower": LOWER, "higher": HIGHER, "nearest": NEAREST, "midpoint": MIDPOINT,
+           "median": MEDIAN}
+
+cdef bint forced_halves = False
 
 
 cdef inline void describe_numbers(Job* job, TypeCode type_code, bint to_real, bint is_exact) noexcept:
@@ -316,3 +327,96 @@ def extremes(cnp.ndarray ids not None, int n_threads):
         found[0] = min(found[0], found[2 * part])
         found[1] = max(found[1], found[2 * part + 1])
     return found[0], found[1]
+
+
+def scan(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, Py_ssize_t n,
+         cnp.ndarray words not None, cnp.ndarray states, cnp.ndarray out not None, int type_code, int number_code,
+         int out_code, int reduction, bint exclusive, bint reverse, bint skips_nan, int n_threads):
+    """Write the scan of n segments to out. Returns a status.
+
+    values, out: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or not below n
+    means no segment. are_pointers: ids are CSR pointers instead, (batches, n + 1), of 8 bytes, never decreasing.
+    words: the state that a segment begins with, and the result of an element of no segment or of a NaN that does not
+    count, as numbers of number_code: float32, float64, int64, uint64 or complex128. states: None, or what the segments
+    begin with, (units, n, columns), which become those after the last position. reduction: a ReductionCode.
+    """
+    cdef Scan job
+    cdef Interrupts interrupts
+    cdef Py_ssize_t status
+    cdef double ns
+    job.job.n = n
+    if n < 0 or not describe_scan(&job, values, ids, are_pointers, words, states, out, type_code, number_code,
+                                  out_code):
+        return <Py_ssize_t>INCONSISTENT
+    if job.job.size == 0 or job.job.n_units == 0 or job.job.columns == 0:
+        return <Py_ssize_t>OK
+    job.step, job.exclusive, job.reverse, job.job.skips_nan = <ReductionCode>reduction, exclusive, reverse, skips_nan
+    job.job.interrupts = &interrupts
+    arm(&interrupts)
+    ns = <double>job.job.n_units * job.job.size * job.job.columns * 2 * shared.machine.step_l2
+    if not may_have_team(n_threads, ns):
+        status = run_scan(&job, states, n_threads, ns)
+    else:
+        n_threads = begin_call(n_threads)
+        status = run_scan(&job, states, n_threads, ns)
+        end_call()
+    return finish(&interrupts, status)
+
+
+def order_statistics(int what, cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, Py_ssize_t n,
+                     cnp.ndarray out not None, q, int method, int64_t least, cnp.ndarray fill, bint skips_nan,
+                     bint is_date, bint is_reversed, int n_threads):
+    """Write quantiles, numbers of distinct values or the order to out. Returns a status, and whether a segment has few.
+
+    values: (units, positions, columns), of 4 or 8 bytes. ids: (batches, positions), of 4 or 8 bytes; one below 0 or
+    too great means no segment. are_pointers: ids are CSR pointers instead, (batches, n + 1), of 8 bytes. n: segments.
+    out: (quantiles, units, n, columns), of float64 or values' dtype; int64 for the others. q: ascending, float64, and
+    None for the others. least: segments of fewer elements have `fill`, of out's dtype. is_date: integers that are
+    dates. is_reversed: an order is descending.
+    """
+    cdef OrderingJob job
+    cdef Interrupts interrupts
+    cdef Py_ssize_t status, n_outs
+    cdef int has_few = 0
+    if cnp.PyArray_NDIM(values) != 3 or cnp.PyArray_NDIM(ids) != 2:
+        return <Py_ssize_t>INCONSISTENT, False
+    job.what, job.method, job.n = <What>what, <Method>method, n
+    job.n_units, job.size, job.columns = (cnp.PyArray_DIM(values, 0), cnp.PyArray_DIM(values, 1),
+                                          cnp.PyArray_DIM(values, 2))
+    job.units_per_batch = job.n_units // max(cnp.PyArray_DIM(ids, 0), <Py_ssize_t>1)
+    job.ids, job.out = cnp.PyArray_BYTES(ids), cnp.PyArray_BYTES(out)
+    job.id_bytes, job.are_pointers = <int>cnp.PyArray_ITEMSIZE(ids), are_pointers
+    job.numbers.is_float, job.numbers.is_signed = cnp.PyArray_ISFLOAT(values), cnp.PyArray_ISSIGNED(values)
+    job.numbers.has_nan, job.numbers.is_reversed = job.numbers.is_float or is_date, is_reversed
+    job.skips, job.least, job.has_few = skips_nan, least, &has_few
+    job.q, job.n_q, job.to_real = NULL, 1, cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT64
+    if job.what == QUANTILES:
+        job.q, job.n_q = <const double*>cnp.PyArray_DATA(q), cnp.PyArray_SIZE(q)
+        memcpy(&job.fill, cnp.PyArray_DATA(fill), cnp.PyArray_ITEMSIZE(fill))
+    n_outs = job.n_units * job.columns * (job.size if job.what == ORDER else job.n * job.n_q)
+    if (n < 0 or cnp.PyArray_SIZE(out) != n_outs or cnp.PyArray_DIM(ids, 0) * job.units_per_batch != job.n_units
+            or cnp.PyArray_DIM(ids, 1) != (n + 1 if are_pointers else job.size)
+            or cnp.PyArray_ITEMSIZE(values) not in (4, 8)
+            or cnp.PyArray_ITEMSIZE(ids) not in (8 if are_pointers else 4, 8)
+            or cnp.PyArray_ITEMSIZE(out) != (cnp.PyArray_ITEMSIZE(values) if job.what == QUANTILES and not job.to_real
+                                             else 8)
+            or not cnp.PyArray_ISCARRAY_RO(values) or not cnp.PyArray_ISCARRAY_RO(ids)
+            or not cnp.PyArray_ISCARRAY(out)):
+        return <Py_ssize_t>INCONSISTENT, False
+    if n_outs == 0:
+        return <Py_ssize_t>OK, False
+    job.by_halves, job.interrupts = forced_halves, &interrupts
+    arm(&interrupts)
+    if may_have_team(n_threads, ELEMENT_NS * <double>cnp.PyArray_SIZE(values)):
+        n_threads = begin_call(n_threads)
+        status = run_any(&job, values, n_threads)
+        end_call()
+    else:
+        status = run_any(&job, values, n_threads)
+    return finish(&interrupts, status), has_few != 0
+
+
+def force_halves(bint by_halves):
+    """For tests: take pivots halfway from now on."""
+    global forced_halves
+    forced_halves = by_halves

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from assertions import assert_refused, assert_same_numbers
 from gatherscatter._kernels import scatter
-from gatherscatter._kernels.codes import ScatterRoute
+from gatherscatter._kernels.common import ScatterRoute
 from gatherscatter.backends import kernels
 from libraries import LIBRARIES, on_each
 

@@ -14,7 +14,7 @@ import pytest
 from gatherscatter import dispatch, gathers
 from gatherscatter._kernels import gather as kernels
 from gatherscatter._kernels import scatter as scatter_kernels
-from gatherscatter._kernels.codes import Status
+from gatherscatter._kernels.common import Status
 from gatherscatter.backends import numpy as numpy_backend
 
 

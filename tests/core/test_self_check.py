@@ -11,8 +11,8 @@ import pytest
 from constants import AXIS, GATHER_MODES, REDUCTIONS, SCATTER_MODES
 from gatherscatter import __main__ as command
 from gatherscatter import core, gathers, scatters, self_check, threads
+from gatherscatter._kernels import common as kernel
 from gatherscatter._kernels import scatter as kernels
-from gatherscatter._kernels import threads as kernel
 from gatherscatter.backends import numpy as numpy_backend
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from constants import GATHERS
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
-from gatherscatter._kernels.codes import GatherRoute, ScatterRoute
+from gatherscatter._kernels.common import GatherRoute, ScatterRoute
 from gatherscatter.backends import kernels
 
 GUARD = 4096  # bytes

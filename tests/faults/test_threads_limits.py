@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from fault_hook import hooked, how_it_ended, run_cases, run_python
-from gatherscatter._kernels import threads as kernel
+from gatherscatter._kernels import common as kernel
 from libraries import needs
 
 SHOWN = 5

@@ -5,7 +5,7 @@ import random as randoms
 
 import numpy as np
 from constants import FUNCTIONS, GATHER_MODES, SCATTER_MODES
-from gatherscatter._kernels.codes import GatherRoute, ScatterRoute
+from gatherscatter._kernels.common import GatherRoute, ScatterRoute
 from gatherscatter.reductions import REDUCTIONS, wider_dtypes
 
 from fuzz import fused, indexing, large, mutations, prepared

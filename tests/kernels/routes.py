@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from gatherscatter._kernels import scatter
-from gatherscatter._kernels.codes import ScatterRoute
+from gatherscatter._kernels.common import ScatterRoute
 from gatherscatter.reductions import REDUCTIONS, kind_of
 
 ROUTES = [route.name.lower() for route in ScatterRoute if route != ScatterRoute.AUTO]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits, assert_same_numbers
 from gatherscatter import plan as plans
-from gatherscatter._kernels.codes import Status
+from gatherscatter._kernels.common import Status
 from gatherscatter.backends import kernels
 from gatherscatter.operators import SCATTER, SCATTER_ELEMENTS, SCATTER_ND
 from pairwise import in_turn, pairwise

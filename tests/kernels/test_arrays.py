@@ -11,7 +11,7 @@ from constants import GATHER_MODES, REDUCTIONS, SCATTER_MODES, reduces
 from gatherscatter import reference
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
-from gatherscatter._kernels.codes import GatherRoute, ScatterRoute
+from gatherscatter._kernels.common import GatherRoute, ScatterRoute
 from gatherscatter.backends import kernels
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,7 +8,7 @@ from arrays import GET, gather, scatter
 from assertions import assert_same_bits
 from gatherscatter._kernels import gather as gather_kernel
 from gatherscatter._kernels import scatter as scatter_kernel
-from gatherscatter._kernels.codes import Kind, Mode, ReductionCode, Status, TypeCode
+from gatherscatter._kernels.common import Kind, Mode, ReductionCode, Status, TypeCode
 from gatherscatter.operators import ARRAYS
 
 

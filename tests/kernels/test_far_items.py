@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter._kernels import gather as gather_kernel
-from gatherscatter._kernels.codes import GatherRoute
+from gatherscatter._kernels.common import GatherRoute
 from gatherscatter.backends import kernels
 from pairwise import each_pair, in_turn
 from test_streamed_gathers import between_guards

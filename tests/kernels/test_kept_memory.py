@@ -11,7 +11,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 from gatherscatter import memory
-from gatherscatter._kernels import memory as kernel
+from gatherscatter._kernels import common as kernel
 from libraries import needs
 
 pytestmark = needs(kernel.keeps, "memory is kept on Linux alone")

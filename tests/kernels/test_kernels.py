@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from assertions import assert_same_bits
 from gatherscatter import reference
-from gatherscatter._kernels import codes, gather, scatter, threads
-from gatherscatter._kernels.codes import GatherRoute, Kind, Mode, ReductionCode, ScatterRoute, Status, TypeCode
+from gatherscatter._kernels import common, gather, scatter
+from gatherscatter._kernels.common import GatherRoute, Kind, Mode, ReductionCode, ScatterRoute, Status, TypeCode
 from gatherscatter.backends import kernels
 from pairwise import in_turn
 
@@ -21,12 +21,12 @@ OK = Status.OK
 def force():
     def both(route, n_threads):
         (gather if isinstance(route, GatherRoute) else scatter).force(route)
-        threads.force(n_threads)
+        common.force(n_threads)
 
     yield both
     gather.force(GatherRoute.AUTO)
     scatter.force(ScatterRoute.AUTO)
-    threads.force(0)
+    common.force(0)
 
 
 def run_scatter(kind, data, indices, updates, *, axis=0, mode=Mode.RAISE, wrap=True, code=ReductionCode.ASSIGN, **rest):
@@ -41,7 +41,7 @@ def run_scatter(kind, data, indices, updates, *, axis=0, mode=Mode.RAISE, wrap=T
 
 
 def test_codes_are_those_of_the_stub():
-    assert [code.name for code in codes.ReductionCode][:5] == ["ASSIGN", "ADD", "MUL", "MAX", "MIN"]
+    assert [code.name for code in common.ReductionCode][:5] == ["ASSIGN", "ADD", "MUL", "MAX", "MIN"]
     assert TypeCode(0) is TypeCode.NONE
     assert [mode.name for mode in Mode] == ["RAISE", "CLIP", "WRAP", "SKIP"]
     assert (Status.OK, Status.INDEX_DTYPE, Status.REFERENCES, Status.NO_MEMORY) == (-1, -2, -3, -4)
@@ -268,19 +268,19 @@ def test_the_machine_s_numbers_change_no_bit():
     rng = np.random.default_rng(0)
     data, updates = rng.standard_normal((20_000, 3)), rng.standard_normal((50_000, 3))
     indices = rng.integers(0, 20_000, 50_000)
-    before = threads.get_machine()
+    before = common.get_machine()
     found = []
     try:
         for l2_bytes, l3_bytes in ((1 << 12, 1 << 14), (1 << 30, 1 << 34)):
-            threads.set_machine({"l2_bytes": l2_bytes, "l3_bytes": l3_bytes})
-            assert threads.get_machine() == before | {"l2_bytes": l2_bytes, "l3_bytes": l3_bytes}
+            common.set_machine({"l2_bytes": l2_bytes, "l3_bytes": l3_bytes})
+            assert common.get_machine() == before | {"l2_bytes": l2_bytes, "l3_bytes": l3_bytes}
             for n_threads in (1, 3):
                 for route in ScatterRoute:
                     for reduction in ("add", "mean", "none"):
                         with kernels.forced(n_threads, scatter=route.name.lower()):
                             found.append((reduction, gs.scatter(data, indices, updates, reduction=reduction)))
     finally:
-        threads.set_machine(before)
+        common.set_machine(before)
     expected = dict(found)
     for reduction, result in found:
         assert_same_bits(result, expected[reduction])

@@ -5,10 +5,10 @@ import re
 import gatherscatter as gs
 import numpy as np
 import pytest
+from gatherscatter._kernels import common as kernel
 from gatherscatter._kernels import gather as _gather
 from gatherscatter._kernels import segments as _segments
-from gatherscatter._kernels import threads as kernel
-from gatherscatter._kernels.codes import ScatterRoute
+from gatherscatter._kernels.common import ScatterRoute
 from gatherscatter.backends import kernels
 from libraries import needs
 

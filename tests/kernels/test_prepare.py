@@ -13,7 +13,7 @@ import pytest
 from assertions import assert_refused, assert_same_bits, assert_same_numbers, each_refused
 from constants import FLOAT_REDUCTIONS, FUNCTIONS
 from gatherscatter._kernels import scatter
-from gatherscatter._kernels.codes import ScatterRoute
+from gatherscatter._kernels.common import ScatterRoute
 from gatherscatter.backends import kernels
 from pairwise import each_pair, in_turn
 
@@ -285,7 +285,7 @@ def test_an_order_without_memory_is_done_without(monkeypatch):
 
     prepared = gs.prepare("scatter", (2000, 16), np.arange(5000) % 2000)
     with monkeypatch.context() as patch:
-        patch.setattr("gatherscatter.backends.kernels._orders.group", group)
+        patch.setattr("gatherscatter.backends.kernels._gather.group", group)
         result = prepared.scatter(np.zeros((2000, 16)), 1.0, reduction="add")
     assert_same_bits(result[:, 0], prepared.counts.astype(float))
     assert prepared.nbytes == 4 * 5000

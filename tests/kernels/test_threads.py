@@ -10,7 +10,7 @@ import time
 import gatherscatter as gs
 import numpy as np
 import pytest
-from gatherscatter._kernels import threads as kernel
+from gatherscatter._kernels import common as kernel
 from gatherscatter.backends import kernels
 from libraries import needs
 
@@ -182,7 +182,7 @@ if sys.platform == "linux" and kernel.openmp_version:
 
     @pytest.mark.parametrize(("dynamic", "expected"), [("true", 1), ("false", os.cpu_count())])
     def test_busy_processes_leave_no_cpus(dynamic, expected):
-        code = "from gatherscatter._kernels.threads import cpus_for; import os; input('now')"
+        code = "from gatherscatter._kernels.common import cpus_for; import os; input('now')"
         command = [sys.executable, "-uc", code + "; print(cpus_for(os.cpu_count()))"]
         environment = {**os.environ, "OMP_DYNAMIC": dynamic}
         run = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
@@ -204,12 +204,12 @@ if sys.platform == "linux" and kernel.openmp_version:
 AFFINITY = ("OMP_DYNAMIC", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 BOUND = """
 import os, time
-from gatherscatter._kernels import threads
+from gatherscatter._kernels import common
 cpus = os.sched_getaffinity(0)
-assert threads.cpus_for(1000) <= len(cpus)
+assert common.cpus_for(1000) <= len(cpus)
 os.sched_setaffinity(0, {min(cpus)})
 time.sleep(0.01)  # a reading is used for half a millisecond
-assert threads.cpus_for(1000) == 1
+assert common.cpus_for(1000) == 1
 """
 
 
@@ -222,7 +222,7 @@ def test_a_process_that_is_bound_to_a_cpu_after_the_import():
 
 SHARED = """
 import threading, time
-from gatherscatter._kernels.threads import call_ends, limit_of_call
+from gatherscatter._kernels.common import call_ends, limit_of_call
 
 def call(limit=8, seconds=0):
     begun = limit_of_call(limit)

@@ -6,8 +6,7 @@ import pytest
 from assertions import assert_same_bits
 from gatherscatter import memory
 from gatherscatter._kernels import gather as gather_kernel
-from gatherscatter._kernels import orders
-from gatherscatter._kernels.codes import GatherRoute
+from gatherscatter._kernels.common import GatherRoute
 from gatherscatter.backends import kernels
 
 N_SLICES = 100_003  # four tiles, the last of them smaller
@@ -44,7 +43,7 @@ def numbers(rng, dtype, shape):
 
 
 def sort(prepared, n_slices):
-    prepared._orders.tiles = orders.sort_by_tile(prepared._indices, n_slices, memory.empty, 0)
+    prepared._orders.tiles = gather_kernel.sort_by_tile(prepared._indices, n_slices, memory.empty, 0)
 
 
 def prepared_indices(rng, *, mode="raise", n=N):
@@ -167,7 +166,7 @@ def test_without_memory(monkeypatch):
         raise MemoryError
 
     with monkeypatch.context() as patch, kernels.forced(2, gather="tiles"):
-        patch.setattr(gs._kernels.memory, "empty", empty)
+        patch.setattr(gs._kernels.common, "empty", empty)
         prepared.scatter(out, updates, reduction="add", out=out)
         prepared.gather(data, out=taken)
         assert gather_kernel.last_route()[0] != GatherRoute.TILES
@@ -179,7 +178,7 @@ def test_the_kernel_refuses_other_arrays():
     rows = np.zeros(10, np.int32)
     for wrong, n_slices in ((rows.astype("i8"), 5), (rows[::2], 5), (rows, 0), (rows, 2**26)):
         with pytest.raises(ValueError, match="of dtype int32"):
-            orders.sort_by_tile(wrong, n_slices, memory.empty, 0)
+            gather_kernel.sort_by_tile(wrong, n_slices, memory.empty, 0)
 
 
 @pytest.mark.parametrize(

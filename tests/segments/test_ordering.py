@@ -7,7 +7,7 @@ import loop
 import numpy as np
 import pytest
 from assertions import assert_same_bits
-from gatherscatter._kernels import ordering as kernel
+from gatherscatter._kernels import segments as kernel
 from gatherscatter.backends import kernels
 from libraries import LIBRARIES, cannot, has_dtype, on_each
 from pairwise import each_pair, in_turn
@@ -59,7 +59,7 @@ def test_quantiles(dtype, shape, kind, method, skipna, n_threads, n_quantiles, b
     fill = None if data.dtype.kind == "f" or not keeps else True
     options = {"axis": axis, "batch_dims": batch_dims, "skipna": skipna, "min_count": 3, "fill_value": fill}
     with kernels.forced(n_threads):
-        kernel.force(by_halves)
+        kernel.force_halves(by_halves)
         found = gs.segment_quantile(data, Q[:n_quantiles], ids, 7, method=method, **options)
     options["axis"] %= data.ndim
     expected = loop.segment_quantile(data, ids, 7, Q[:n_quantiles], method, **options)
@@ -75,7 +75,7 @@ def test_argsort(dtype, shape, kind, descending, n_threads, by_halves):
     sizes, ids_shape, axis, batch_dims = SHAPES[shape]
     data, ids = draw(sizes, dtype, kind), draw_ids(ids_shape)
     with kernels.forced(n_threads):
-        kernel.force(by_halves)
+        kernel.force_halves(by_halves)
         found = gs.segment_argsort(data, ids, 4, descending=descending, axis=axis, batch_dims=batch_dims, mode="drop")
         distinct = gs.segment_reduce(
             data, ids, 4, reduction="nunique", axis=axis, batch_dims=batch_dims, mode="drop", min_count=99

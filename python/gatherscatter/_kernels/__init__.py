@@ -6,7 +6,7 @@ has the first ones only.
 
 import os
 
-from gatherscatter._kernels.threads import built_for_avx2, has_avx2
+from gatherscatter._kernels.common import built_for_avx2, has_avx2
 
 _baseline = os.path.join(__path__[0], "baseline")
 _is_off = os.environ.get("GATHERSCATTER_AVX2") == "0" and os.path.isdir(_baseline)

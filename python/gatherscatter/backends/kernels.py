@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from gatherscatter import errors, memory, threads
 from gatherscatter import plan as plans
+from gatherscatter._kernels import common as _common
 from gatherscatter._kernels import gather as _gather
-from gatherscatter._kernels import ordering as _ordering
-from gatherscatter._kernels import orders as _orders
 from gatherscatter._kernels import scatter as _scatter
 from gatherscatter._kernels import segments as _segments
-from gatherscatter._kernels import threads as _threads
-from gatherscatter._kernels.codes import GatherRoute, Mode, ScatterRoute, Status, TypeCode
+from gatherscatter._kernels.common import GatherRoute, Mode, ScatterRoute, Status, TypeCode
 from gatherscatter.operators import AXIS, ELEMENTS, ND, Operator
 from gatherscatter.plan import Plan, Shape, index_error, unravel
 from gatherscatter.reductions import DTYPES, REDUCTIONS, kind_of
@@ -200,9 +198,9 @@ class Orders:
     Attributes
     ----------
     by_row : tuple of arrays or None
-        For scatters of rows: see `group` in orders.pyx.
+        For scatters of rows: see `group` in orders.pxi.
     tiles : array or None
-        For gathers of elements and points: see `sort_by_tile` in orders.pyx.
+        For gathers of elements and points: see `sort_by_tile` in orders.pxi.
     """
 
     __slots__ = ("__weakref__", "_is_tiled", "_n_slices", "_translated", "by_row", "numbers", "tiles")
@@ -223,16 +221,16 @@ class Orders:
 
     def group(self) -> None:
         """Group the updates by row."""
-        self.by_row = _orders.group(self.numbers, self._n_slices, memory.empty, threads.limit)
+        self.by_row = _gather.group(self.numbers, self._n_slices, memory.empty, threads.limit)
 
     def should_tile(self, slice_bytes: int) -> bool:
         """Whether `tile` has not been called, and would save time."""
-        return not self._is_tiled and _orders.pays(self._n_slices, slice_bytes, self.numbers.size)
+        return not self._is_tiled and _gather.pays(self._n_slices, slice_bytes, self.numbers.size)
 
     def tile(self) -> None:
         """Sort the indices by tile, if they are in no order."""
-        if _orders.is_scattered(self.numbers):
-            self.tiles = _orders.sort_by_tile(self.numbers, self._n_slices, memory.empty, threads.limit)
+        if _gather.is_scattered(self.numbers):
+            self.tiles = _gather.sort_by_tile(self.numbers, self._n_slices, memory.empty, threads.limit)
         self._is_tiled = True
 
     def for_rows(self, rows: Orders) -> tuple[Array, ...] | None:
@@ -241,7 +239,7 @@ class Orders:
             return None
         if rows not in self._translated:
             try:
-                found = _orders.translate(*self.by_row, rows.numbers, memory.empty, threads.limit)
+                found = _gather.translate(*self.by_row, rows.numbers, memory.empty, threads.limit)
             except MemoryError:  # the call is possible without it
                 return None
             self._translated.clear()
@@ -251,7 +249,7 @@ class Orders:
 
 def grouped(rows: Array, n_rows: int) -> Array:
     """The positions of rows, of dtype int32, by row and in order; without those beyond n_rows."""
-    end, positions = _orders.group(rows, n_rows, memory.empty, threads.limit)
+    end, positions = _gather.group(rows, n_rows, memory.empty, threads.limit)
     return positions[: end[-1]]
 
 
@@ -333,13 +331,13 @@ def forced(n_threads: int = 0, *, gather: str = "auto", scatter: str = "auto") -
 
     A name in `codes.GatherRoute` or `codes.ScatterRoute`. If it cannot run a job, another does.
     """
-    _threads.force(n_threads)
+    _common.force(n_threads)
     _gather.force(GatherRoute[gather.upper()])
     _scatter.force(ScatterRoute[scatter.upper()])
     try:
         yield
     finally:
-        _threads.force(0)
-        _ordering.force(False)
+        _common.force(0)
+        _segments.force_halves(False)
         _gather.force(GatherRoute.AUTO)
         _scatter.force(ScatterRoute.AUTO)

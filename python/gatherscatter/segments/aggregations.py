@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gatherscatter._kernels.codes import Accumulator
+from gatherscatter._kernels.common import Accumulator
 from gatherscatter.reductions import REDUCTIONS, kind_of
 
 Words = tuple[Any, ...]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gatherscatter import errors
-from gatherscatter._kernels.codes import Status
+from gatherscatter._kernels.common import Status
 from gatherscatter.backends.base import Backend
 from gatherscatter.errors import segments as messages
 from gatherscatter.operators import Operator

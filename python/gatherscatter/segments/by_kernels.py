@@ -16,7 +16,7 @@ import numpy as np
 
 from gatherscatter import memory, threads
 from gatherscatter._kernels import segments as _kernel
-from gatherscatter._kernels.codes import Accumulator, TypeCode
+from gatherscatter._kernels.common import Accumulator, TypeCode
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.reductions import COMPLEX, DTYPES, REDUCTIONS, kind_of
 from gatherscatter.segments import rules

@@ -1,6 +1,6 @@
 """Order statistics of segments: the order of their elements, quantiles, medians and numbers of distinct values.
 
-By the kernels (src/segments/ordering.pyx), where they can read the array; otherwise from the elements in order. The
+By the kernels (src/segments/ordering.pxd), where they can read the array; otherwise from the elements in order. The
 quantiles of arrays whose gradient is wanted are gathered from the positions that the kernels find.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gatherscatter import core, memory, threads
-from gatherscatter._kernels import ordering as _kernel
+from gatherscatter._kernels import segments as _kernel
 from gatherscatter.operators import GATHER_ELEMENTS
 from gatherscatter.reductions import kind_of
 from gatherscatter.segments import rules
@@ -58,7 +58,7 @@ class Ordering:
         values = np.require(data, requirements=["C", "A"])
         values = values.reshape(math.prod(layout.outer), math.prod(layout.numbered), math.prod(layout.inner))
         q, fill, method = quantiles.get("q"), quantiles.get("fill"), quantiles.get("method", "linear")
-        status, has_few = _kernel.run(
+        status, has_few = _kernel.order_statistics(
             _kernel.WHAT[what], values, self.kernel.kernel_ids, self.kernel.has_pointers, layout.n, out, q,
             _kernel.METHODS[method], least, fill, self.skipna, self.segments.is_date, descending, threads.limit,
         )  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gatherscatter import core, memory, threads
-from gatherscatter._kernels import scans as _kernel
-from gatherscatter._kernels.codes import TypeCode
+from gatherscatter._kernels import segments as _kernel
+from gatherscatter._kernels.common import TypeCode
 from gatherscatter.backends.numpy import BACKEND as NUMPY
 from gatherscatter.errors import segments as messages
 from gatherscatter.operators import SCATTER_ELEMENTS

@@ -22,9 +22,8 @@ SITE = """import sys
 sys.meta_path = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable_")]
 """
 # What is compiled for a fault in a folder of src/, except for CPUs without AVX2.
-MODULES = {"gather": ["gather"], "prepared": ["orders"], "scatter": ["scatter"]}
-MODULES["segments"] = ["segments", "scans", "ordering"]
-MODULES["common"] = ["codes", "threads", "memory", "tensors", *(name for names in MODULES.values() for name in names)]
+MODULES = {"gather": ["gather"], "prepared": ["gather"], "scatter": ["scatter"], "segments": ["segments"]}
+MODULES["common"] = ["common", "tensors", "gather", "scatter", "segments"]
 FLAGS = [f"-Ccmake.define.CMAKE_{language}_FLAGS_RELEASE=-O1" for language in ("C", "CXX")]  # sooner compiled
 
 

@@ -1,27 +1,26 @@
-# cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
-"""Scans of segments: for each element, the reduction of its segment's elements up to it.
-
-A table has a state for each segment and column. One pass over the positions, in their order or from the last one on,
-combines each element with its state and writes that, so the result is that of the loop on any number of threads. Who
-has which positions:
-
-    pieces   a thread has all positions of a unit, or of some of its columns, and a table of its own
-    parts    one unit of ids in ascending order: a thread has the positions of whole segments
-"""
+# cython: cdivision=True
+# Scans of segments: for each element, the reduction of its segment's elements up to it.
+#
+# A table has a state for each segment and column. One pass over the positions, in their order or from the last one on,
+# combines each element with its state and writes that, so the result is that of the loop on any number of threads. Who
+# has which positions:
+#
+#     pieces   a thread has all positions of a unit, or of some of its columns, and a table of its own
+#     parts    one unit of ids in ascending order: a thread has the positions of whole segments
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport int64_t, uint64_t
 cimport numpy as cnp
 
 from common.codes cimport (
-    ADD, COMPLEX128, FLOAT32, FLOAT64, INCONSISTENT, INT64, MAX, MIN, MUL, NO_MEMORY, OK, UINT8, UINT64, ReductionCode,
+    ADD, COMPLEX128, FLOAT32, FLOAT64, INT64, MAX, MIN, MUL, NO_MEMORY, OK, UINT8, UINT64, ReductionCode,
 )
 from common.copies cimport fill_elements
-from common.interrupts cimport Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts
+from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, flat_void, inline_void, prefetch_write, whole_lines
-from common.machine cimport import_shared, shared
+from common.machine cimport shared
 from common.scratch cimport allocate_scratch
 from common.calls cimport width_of
-from common.threads cimport TASKS_PER_THREAD, begin_call, chunk_start, end_call, may_have_team, team_size
+from common.threads cimport TASKS_PER_THREAD, chunk_start, team_size
 from scatter.convert cimport Conversion, is_wider, store_items
 from scatter.steps cimport add, complex128, extreme, multiply
 from segments.accumulators cimport AHEAD, is_nan, number_t, prefetch_ahead
@@ -29,9 +28,6 @@ from segments.job cimport (
     COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, Block, Job, expects_runs, ids_of, read_rows, read_values,
 )
 from segments.routes cimport are_ascending, part_of
-
-cnp.import_array()
-import_shared()
 
 cdef enum:
     BRIEF = 1 << 12             # elements: the GIL is not released for fewer
@@ -287,7 +283,7 @@ cdef inline void run_pieces(const Scan* scan, Py_ssize_t n_tasks, int team) noex
             run_piece(scan, task, threadid())
 
 
-cdef Py_ssize_t run(Scan* scan, cnp.ndarray states, int n_threads, double ns):
+cdef inline Py_ssize_t run_scan(Scan* scan, cnp.ndarray states, int n_threads, double ns):
     cdef Job* job = &scan.job
     cdef cnp.ndarray memory
     cdef Py_ssize_t width = scan.conversion.wide_bytes, columns = job.columns, n_columns, n_tasks, task
@@ -329,9 +325,9 @@ cdef Py_ssize_t run(Scan* scan, cnp.ndarray states, int n_threads, double ns):
     return OK
 
 
-cdef inline bint describe(Scan* scan, cnp.ndarray values, cnp.ndarray ids, bint are_pointers, cnp.ndarray words,
-                          cnp.ndarray states, cnp.ndarray out, int type_code, int number_code,
-                          int out_code) noexcept:
+cdef inline bint describe_scan(Scan* scan, cnp.ndarray values, cnp.ndarray ids, bint are_pointers, cnp.ndarray words,
+                               cnp.ndarray states, cnp.ndarray out, int type_code, int number_code,
+                               int out_code) noexcept:
     """False: the arrays do not fit each other."""
     cdef Job* job = &scan.job
     cdef Conversion* to_numbers = &job.conversion
@@ -376,38 +372,3 @@ cdef inline bint describe(Scan* scan, cnp.ndarray values, cnp.ndarray ids, bint 
             and cnp.PyArray_ISCARRAY(out) and (states is None or (
                 cnp.PyArray_SIZE(states) == job.n_units * job.n * job.columns and cnp.PyArray_ISCARRAY(states)
                 and cnp.PyArray_ITEMSIZE(states) == to_numbers.wide_bytes)))
-
-
-def scan(cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, Py_ssize_t n,
-         cnp.ndarray words not None, cnp.ndarray states, cnp.ndarray out not None, int type_code, int number_code,
-         int out_code, int reduction, bint exclusive, bint reverse, bint skips_nan, int n_threads):
-    """Write the scan of n segments to out. Returns a status.
-
-    values, out: (units, positions, columns). ids: (batches, positions), of 4 or 8 bytes; one below 0 or not below n
-    means no segment. are_pointers: ids are CSR pointers instead, (batches, n + 1), of 8 bytes, never decreasing.
-    words: the state that a segment begins with, and the result of an element of no segment or of a NaN that does not
-    count, as numbers of number_code: float32, float64, int64, uint64 or complex128. states: None, or what the segments
-    begin with, (units, n, columns), which become those after the last position. reduction: a ReductionCode.
-    """
-    cdef Scan job
-    cdef Interrupts interrupts
-    cdef Py_ssize_t status
-    cdef double ns
-    job.job.n = n
-    if n < 0 or not describe(&job, values, ids, are_pointers, words, states, out, type_code, number_code, out_code):
-        return <Py_ssize_t>INCONSISTENT
-    if job.job.size == 0 or job.job.n_units == 0 or job.job.columns == 0:
-        return <Py_ssize_t>OK
-    job.step, job.exclusive, job.reverse, job.job.skips_nan = <ReductionCode>reduction, exclusive, reverse, skips_nan
-    job.job.interrupts = &interrupts
-    arm(&interrupts)
-    ns = <double>job.job.n_units * job.job.size * job.job.columns * 2 * shared.machine.step_l2
-    if not may_have_team(n_threads, ns):
-        status = run(&job, states, n_threads, ns)
-    else:
-        n_threads = begin_call(n_threads)
-        status = run(&job, states, n_threads, ns)
-        end_call()
-    status = with_interrupts(&interrupts, status)
-    raise_if_interrupted(status)
-    return status

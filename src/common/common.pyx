@@ -1,11 +1,16 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The build, and what all kernels know of the machine and of each other's calls."""
+"""What all kernels share: codes, the build, what they know of the machine and of each other's calls, kept memory."""
 import os
+from enum import IntEnum
 
+cimport common.routes as routes
 from common.machine cimport export_shared, shared as _shared
 from common.threads cimport (
     OPENMP_VERSION, begin_call, end_call, free_cpus, lowered, omp_max_threads, remember_choice,
 )
+
+include "codes.pxd"  # included, not cimported: a cpdef enum becomes a Python class in the module that declares it
+include "memory.pxi"
 
 cdef extern from *:
     """
@@ -30,10 +35,12 @@ cdef extern from *:
     enum { GS_AVX2 = 0 };
     static int gs_has_avx2(void) { return 0; }
     #endif
+    static void gs_share_loops(void) { gs_shared->far_loop_of = gs_far_loop_of; }
     """
     const char* COMPILER "GS_COMPILER"
     bint BUILT_FOR_AVX2 "GS_AVX2"
     bint _has_avx2 "gs_has_avx2" ()
+    void share_loops "gs_share_loops" ()
 
 cdef enum:
     L3_OF_A_CORE = 16 << 20     # bytes, at most: the largest of today's CPUs
@@ -57,6 +64,22 @@ limits = {
 }
 
 
+class GatherRoute(IntEnum):
+    AUTO = routes.AUTO
+    DIRECT = routes.DIRECT
+    RUNS = routes.RUNS
+    COLUMNS = routes.COLUMNS
+    TILES = routes.TILES
+
+
+class ScatterRoute(IntEnum):
+    AUTO = routes.AUTO
+    DIRECT = routes.DIRECT
+    BLOCKS = routes.BLOCKS
+    PARTITION = routes.PARTITION
+    PRIVATE = routes.PRIVATE
+
+
 cdef Py_ssize_t cache_bytes(int level):
     """Of the first CPU; 0: unknown. (sysconf has the sum of a socket's L3 on AMD.)"""
     try:
@@ -76,6 +99,7 @@ openmp_version = OPENMP_VERSION
 compiler = COMPILER.decode("ascii", "replace").strip()
 built_for_avx2 = BUILT_FOR_AVX2  # the modules beside this one; those in the folder baseline are for any CPU
 has_avx2 = _has_avx2()
+share_loops()
 shared = export_shared()  # for the other modules
 _shared.machine.l2_bytes = within("l2_bytes", max(cache_bytes(2), <Py_ssize_t>1 << 18))
 # A virtual machine shows the whole L3 of a socket, whatever share of the socket's cores it has.

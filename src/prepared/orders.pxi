@@ -1,9 +1,7 @@
-# cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
-"""Orders of prepared indices (prepared/indices.py): updates grouped by destination row, for scatters of rows, and
-positions sorted by tile, for gathers of elements and points.
-
-An order is an argument of the calls of kernels with these indices (Orders in backends/kernels.py keeps it).
-"""
+# Orders of prepared indices (prepared/indices.py): updates grouped by destination row, for scatters of rows, and
+# positions sorted by tile, for gathers of elements and points.
+#
+# An order is an argument of the calls of kernels with these indices (Orders in backends/kernels.py keeps it).
 from cython.parallel cimport prange
 from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, int64_t, uint16_t, uint32_t
 from libc.string cimport memset
@@ -13,15 +11,11 @@ from common.codes cimport OK
 from common.interrupts cimport (
     Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts,
 )
-from common.machine cimport import_shared
 from common.threads cimport MAX_TASKS, chunk_start, team_size
 from prepared.tile_order cimport (
     CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, is_value, read_ns, scattered_ns,
     set_memory, tile_of, words_of,
 )
-
-cnp.import_array()
-import_shared()
 
 cdef enum:
     TRANSLATED = 1 << 12  # updates between two questions for signals

@@ -1,21 +1,19 @@
-# cython: language_level=3, freethreading_compatible=True
-"""Free lists of memory for results.
-
-The first touch of a new page costs more than the gather that fills it: a page fault, and the system zeroes the page.
-So the memory of a freed result is kept for the next one, up to a limit. Results are allocated through NumPy's allocator
-hook (NEP 49), with which each array holds the handler that frees it.
-
-There are two lists, with one limit for both. Large results, of 4 MiB or more, get huge pages. When freed, all but the
-latest 128 MiB of them are marked with MADV_FREE: the system may reclaim them under memory pressure, and until then
-their next use causes no page fault. (To mark 64 MiB takes half a millisecond: it interrupts all CPUs.) Small results,
-of 256 KiB or more, get ordinary pages, at most 32 MiB of which are kept and not marked, since marking them takes longer
-than writing them. (The C library keeps memory of this size too, but returns it whenever two results are freed after
-each other.)
-
-A fork waits until no thread holds the lock, which nobody would release in the child.
-
-Linux only; other systems use NumPy's default allocator.
-"""
+# Free lists of memory for results.
+#
+# The first touch of a new page costs more than the gather that fills it: a page fault, and the system zeroes the page.
+# So the memory of a freed result is kept for the next one, up to a limit. Results are allocated through NumPy's allocator
+# hook (NEP 49), with which each array holds the handler that frees it.
+#
+# There are two lists, with one limit for both. Large results, of 4 MiB or more, get huge pages. When freed, all but the
+# latest 128 MiB of them are marked with MADV_FREE: the system may reclaim them under memory pressure, and until then
+# their next use causes no page fault. (To mark 64 MiB takes half a millisecond: it interrupts all CPUs.) Small results,
+# of 256 KiB or more, get ordinary pages, at most 32 MiB of which are kept and not marked, since marking them takes longer
+# than writing them. (The C library keeps memory of this size too, but returns it whenever two results are freed after
+# each other.)
+#
+# A fork waits until no thread holds the lock, which nobody would release in the child.
+#
+# Linux only; other systems use NumPy's default allocator.
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.pythread cimport PyThread_acquire_lock, PyThread_allocate_lock, PyThread_release_lock, PyThread_type_lock

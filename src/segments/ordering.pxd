@@ -1,29 +1,23 @@
-# cython: language_level=3, freethreading_compatible=True, boundscheck=False, wraparound=False, cdivision=True
-"""Order statistics of segments: quantiles, medians, numbers of distinct values, and the order of the elements.
-
-The elements of a line, which is a column of a unit, are copied as keys to where their segments are, by counting sort.
-Then those of each segment are sorted or selected. Threads share out lines or, if there are few, the steps of a line.
-"""
+# cython: cdivision=True
+# Order statistics of segments: quantiles, medians, numbers of distinct values, and the order of the elements.
+#
+# The elements of a line, which is a column of a unit, are copied as keys to where their segments are, by counting sort.
+# Then those of each segment are sorted or selected. Threads share out lines or, if there are few, the steps of a line.
 from cython.parallel cimport prange, threadid
 from libc.math cimport ceil, floor, rint
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
-from common.codes cimport INCONSISTENT, NO_MEMORY, OK
-from common.interrupts cimport (
-    Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts,
-)
+from common.codes cimport NO_MEMORY, OK
+from common.interrupts cimport Interrupts, is_interrupted
 from common.items cimport CACHE_LINE, whole_lines
-from common.machine cimport import_shared, shared
+from common.machine cimport shared
 from common.scratch cimport allocate_scratch
-from common.threads cimport TASKS_PER_THREAD, begin_call, chunk_start, end_call, may_have_team, team_size
+from common.threads cimport TASKS_PER_THREAD, chunk_start, team_size
 from segments.select cimport (
     Numbers, bits_of, key_of, key_t, no_place, partition, rounds_for, select, sort,
 )
-
-cnp.import_array()
-import_shared()
 
 cdef enum:
     STEP = 1 << 12              # positions between two questions for signals
@@ -45,10 +39,6 @@ cdef enum Method:
     NEAREST
     MIDPOINT
     MEDIAN
-
-WHAT = {"quantiles": QUANTILES, "distinct": DISTINCT, "order": ORDER}
-METHODS = {"linear": LINEAR, "lower": LOWER, "higher": HIGHER, "nearest": NEAREST, "midpoint": MIDPOINT,
-           "median": MEDIAN}
 
 cdef struct Job:
     What what
@@ -79,8 +69,6 @@ cdef struct Scratch:
 ctypedef fused id_t:
     const int32_t
     const int64_t
-
-cdef bint forced_halves = False
 
 
 # Counting sort
@@ -381,7 +369,7 @@ cdef inline void run_blocks(const Job* job, key_t* values, char* memory, int tea
             run_block(job, values, block, memory, threadid())
 
 
-cdef Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
+cdef inline Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
     cdef Py_ssize_t n_lines = job.n_units * job.columns, line, n_chunks = 1, n_bytes
     cdef int team = team_size(n_threads, <double>ELEMENT_NS * n_lines * job.size)
     cdef bint by_line = team > 1 and n_lines < 2 * team
@@ -410,68 +398,7 @@ cdef Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
     return OK
 
 
-def run(int what, cnp.ndarray values not None, cnp.ndarray ids not None, bint are_pointers, Py_ssize_t n,
-        cnp.ndarray out not None, q, int method, int64_t least, cnp.ndarray fill, bint skips_nan, bint is_date,
-        bint is_reversed, int n_threads):
-    """Write quantiles, numbers of distinct values or the order to out. Returns a status, and whether a segment has few.
-
-    values: (units, positions, columns), of 4 or 8 bytes. ids: (batches, positions), of 4 or 8 bytes; one below 0 or
-    too great means no segment. are_pointers: ids are CSR pointers instead, (batches, n + 1), of 8 bytes. n: segments.
-    out: (quantiles, units, n, columns), of float64 or values' dtype; int64 for the others. q: ascending, float64, and
-    None for the others. least: segments of fewer elements have `fill`, of out's dtype. is_date: integers that are
-    dates. is_reversed: an order is descending.
-    """
-    cdef Job job
-    cdef Interrupts interrupts
-    cdef Py_ssize_t status, n_outs
-    cdef int has_few = 0
-    if cnp.PyArray_NDIM(values) != 3 or cnp.PyArray_NDIM(ids) != 2:
-        return <Py_ssize_t>INCONSISTENT, False
-    job.what, job.method, job.n = <What>what, <Method>method, n
-    job.n_units, job.size, job.columns = (cnp.PyArray_DIM(values, 0), cnp.PyArray_DIM(values, 1),
-                                          cnp.PyArray_DIM(values, 2))
-    job.units_per_batch = job.n_units // max(cnp.PyArray_DIM(ids, 0), <Py_ssize_t>1)
-    job.ids, job.out = cnp.PyArray_BYTES(ids), cnp.PyArray_BYTES(out)
-    job.id_bytes, job.are_pointers = <int>cnp.PyArray_ITEMSIZE(ids), are_pointers
-    job.numbers.is_float, job.numbers.is_signed = cnp.PyArray_ISFLOAT(values), cnp.PyArray_ISSIGNED(values)
-    job.numbers.has_nan, job.numbers.is_reversed = job.numbers.is_float or is_date, is_reversed
-    job.skips, job.least, job.has_few = skips_nan, least, &has_few
-    job.q, job.n_q, job.to_real = NULL, 1, cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT64
-    if job.what == QUANTILES:
-        job.q, job.n_q = <const double*>cnp.PyArray_DATA(q), cnp.PyArray_SIZE(q)
-        memcpy(&job.fill, cnp.PyArray_DATA(fill), cnp.PyArray_ITEMSIZE(fill))
-    n_outs = job.n_units * job.columns * (job.size if job.what == ORDER else job.n * job.n_q)
-    if (n < 0 or cnp.PyArray_SIZE(out) != n_outs or cnp.PyArray_DIM(ids, 0) * job.units_per_batch != job.n_units
-            or cnp.PyArray_DIM(ids, 1) != (n + 1 if are_pointers else job.size)
-            or cnp.PyArray_ITEMSIZE(values) not in (4, 8)
-            or cnp.PyArray_ITEMSIZE(ids) not in (8 if are_pointers else 4, 8)
-            or cnp.PyArray_ITEMSIZE(out) != (cnp.PyArray_ITEMSIZE(values) if job.what == QUANTILES and not job.to_real
-                                             else 8)
-            or not cnp.PyArray_ISCARRAY_RO(values) or not cnp.PyArray_ISCARRAY_RO(ids)
-            or not cnp.PyArray_ISCARRAY(out)):
-        return <Py_ssize_t>INCONSISTENT, False
-    if n_outs == 0:
-        return <Py_ssize_t>OK, False
-    job.by_halves, job.interrupts = forced_halves, &interrupts
-    arm(&interrupts)
-    if may_have_team(n_threads, ELEMENT_NS * <double>cnp.PyArray_SIZE(values)):
-        n_threads = begin_call(n_threads)
-        status = run_any(&job, values, n_threads)
-        end_call()
-    else:
-        status = run_any(&job, values, n_threads)
-    status = with_interrupts(&interrupts, status)
-    raise_if_interrupted(status)
-    return status, has_few != 0
-
-
-cdef Py_ssize_t run_any(Job* job, cnp.ndarray values, int n_threads):
+cdef inline Py_ssize_t run_any(Job* job, cnp.ndarray values, int n_threads):
     if cnp.PyArray_ITEMSIZE(values) == 4:
         return run_job(job, <uint32_t*>cnp.PyArray_DATA(values), n_threads)
     return run_job(job, <uint64_t*>cnp.PyArray_DATA(values), n_threads)
-
-
-def force(bint by_halves):
-    """For tests: take pivots halfway from now on."""
-    global forced_halves
-    forced_halves = by_halves

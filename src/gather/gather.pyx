@@ -80,7 +80,8 @@ cdef int choose_route(Job* job, Columns* columns, unsigned int routes, int limit
         explained_threads = max_threads
         memcpy(estimates, ns, sizeof(ns))
     if forced_route != AUTO and routes >> forced_route & 1:
-        return forced_route
+        choice.route = forced_route
+        choice.n_threads = max_threads
     job.n_threads = choice.n_threads
     if choice.n_threads > 1 and not shared.forced:
         job.n_threads = possible_threads(choice.n_threads)

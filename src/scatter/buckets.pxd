@@ -52,6 +52,7 @@ cdef struct Partition:
     Py_ssize_t n_chunks         # of the round's tuples, each with a pool
     Py_ssize_t start            # of the round's tuples
     Py_ssize_t n
+    char* sorting               # for each thread, if it sorts records by row; NULL: it does not
     char* pools
     Py_ssize_t pool_bytes
     int block_shift             # log2 of a block's bytes

@@ -40,6 +40,7 @@ cdef enum:
     SMALL_TILE = 1 << 12        # bytes
     SORTED = 1 << 11            # records at a time
     MOST_SORTED_ROWS = 1 << 9   # of a tile
+    SORTING_BYTES = (3 * SORTED + MOST_SORTED_ROWS) * 4 + APART  # of each thread
 
 cdef enum Use:
     PREFETCH                    # the first ones
@@ -195,20 +196,22 @@ cdef inline void apply_row_runs(const Job* job, const RowRuns* runs, Py_ssize_t 
         at += BLOCK
 
 
-cdef inline bint sorts_records(const Partition* partition, const Tile* tile) noexcept nogil:
+cdef inline bint sorts_records(const Partition* partition) noexcept nogil:
     """Whether the updates of a tile are sorted by row, which pays if a row has several."""
     cdef const Job* job = partition.job
-    return (not partition.by_value and job.weights.n_bytes == 0 and tile.n <= MOST_SORTED_ROWS
-            and job.walk.n >= 2 * job.n_rows and has_row_runs(job))
+    return (not partition.by_value and job.order == NULL and job.weights.n_bytes == 0
+            and <Py_ssize_t>1 << partition.shift <= MOST_SORTED_ROWS and job.walk.n >= 2 * job.n_rows
+            and has_row_runs(job))
 
 
-cdef inline void apply_sorted(const Partition* partition, const Tile* tile) noexcept nogil:
+cdef inline void apply_sorted(const Partition* partition, const Tile* tile, int thread) noexcept nogil:
     """Apply records that were sorted by row, some at a time."""
     cdef const Job* job = partition.job
     cdef Reader reader = read_tile(partition, tile.first >> partition.shift)
-    cdef uint32_t record[SORTED][2]  # row, number of the update
-    cdef uint32_t order[SORTED]
-    cdef uint32_t end[MOST_SORTED_ROWS]
+    # In scratch memory, since a thread's stack may have 16 KiB. Of a record: its row, and the number of the update.
+    cdef uint32_t* records = <uint32_t*>(partition.sorting + thread * SORTING_BYTES)
+    cdef uint32_t* order = records + 2 * SORTED
+    cdef uint32_t* end = order + SORTED
     cdef uint32_t total, count
     cdef Py_ssize_t i, m, n, row
     cdef bint more = next_block(&reader)
@@ -217,24 +220,24 @@ cdef inline void apply_sorted(const Partition* partition, const Tile* tile) noex
         n = 0
         while more and n < SORTED:
             m = min(SORTED - n, reader.n)
-            memcpy(record[n], reader.records, m * sizeof(record[0]))
-            reader.records += m * sizeof(record[0])
+            memcpy(records + 2 * n, reader.records, 2 * m * sizeof(uint32_t))
+            reader.records += 2 * m * sizeof(uint32_t)
             reader.n -= m
             n += m
             if reader.n == 0:
                 more = next_block(&reader)
         memset(end, 0, tile.n * sizeof(uint32_t))
         for i in range(n):
-            end[record[i][0]] += 1
+            end[records[2 * i]] += 1
         total = 0
         for row in range(tile.n):
             count = end[row]
             end[row] = total
             total += count
         for i in range(n):
-            order[end[record[i][0]]] = record[i][1]
-            end[record[i][0]] += 1
-        runs = RowRuns(&end[0], &order[0], n, job.updates, job.row_bytes if job.update_rows != NULL else update_step(job),
+            order[end[records[2 * i]]] = records[2 * i + 1]
+            end[records[2 * i]] += 1
+        runs = RowRuns(end, order, n, job.updates, job.row_bytes if job.update_rows != NULL else update_step(job),
                        rows_ahead(job.row_bytes), &job.weights, NULL)
         for i in range(min(n, runs.ahead)):
             prefetch_row_l2(runs.updates + order[i] * runs.step, job.row_bytes)
@@ -303,8 +306,7 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
             return
     if is_interrupted(job.interrupts, tile.n * job.row_bytes >> 3):
         return
-    if not partition.by_value and not job.by_last and job.order == NULL and not job.by_updates and not sorts_records(
-            partition, &tile):
+    if not partition.by_value and not job.by_last and job.order == NULL and not job.by_updates and partition.sorting == NULL:
         use_records(partition, &tile, PREFETCH)
     if partition.is_first:
         open_tile(job, &tile)
@@ -314,8 +316,8 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
         apply_ordered(partition, &tile)
     elif job.by_last or (partition.by_value and not job.copies_updates):
         apply_values(partition, &tile)
-    elif sorts_records(partition, &tile):
-        apply_sorted(partition, &tile)
+    elif partition.sorting != NULL:
+        apply_sorted(partition, &tile, thread)
     else:
         use_records(partition, &tile, APPLY)
     if job.by_updates:
@@ -400,7 +402,7 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
 cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no memory, and nothing was written."""
     cdef Partition partition
-    cdef Py_ssize_t per_round, n_slots
+    cdef Py_ssize_t per_round, n_slots, sorting = 0
     cdef cnp.ndarray memory
     cdef char* at
     cdef bint is_begun = False
@@ -412,11 +414,15 @@ cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
     per_round = plan_rounds(&partition, &n_slots)
     if partition.keeps and job.by_updates:  # tiles are opened once
         return False
+    if sorts_records(&partition):
+        sorting = SORTING_BYTES * job.n_threads
     memory = allocate_scratch(n_slots * (partition.tile_bytes + partition.marks_bytes) + pools_bytes(&partition)
-                              + CACHE_LINE)
+                              + sorting + CACHE_LINE)
     if memory is None:
         return False
     at = at_line(cnp.PyArray_BYTES(memory))
+    partition.sorting = at if sorting else NULL
+    at += sorting
     partition.pools = at
     at += pools_bytes(&partition)
     partition.accumulators = at if partition.tile_bytes else NULL

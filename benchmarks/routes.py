@@ -5,7 +5,8 @@
 For each job and number of threads the routes run in turns: the one that the cost model chooses with up to so many
 threads, and each route that can run the job, on one thread and on all. The ratio is the time of the choice over that of
 the fastest. Jobs are adds, maxima, means and assignments of float32 into rows of several lengths, with indices in
-random order, neighbouring or sorted. PATTERN selects jobs by name. With --write, a JSON file of all times is written.
+random order, by a power law, neighbouring or sorted, and adds into new results and at prepared indices. PATTERN selects
+jobs by name. With --write, a JSON file of all times is written.
 """
 
 import argparse
@@ -33,9 +34,12 @@ WAYS = {
     "max": {"reduction": "max"},
     "mean": {"reduction": "mean", "include_self": False},
     "none": {},
+    "new add": {"reduction": "add", "out": None},
+    "prepared add": {"reduction": "add"},
 }
 ORDERS = {
     "random": lambda rng, n, rows: rng.integers(0, rows, n),
+    "power law": lambda rng, n, rows: (rows * rng.random(n) ** 3).astype(int),
     "near": lambda rng, n, rows: (np.arange(n) * rows // n + rng.integers(0, 50, n)) % rows,
     "sorted": lambda rng, n, rows: np.sort(rng.integers(0, rows, n)),
 }
@@ -56,7 +60,11 @@ def jobs(pattern):
         for way, name in names.items():
             if re.search(pattern, name):
                 options = {"out": np.empty_like(data), **WAYS[way]}
-                yield name, functools.partial(gs.scatter, data, indices, updates, **options)
+                if way.startswith("prepared"):
+                    rows_of = gs.prepare("scatter", data.shape, indices)
+                    yield name, functools.partial(rows_of.scatter, data, updates, **options)
+                else:
+                    yield name, functools.partial(gs.scatter, data, indices, updates, **options)
 
 
 def times(call, n_threads, rounds):

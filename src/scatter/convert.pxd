@@ -22,16 +22,16 @@ cdef extern from "scatter/numbers.h":
     float quiet "gs_quiet" (float x) nogil
 
 # A number of a dtype, and as one of a wider dtype.
-cdef struct HalfAsFloat:
+cdef struct Float16AsFloat:
     float16 narrow
     float wide
-cdef struct HalfAsDouble:
+cdef struct Float16AsDouble:
     float16 narrow
     double wide
-cdef struct BHalfAsFloat:
+cdef struct BFloat16AsFloat:
     bfloat16 narrow
     float wide
-cdef struct BHalfAsDouble:
+cdef struct BFloat16AsDouble:
     bfloat16 narrow
     double wide
 cdef struct FloatAsDouble:
@@ -78,10 +78,10 @@ cdef struct UInt32As64:
     uint64_t wide
 
 ctypedef fused pair_t:
-    HalfAsFloat
-    HalfAsDouble
-    BHalfAsFloat
-    BHalfAsDouble
+    Float16AsFloat
+    Float16AsDouble
+    BFloat16AsFloat
+    BFloat16AsDouble
     FloatAsDouble
     ComplexAsDoubles
     Int8As16
@@ -122,14 +122,14 @@ cdef inline bint is_wider(int narrow, int wide) noexcept nogil:
 
 cdef inline inline_void widen(pair_t* pair, bint exactly) noexcept nogil:
     """exactly: a signalling NaN stays signalling."""
-    if pair_t is HalfAsFloat:
+    if pair_t is Float16AsFloat:
         pair.wide = widen_float16_exactly(pair.narrow) if exactly else quiet(widen_float16(pair.narrow))
-    elif pair_t is HalfAsDouble:
+    elif pair_t is Float16AsDouble:
         pair.wide = (widen_float_exactly(widen_float16_exactly(pair.narrow)) if exactly
                      else quiet(widen_float16(pair.narrow)))
-    elif pair_t is BHalfAsFloat:
+    elif pair_t is BFloat16AsFloat:
         pair.wide = widen_bfloat16(pair.narrow) if exactly else quiet(widen_bfloat16(pair.narrow))
-    elif pair_t is BHalfAsDouble:
+    elif pair_t is BFloat16AsDouble:
         pair.wide = (widen_float_exactly(widen_bfloat16(pair.narrow)) if exactly
                      else quiet(widen_bfloat16(pair.narrow)))
     elif pair_t is FloatAsDouble:
@@ -142,13 +142,13 @@ cdef inline inline_void widen(pair_t* pair, bint exactly) noexcept nogil:
 
 
 cdef inline inline_void narrow(pair_t* pair) noexcept nogil:
-    if pair_t is HalfAsFloat:
+    if pair_t is Float16AsFloat:
         pair.narrow = round_float16(pair.wide)
-    elif pair_t is HalfAsDouble:
+    elif pair_t is Float16AsDouble:
         pair.narrow = round_float16(round_to_odd(pair.wide))
-    elif pair_t is BHalfAsFloat:
+    elif pair_t is BFloat16AsFloat:
         pair.narrow = round_bfloat16(pair.wide)
-    elif pair_t is BHalfAsDouble:
+    elif pair_t is BFloat16AsDouble:
         pair.narrow = round_bfloat16(round_to_odd(pair.wide))
     elif pair_t is FloatAsDouble:
         pair.narrow = <float>pair.wide
@@ -206,13 +206,13 @@ cdef inline flat_void convert(int narrow_code, int wide_code, bint widens, bint 
     if narrow_code == FLOAT32:
         convert_of(<FloatAsDouble*>NULL, widens, exactly, source, step, data, n, to)
     elif narrow_code == FLOAT16 and wide_code == FLOAT32:
-        convert_of(<HalfAsFloat*>NULL, widens, exactly, source, step, data, n, to)
+        convert_of(<Float16AsFloat*>NULL, widens, exactly, source, step, data, n, to)
     elif narrow_code == FLOAT16:
-        convert_of(<HalfAsDouble*>NULL, widens, exactly, source, step, data, n, to)
+        convert_of(<Float16AsDouble*>NULL, widens, exactly, source, step, data, n, to)
     elif narrow_code == BFLOAT16 and wide_code == FLOAT32:
-        convert_of(<BHalfAsFloat*>NULL, widens, exactly, source, step, data, n, to)
+        convert_of(<BFloat16AsFloat*>NULL, widens, exactly, source, step, data, n, to)
     elif narrow_code == BFLOAT16:
-        convert_of(<BHalfAsDouble*>NULL, widens, exactly, source, step, data, n, to)
+        convert_of(<BFloat16AsDouble*>NULL, widens, exactly, source, step, data, n, to)
     elif narrow_code == COMPLEX64:
         convert_of(<ComplexAsDoubles*>NULL, widens, exactly, source, step, data, n, to)
     elif narrow_code == INT8 and wide_code == INT16:

@@ -63,7 +63,7 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
     cdef Cursor cursor
     cdef Py_ssize_t i, n, seen = 0, near = 0, most = 1, run = 1, repeated = 0
     cdef Py_ssize_t row_bytes = max(job.kernel.row_bytes, 1), first, last
-    cdef Py_ssize_t page = max(max(min(<Py_ssize_t>PAGE, job.n_rows * row_bytes // PAGES) // row_bytes, 1), 1)
+    cdef Py_ssize_t page = max(min(<Py_ssize_t>PAGE, job.n_rows * row_bytes // PAGES) // row_bytes, <Py_ssize_t>1)  # rows
     sample.near = sample.equal = sample.share = 0
     for i in range(GROUPS):
         sample.reach[i] = <double>job.n_rows * row_bytes / GROUPS

@@ -30,7 +30,7 @@ from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_o
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, with_interrupts
 from common.items cimport MAX_ELEMENT_BYTES
 from common.resolve cimport BLOCK, Tuples
-from common.routes cimport AUTO, BLOCKS, DIRECT, MAX_TEAMS, N_ROUTES, PARTITION, PRIVATE, by_route
+from common.routes cimport AUTO, BLOCKS, DIRECT, PARTITION, PRIVATE
 from common.rows cimport describe_row
 from common.calls cimport (
     Call, PyDataType_REFCHK, describe_arrays_shape, describe_call, describe_shape, has_shape,
@@ -61,6 +61,8 @@ from scatter.spread cimport contiguous_copy, is_spread_out, row_of_scalar
 from scatter.take cimport copy_data, take_rows
 from scatter.weights cimport are_weights, describe_weights
 
+include "common/explain.pxi"
+
 cnp.import_array()
 import_shared()
 
@@ -72,12 +74,6 @@ cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
 cdef dict code_of_name = {}
 cdef object fail = None  # see fail_by
 cdef int forced_route = AUTO
-cdef unsigned int allowed_routes = ~<unsigned int>0
-cdef bint explains = False
-cdef double estimates[N_ROUTES * MAX_TEAMS]
-cdef int explained_threads = 0  # the most of the call that was explained; 0: there was none
-cdef int last_route_ = AUTO
-cdef int last_threads_ = 1
 
 
 def register(str name not None, int code, int step, types, associative, bint divides, dict identities not None):
@@ -141,7 +137,7 @@ cdef inline void describe_work(Job* job) noexcept:
 
 cdef Py_ssize_t run(Job* job) noexcept:
     """Choose a route and run it. Returns OK, a Status, or the position of the first bad index."""
-    global last_route_, last_threads_, explained_threads
+    global explained_threads
     cdef Choice choice
     cdef Py_ssize_t status = OK
     cdef bint done = False
@@ -169,9 +165,7 @@ cdef Py_ssize_t run(Job* job) noexcept:
         choice.route = DIRECT
         if not run_direct(job, &status):
             status = NO_MEMORY
-    if last_route_ != choice.route or last_threads_ != job.n_threads:  # rarely: other threads read this cache line
-        last_route_ = choice.route
-        last_threads_ = job.n_threads
+    remember(choice.route, job.n_threads)
     return status
 
 
@@ -448,25 +442,3 @@ def force(int route):
     """For tests: use this route for jobs that it can run. AUTO: not forced."""
     global forced_route
     forced_route = route
-
-
-def allow_routes(unsigned int routes):
-    """Let the cost model choose among these routes, a mask by Route, and direct."""
-    global allowed_routes
-    allowed_routes = routes
-
-
-def explain(bint begins):
-    """Begin to keep the estimates of calls, or end it and return those of the last one: {Route: {threads: ns}}.
-
-    Empty: no call was estimated since.
-    """
-    global explains, explained_threads
-    found = by_route(estimates, 0 if begins else explained_threads)
-    explains, explained_threads = begins, 0
-    return found
-
-
-def last_route():
-    """The Route that the last call took, and its number of threads."""
-    return last_route_, last_threads_

@@ -231,12 +231,12 @@ def test_points(small_l2, index_dtype, width, dtype):
                 for expected, some, reduction, include_self in cases:
                     found = gs.scatter(data, indices, some, reduction=reduction, include_self=include_self)
                     assert_same_numbers(found, expected)
-                bad = indices.copy()
-                bad[-2] = n_rows
-                out = data.copy()
-                with pytest.raises(IndexError, match=rf"indices\[{n - 2}\]"):
-                    gs.scatter(out, bad, updates, reduction="add", out=out)
-                assert_same_bits(out, data)
+                for place, some in itertools.product((70, n - 2), (True, False)):
+                    bad, out = indices.copy(), data.copy()
+                    bad[place] = n_rows
+                    with pytest.raises(IndexError, match=rf"indices\[{place}\]"):
+                        gs.scatter(out, bad, updates, reduction="add", out=out if some else None)
+                    assert_same_bits(out, data)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1", "?"])
@@ -255,10 +255,13 @@ def test_pairs(index_dtype, dtype):
                 assert_same_numbers(gs.scatter_nd(data, pairs, some, reduction="add"), expected)
                 assert_same_numbers(gs.at(data)[tuple(pairs.T.copy())].add(some), expected)
                 assert_same_numbers(gs.at(data)[pairs[:, 0], pairs[:, 1]].add(some), expected)
-        for component in (0, 1):
+        for component, place in itertools.product(
+            (0, 1), (70, n - 2)
+        ):  # among four that are checked together, and alone
             bad = pairs.copy()
-            bad[-2, component] = shape[component]
+            bad[place, component] = shape[component]
             out = data.copy()
-            with kernels.forced(1, scatter="direct"), pytest.raises(IndexError, match=rf"indices\[{n - 2}\]"):
-                gs.scatter_nd(out, bad, updates, reduction="add", out=out)
+            for some in (out, None):
+                with kernels.forced(1, scatter="direct"), pytest.raises(IndexError, match=rf"indices\[{place}\]"):
+                    gs.scatter_nd(out, bad, updates, reduction="add", out=some)
             assert_same_bits(out, data)

@@ -52,7 +52,8 @@ cdef struct Partition:
     Py_ssize_t n_chunks         # of the round's tuples, each with a pool
     Py_ssize_t start            # of the round's tuples
     Py_ssize_t n
-    char* sorting               # for each thread, if it sorts records by row; NULL: it does not
+    char* sorting               # memory of each thread
+    Py_ssize_t sorting_bytes    # of all; 0: records are not sorted by row
     char* pools
     Py_ssize_t pool_bytes
     int block_shift             # log2 of a block's bytes

@@ -63,7 +63,7 @@ cdef inline Sample take_sample(const Job* job) noexcept nogil:
     cdef Cursor cursor
     cdef Py_ssize_t i, n, seen = 0, near = 0, most = 1, run = 1, repeated = 0
     cdef Py_ssize_t row_bytes = max(job.kernel.row_bytes, 1), first, last
-    cdef Py_ssize_t page = max(min(<Py_ssize_t>PAGE, job.n_rows * row_bytes // PAGES) // row_bytes, <Py_ssize_t>1)  # rows
+    cdef Py_ssize_t page = max(min(<Py_ssize_t>PAGE, job.n_rows * row_bytes // PAGES) // row_bytes, <Py_ssize_t>1)
     sample.near = sample.equal = sample.share = 0
     for i in range(GROUPS):
         sample.reach[i] = <double>job.n_rows * row_bytes / GROUPS
@@ -115,7 +115,7 @@ cdef inline double share_in(const Sample* sample, double cache_bytes) noexcept n
 
 
 cdef inline double step_ns(const Sample* sample, double growth) noexcept nogil:
-    """ns to apply an update to one of the rows, if these are so many times as long. Others take three quarters of L3."""
+    """ns to apply an update, if rows are `growth` times as long. Other data take three quarters of L3."""
     cdef double in_l2 = share_in(sample, shared.machine.l2_bytes / growth)
     cdef double in_l3 = max(in_l2, share_in(sample, shared.machine.l3_bytes / (4 * growth)))
     return (in_l2 * shared.machine.step_l2 + (in_l3 - in_l2) * shared.machine.step_l3
@@ -132,7 +132,7 @@ cdef inline Sample uniform(double n_bytes) noexcept nogil:
 
 
 cdef inline double apply_ns(const Job* job, double step) noexcept nogil:
-    """ns to apply an update. step: to an element; rows have more cache lines, of which the CPU reads several at once."""
+    """ns to apply an update. step: to an element; rows have more cache lines, which the CPU reads side by side."""
     cdef double ns = step, more = step - shared.machine.step_l2
     if job.by_last:
         return ns + (1 if more > 0 else 0)

@@ -199,7 +199,8 @@ cdef inline inline_void apply_elements_of(ReductionCode step, Mark mark, char* m
             row = row_at(source, &elements, index, False, &outside)
             if outside:
                 break
-            apply_run(step, mark, marks, type, row, <const int64_t*>index, n - i, accumulators, update, step_bytes, &run)
+            apply_run(step, mark, marks, type, row, <const int64_t*>index, n - i, accumulators, update, step_bytes,
+                      &run)
             i += run
             index += run * index_step
             update += run * step_bytes

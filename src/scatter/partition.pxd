@@ -201,7 +201,7 @@ cdef inline bint sorts_records(const Partition* partition) noexcept nogil:
     cdef const Job* job = partition.job
     return (not partition.by_value and job.order == NULL and job.weights.n_bytes == 0
             and <Py_ssize_t>1 << partition.shift <= MOST_SORTED_ROWS and job.walk.n >= 2 * job.n_rows
-            and has_row_runs(job))
+            and job.n_threads * SORTING_BYTES <= SCRATCH_BYTES // 8 and has_row_runs(job))
 
 
 cdef inline void apply_sorted(const Partition* partition, const Tile* tile, int thread) noexcept nogil:
@@ -306,7 +306,7 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
             return
     if is_interrupted(job.interrupts, tile.n * job.row_bytes >> 3):
         return
-    if not partition.by_value and not job.by_last and job.order == NULL and not job.by_updates and partition.sorting == NULL:
+    if not (partition.by_value or partition.sorting_bytes or job.by_last or job.by_updates or job.order != NULL):
         use_records(partition, &tile, PREFETCH)
     if partition.is_first:
         open_tile(job, &tile)
@@ -316,7 +316,7 @@ cdef inline void run_tile(const Partition* partition, Py_ssize_t index, int thre
         apply_ordered(partition, &tile)
     elif job.by_last or (partition.by_value and not job.copies_updates):
         apply_values(partition, &tile)
-    elif partition.sorting != NULL:
+    elif partition.sorting_bytes:
         apply_sorted(partition, &tile, thread)
     else:
         use_records(partition, &tile, APPLY)
@@ -377,7 +377,7 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
     partition.first_tile = 0
     partition.stop_tile = partition.n_tiles
     n_slots[0] = job.n_threads
-    fixed = n_slots[0] * (partition.tile_bytes + partition.marks_bytes)
+    fixed = n_slots[0] * (partition.tile_bytes + partition.marks_bytes) + partition.sorting_bytes
     plan_pools(partition, per_round)
     partition.keeps = job.order == NULL and pools_bytes(partition) > SCRATCH_BYTES - fixed
     if not partition.keeps:
@@ -385,11 +385,11 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
     if job.in_result:  # not streamed: accumulators stay in the result
         partition.tile_bytes = 0
     n_slots[0] = partition.n_tiles
-    fixed = 0
+    fixed = partition.sorting_bytes
     if partition.tile_bytes:
         n_slots[0] = min(n_slots[0],
                          max(GROUP_BYTES // (partition.tile_bytes + partition.marks_bytes), <Py_ssize_t>1))
-        fixed = n_slots[0] * (partition.tile_bytes + partition.marks_bytes)
+        fixed += n_slots[0] * (partition.tile_bytes + partition.marks_bytes)
     partition.stop_tile = n_slots[0]
     # Blocks that are not full take up to a quarter as much as records.
     per_round = max((SCRATCH_BYTES - fixed) // 4 * 3 // partition.record_bytes, <Py_ssize_t>MIN_RECORDS)
@@ -402,7 +402,7 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
 cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
     """False: there is no memory, and nothing was written."""
     cdef Partition partition
-    cdef Py_ssize_t per_round, n_slots, sorting = 0
+    cdef Py_ssize_t per_round, n_slots
     cdef cnp.ndarray memory
     cdef char* at
     cdef bint is_begun = False
@@ -411,18 +411,17 @@ cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
     partition.n_tiles = ((job.n_rows - 1) >> partition.shift) + 1
     partition.by_value = job.rows_are_elements and job.order == NULL and job.update_rows == NULL
     partition.record_bytes = record_size(job) if partition.by_value else 8 + job.weights.n_bytes
+    partition.sorting_bytes = job.n_threads * SORTING_BYTES if sorts_records(&partition) else 0
     per_round = plan_rounds(&partition, &n_slots)
     if partition.keeps and job.by_updates:  # tiles are opened once
         return False
-    if sorts_records(&partition):
-        sorting = SORTING_BYTES * job.n_threads
     memory = allocate_scratch(n_slots * (partition.tile_bytes + partition.marks_bytes) + pools_bytes(&partition)
-                              + sorting + CACHE_LINE)
+                              + partition.sorting_bytes + CACHE_LINE)
     if memory is None:
         return False
     at = at_line(cnp.PyArray_BYTES(memory))
-    partition.sorting = at if sorting else NULL
-    at += sorting
+    partition.sorting = at
+    at += partition.sorting_bytes
     partition.pools = at
     at += pools_bytes(&partition)
     partition.accumulators = at if partition.tile_bytes else NULL

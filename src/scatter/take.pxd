@@ -8,7 +8,8 @@ from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.walk cimport OTHER, Cursor, Walk, seek
 
 
-cdef inline Py_ssize_t copy_data(const char* data, char* out, Py_ssize_t n_bytes, Interrupts* interrupts) noexcept nogil:
+cdef inline Py_ssize_t copy_data(const char* data, char* out, Py_ssize_t n_bytes,
+                                 Interrupts* interrupts) noexcept nogil:
     cdef Py_ssize_t at = 0, n
     while at < n_bytes:
         if is_interrupted(interrupts, STEP_BYTES >> 3):
@@ -19,8 +20,8 @@ cdef inline Py_ssize_t copy_data(const char* data, char* out, Py_ssize_t n_bytes
     return OK
 
 
-cdef inline Py_ssize_t take_rows(const Tuples* tuples, const Walk* walk, Py_ssize_t row_bytes, char* rows, char* updates,
-                                 Interrupts* interrupts) noexcept nogil:
+cdef inline Py_ssize_t take_rows(const Tuples* tuples, const Walk* walk, Py_ssize_t row_bytes, char* rows,
+                                 char* updates, Interrupts* interrupts) noexcept nogil:
     """Returns OK, a Status, or the position of the first bad index. An update that is dropped stays as it is."""
     cdef int64_t offsets[BLOCK]
     cdef Cursor cursor

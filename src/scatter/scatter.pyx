@@ -299,7 +299,8 @@ def take(int kind, cnp.ndarray data not None, cnp.ndarray indices not None, cnp.
     cdef int row_axis, updates_axis, d
     cdef Py_ssize_t status, row_bytes = cnp.PyArray_ITEMSIZE(out)
     if (not cnp.PyArray_ISWRITEABLE(updates) or not cnp.PyArray_IS_C_CONTIGUOUS(data)
-            or not cnp.PyArray_IS_C_CONTIGUOUS(out) or not is_consistent(<Kind>kind, data, indices, None, updates, out, axis, batch_dims, ASSIGN, NONE, NONE)):
+            or not cnp.PyArray_IS_C_CONTIGUOUS(out)
+            or not is_consistent(<Kind>kind, data, indices, None, updates, out, axis, batch_dims, ASSIGN, NONE, NONE)):
         return <Py_ssize_t>INCONSISTENT
     status = describe(<Kind>kind, out, indices, None, updates, axis, batch_dims, <Mode>mode, wrap_negative, &tuples,
                       &walk, &row_axis, &updates_axis)

@@ -3,7 +3,7 @@
 # thread finds the lowest and the highest row of each span in its chunk of the tuples. Then a thread owns a tile of
 # rows: it opens the tile, applies the updates of its rows, from the spans that may have some, and closes it.
 from cython.parallel cimport prange, threadid
-from libc.stdint cimport INT64_MAX, int64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, OK
@@ -61,7 +61,8 @@ cdef inline void find_spans(const Blocks* blocks, Py_ssize_t chunk, Py_ssize_t* 
     cdef Cursor cursor
     cdef Py_ssize_t span = chunk_start(blocks.n_spans, job.n_threads, chunk), at = span * blocks.span, n, i, end
     cdef Py_ssize_t stop = chunk_start(blocks.n_spans, job.n_threads, chunk + 1)
-    cdef int64_t low, high
+    cdef int64_t high
+    cdef uint64_t low
     status[0] = OK
     seek(&job.walk, at, &cursor)
     while span < stop:
@@ -73,14 +74,14 @@ cdef inline void find_spans(const Blocks* blocks, Py_ssize_t chunk, Py_ssize_t* 
             if n < 0:
                 status[0] = at * job.tuples.k - 1 - n
                 return
-            for i in range(n):
-                high = max(high, rows[i])  # SKIPPED is below all rows
-                low = min(low, INT64_MAX if rows[i] == SKIPPED else rows[i])
+            for i in range(n):  # SKIPPED is below all rows and, unsigned, above them
+                high = rows[i] if rows[i] > high else high
+                low = <uint64_t>rows[i] if <uint64_t>rows[i] < low else low
             at += n
         if is_interrupted(job.interrupts, blocks.span * job.tuples.k):
             status[0] = INTERRUPTED
             return
-        blocks.spans[span].low = low
+        blocks.spans[span].low = <int64_t>low
         blocks.spans[span].high = high
         span += 1
 

@@ -7,6 +7,7 @@
 from libc.math cimport pow
 from libc.stdint cimport int64_t
 
+from common.codes cimport ASSIGN
 from common.items cimport CACHE_LINE
 from common.machine cimport shared
 from common.resolve cimport SKIPPED, resolve_block
@@ -17,6 +18,7 @@ from scatter.blocks cimport can_take_blocks, has_scratch_tiles
 from scatter.buckets cimport can_partition, record_size
 from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows, slots_bytes
 from scatter.job cimport Job, must_write_data
+from scatter.kernels cimport are_points
 from scatter.private cimport can_be_private, private_bytes
 
 cdef enum:
@@ -115,8 +117,8 @@ cdef inline double share_in(const Sample* sample, double cache_bytes) noexcept n
 
 
 cdef inline double step_ns(const Sample* sample, double growth) noexcept nogil:
-    """ns to apply an update, if rows are `growth` times as long. Other data take three quarters of L3."""
-    cdef double in_l2 = share_in(sample, shared.machine.l2_bytes / growth)
+    """ns to apply an update, if rows are `growth` times as long. Other data take three quarters of the caches."""
+    cdef double in_l2 = share_in(sample, shared.machine.l2_bytes / (4 * growth))
     cdef double in_l3 = max(in_l2, share_in(sample, shared.machine.l3_bytes / (4 * growth)))
     return (in_l2 * shared.machine.step_l2 + (in_l3 - in_l2) * shared.machine.step_l3
             + (1 - in_l3) * shared.machine.step_memory)
@@ -141,7 +143,7 @@ cdef inline double apply_ns(const Job* job, double step) noexcept nogil:
     if job.copies_updates:
         ns += 1 if job.rows_are_elements else 8
     if not job.rows_are_elements:
-        ns += job.kernel.row_bytes / (8 * shared.machine.bandwidth) + 2
+        ns += job.kernel.row_bytes / (8 * shared.machine.bandwidth) + (0.5 if are_points(&job.kernel) else 2)
         ns += 1.5 * more * job.kernel.row_bytes / CACHE_LINE
     return ns
 
@@ -155,17 +157,24 @@ cdef inline double update_ns(const Job* job, const Sample* sample, double far) n
     return sample.near * apply_ns(job, shared.machine.step_l2) + (1 - sample.near) * ns
 
 
-cdef inline double result_ns(const Job* job, int n_threads) noexcept nogil:
+cdef inline double read_ns(const Job* job, const Sample* sample, double n) noexcept nogil:
+    """ns to read n rows of updates out of order: their first lines are reached one by one; then prefetchers help."""
+    cdef Sample updates = uniform(<double>job.walk.n * job.row_bytes)
+    return (1 - sample.near) * n * (1 + min(<double>job.row_bytes / CACHE_LINE, 4.0)) * step_ns(&updates, 0.5)
+
+
+cdef inline double result_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     """ns to open and close all rows."""
-    cdef double n_bytes = 0
+    cdef double n_bytes = 0, ns = 0
     if must_write_data(job):
         n_bytes = 2.0 * job.out_bytes
     if job.by_last:
         n_bytes = 2.0 * job.out_bytes
+        ns = read_ns(job, sample, min(job.n_rows, job.walk.n)) / n_threads
     elif not job.in_result:
         n_bytes += 2.0 * job.n_rows * job.kernel.row_bytes
     n_bytes += 2.0 * job.n_rows * job.kernel.mark_bytes
-    return moved(n_bytes, n_threads)
+    return ns + moved(n_bytes, n_threads)
 
 
 cdef inline double update_bytes(const Job* job) noexcept nogil:
@@ -175,7 +184,7 @@ cdef inline double update_bytes(const Job* job) noexcept nogil:
 cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
     cdef double n = <double>job.walk.n, ns, ns_near = 0, far, each
     cdef double growth = 1 + <double>job.kernel.mark_bytes / job.kernel.row_bytes
-    cdef int n_shares = 1
+    cdef int n_shares = 1, n_writers = n_threads
     cdef bint units = by_units(job)
     cdef Sample unit
     if job.update_rows != NULL:  # the source's rows, about as many, take their share of the caches
@@ -188,6 +197,8 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     each = update_ns(job, sample, far)
     if n_shares == 1 and n_threads > 1 and cuts_rows(job):
         each /= n_threads
+    elif not units and not job.in_result:  # by one thread, in windows
+        n_writers = 1
     each += job.tuples.k * shared.machine.resolve
     if can_use_slots(job):
         ns = n * (each + (4 + <double>slots_bytes(job) / shared.machine.l2_bytes) * shared.machine.step_memory)
@@ -195,7 +206,7 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     if must_write_data(job) and not job.by_last and sample.near > 0.75 and job.out_bytes > shared.machine.l3_bytes // 2:
         # data are read twice
         ns_near = moved(2 * min(<double>job.out_bytes, n * job.row_bytes), 1)
-    ns = ns_near + max(n * each / n_shares, moved(n * update_bytes(job), n_shares)) + result_ns(job, n_threads)
+    ns = ns_near + max(n * each / n_shares, moved(n * update_bytes(job), n_shares)) + result_ns(job, sample, n_writers)
     if n_shares == 1 and job.checks_first:
         ns += n * job.tuples.k * shared.machine.resolve / n_threads
     if not units and not job.in_result:  # windows
@@ -204,19 +215,16 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
 
 
 cdef inline double partition_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
-    cdef double n = <double>job.walk.n, record = record_size(job), result = result_ns(job, n_threads)
+    cdef double n = <double>job.walk.n, record = record_size(job), result = result_ns(job, sample, n_threads)
     cdef double place_bytes = job.tuples.k * job.tuples.width + 2 * record, apply_bytes = record
     cdef double apply = apply_ns(job, shared.machine.step_l2)
-    cdef Sample updates
     if job.order == NULL and (job.copies_updates or not (job.rows_are_elements or job.by_last)):  # records are unpacked
         apply += UNPACKED
     apply *= n * max(1.0 / n_threads, sample.share)
     if job.by_updates:
-        result = n * 20 / n_threads + (result if must_write_data(job) else 0)
+        result = n * 5 / n_threads + (result if must_write_data(job) else 0)
     if job.update_rows == NULL and not job.by_last and (job.order != NULL or not job.rows_are_elements):
-        # Updates are not read in order: each of their lines is reached by itself, without the prefetcher's help.
-        updates = uniform(n * job.row_bytes)
-        result += n * (1.0 + <double>job.row_bytes / CACHE_LINE) * step_ns(&updates, 1) / n_threads
+        result += read_ns(job, sample, n) / n_threads
     if job.order != NULL:  # accumulators stay in registers, or in L1
         return max(0.8 * apply, moved(n * (4 + 0.8 * job.row_bytes), n_threads)) + result + region_ns(n_threads)
     if job.rows_are_elements:
@@ -229,14 +237,14 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
 
 
 cdef inline double blocks_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
-    cdef double n = <double>job.walk.n, filter_ns = 2 if has_scratch_tiles(job) or job.kernel.mark_bytes else 1
+    cdef double n = <double>job.walk.n, filter_ns = 2 if has_scratch_tiles(job) or job.kernel.mark_bytes else 1.5
     if sample.near < 0.75 or (
             n_threads == 1 and (job.row_bytes < WORTH_BLOCKS or job.out_bytes < shared.machine.l3_bytes)):
         return NEVER
     return (max(n * (2 * job.tuples.k * shared.machine.resolve + apply_ns(job, shared.machine.step_l2) + filter_ns)
                 * max(1.0 / n_threads, sample.share),
                 moved(n * (update_bytes(job) + job.tuples.k * job.tuples.width), n_threads))
-            + result_ns(job, n_threads) + 2 * region_ns(n_threads))
+            + result_ns(job, sample, n_threads) + 2 * region_ns(n_threads))
 
 
 cdef inline double private_ns(const Job* job, const Sample* sample, int n_threads) noexcept nogil:
@@ -244,8 +252,8 @@ cdef inline double private_ns(const Job* job, const Sample* sample, int n_thread
     cdef double growth = <double>private_bytes(job) / (job.n_rows * job.kernel.row_bytes)
     cdef double each = job.tuples.k * shared.machine.resolve + update_ns(job, sample, step_ns(sample, growth))
     return (max(n * each / n_threads, moved(n * update_bytes(job), n_threads))
-            + job.n_rows * (1.0 + apply_ns(job, shared.machine.step_l2))
-            + moved(2.0 * n_threads * private_bytes(job), n_threads) + result_ns(job, n_threads)
+            + job.n_rows * ((6.0 if job.kernel.step == ASSIGN else 1.0) + apply_ns(job, shared.machine.step_l2))
+            + moved(2.0 * n_threads * private_bytes(job), n_threads) + result_ns(job, sample, n_threads)
             + 2 * region_ns(n_threads))
 
 

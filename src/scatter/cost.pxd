@@ -190,9 +190,10 @@ cdef inline double direct_ns(const Job* job, const Sample* sample, int n_threads
     if job.update_rows != NULL:  # the source's rows, about as many, take their share of the caches
         growth *= 2
     far = step_ns(sample, growth)
-    if units:
+    if job.n_units > 1:  # one after another
         unit = uniform(<double>job.unit_rows * job.kernel.row_bytes)
         far = min(far, step_ns(&unit, growth))
+    if units:
         n_shares = <int>min(<Py_ssize_t>n_threads, job.n_units)
     each = update_ns(job, sample, far)
     if n_shares == 1 and n_threads > 1 and cuts_rows(job):

@@ -367,8 +367,9 @@ cdef inline Py_ssize_t run_all_units(Job* job, Direct* direct) noexcept:
 cdef inline bint by_units(const Job* job) noexcept nogil:
     """Whether a thread opens and closes one unit at a time: it stays in the cache, or each thread has some."""
     return job.n_units > 1 and job.unit_rows > 0 and (
-        job.n_threads > 1 or (job.out_bytes > WINDOW_BYTES and must_write_data(job)) or not job.in_result
-        or job.kernel.mark_bytes) and not job.by_last
+        job.n_threads > 1 or (must_write_data(job) and job.out_bytes > shared.machine.l2_bytes
+                              and job.unit_rows * job.row_bytes >= LONG_ROW)
+        or not job.in_result or job.kernel.mark_bytes) and not job.by_last
 
 
 ctypedef fused bits_t:

@@ -11,7 +11,7 @@ cimport numpy as cnp
 from common.copies cimport copy_items
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, fits_register, inline_void, prefetch_l2
-from common.resolve cimport Tuples, find_simple, resolve_strided
+from common.resolve cimport BLOCK, Tuples, find_simple, resolve_strided
 from common.stream cimport stream_contiguous, stream_fence
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, add_axis, finish_walk, seek, start_walk
 from gather.direct cimport select_fill
@@ -27,7 +27,6 @@ cdef enum:
     COLUMN_BYTES = 256          # of a tile's row: long enough for the hardware to read and write whole lines
     MAX_TILE_BYTES = 1 << 21
     MIN_COLUMNS_BYTES = 1 << 20  # of data: for less, packing is slower
-    ROWS_PER_STEP = 16          # between two questions for signals
     MOST_STOPS = 16             # rows with negative indices, before the loop that stops at them is given up
     ROWS_AHEAD = 8              # for the prefetch: the hardware's does not follow strides of more than a page
 
@@ -122,7 +121,7 @@ cdef inline bint move_tile(const Columns* columns, const char* tile, Py_ssize_t 
     cdef bint done
     for row in range(columns.n_rows):
         prefetch_columns(<uintptr_t>indices + ROWS_AHEAD * columns.index_row, n_columns * columns.tuples.width)
-        if row % ROWS_PER_STEP == 0 and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * n_columns):
+        if row % BLOCK == 0 and is_interrupted(columns.job.interrupts, BLOCK * n_columns):
             outside = 1
             break
         done = False

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from common.arrays cimport Arrays, array_stride
 from common.codes cimport RAISE
 from common.copies cimport copy_items
-from common.interrupts cimport is_interrupted
+from common.interrupts cimport CLOCK_WORK, is_interrupted
 from common.items cimport CACHE_LINE, MAX_ELEMENT_BYTES, at_line, fits_register, inline_void, prefetch_row_l2
 from common.resolve cimport (
     Run, Tuples, are_simple, simple_index_t, prefetch_tuples, resolve_loop, resolve_strided, start_run,
@@ -19,7 +19,6 @@ from gather.job cimport Job
 
 cdef enum:
     RUN_BLOCK = 64  # elements, resolved and prefetched while the previous ones are moved
-    STEP = 1 << 18  # elements between two questions for signals
 
 cdef struct Runs:
     const Job* job
@@ -187,7 +186,7 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
     cdef Cursor cursor
     cdef Py_ssize_t start = task * runs.tuples_per_task
     cdef Py_ssize_t stop = min(start + runs.tuples_per_task, job.walk.n)
-    cdef Py_ssize_t n
+    cdef Py_ssize_t n, most = max(<Py_ssize_t>CLOCK_WORK // job.tuple_work, <Py_ssize_t>RUN_BLOCK)
     cdef int inner = job.walk.n_dims - 1
     cdef int64_t out_of_bounds = 0
     cdef bint from_rows = select_from_rows(job), try_far = True
@@ -196,7 +195,7 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
     if from_rows:
         prefetch_row_l2(job.data + cursor.offset[DATA], row_extent(&job.tuples))
     while start < stop:
-        n = min(min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start), <Py_ssize_t>STEP)
+        n = min(min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start), most)
         if from_rows:  # at the end of an axis, this row once more
             next_row = job.data + cursor.offset[DATA]
             if cursor.coordinate[inner - 1] + 1 < job.walk.shape[inner - 1]:

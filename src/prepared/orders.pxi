@@ -8,9 +8,7 @@ from libc.string cimport memset
 cimport numpy as cnp
 
 from common.codes cimport OK
-from common.interrupts cimport (
-    Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts,
-)
+from common.interrupts cimport WORK_STEP, Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts
 from common.threads cimport MAX_TASKS, chunk_start, team_size
 from prepared.tile_order cimport (
     CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, is_value, read_ns, scattered_ns,
@@ -18,7 +16,6 @@ from prepared.tile_order cimport (
 )
 
 cdef enum:
-    TRANSLATED = 1 << 12  # updates between two questions for signals
     SAMPLE = 512                # pairs of successive indices
     NEIGHBOURS = 1 << 10        # slices between two of them that are near each other
 
@@ -31,8 +28,8 @@ cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first
     cdef int32_t low = <int32_t>first, high = <int32_t>(stop - 1)
     memset(ends + first, 0, (stop - first) * sizeof(uint32_t))
     while start < n:
-        end = min(start + TRANSLATED, n)
-        if is_interrupted(interrupts, 2 * TRANSLATED):
+        end = min(start + WORK_STEP, n)
+        if is_interrupted(interrupts, 2 * WORK_STEP):
             return
         for i in range(start, end):
             begin += 0 <= rows[i] < low
@@ -45,8 +42,8 @@ cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first
         begin += count
     start = 0
     while start < n:
-        end = min(start + TRANSLATED, n)
-        if is_interrupted(interrupts, 2 * TRANSLATED):
+        end = min(start + WORK_STEP, n)
+        if is_interrupted(interrupts, 2 * WORK_STEP):
             return
         for i in range(start, end):
             if low <= rows[i] <= high:
@@ -82,11 +79,11 @@ cdef inline uint32_t translate_chunk(const uint32_t* updates, const uint32_t* ro
     """Translate updates start to stop. Returns the greatest row."""
     cdef uint32_t most = 0
     cdef Py_ssize_t i
-    while start < stop and not is_interrupted(interrupts, TRANSLATED):
-        for i in range(start, min(start + TRANSLATED, stop)):
+    while start < stop and not is_interrupted(interrupts, WORK_STEP):
+        for i in range(start, min(start + WORK_STEP, stop)):
             translated[i] = rows[updates[i]]
             most = max(most, translated[i])
-        start += TRANSLATED
+        start += WORK_STEP
     return most
 
 

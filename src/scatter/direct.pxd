@@ -16,7 +16,7 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, COMPLEX128, FLOAT16, INTERRUPTED, MAX, MIN, OK
 from common.copies cimport fill_elements
-from common.interrupts cimport is_interrupted
+from common.interrupts cimport WORK_STEP, is_interrupted
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
@@ -26,7 +26,7 @@ from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error, n_tasks_for
 from common.walk cimport OTHER, Cursor, add_axis, finish_walk, seek, start_walk
 from scatter.finish cimport divide
-from scatter.job cimport RUN, Job, begin_writing, is_brief, must_write_data, open_all_rows, update_step, write_data
+from scatter.job cimport Job, begin_writing, is_brief, must_write_data, open_all_rows, update_step, write_data
 from scatter.kernels cimport Rows, moves_bytes
 from scatter.tile cimport Tile, close_tile, load_rows, open_tile, store_rows
 from scatter.updates cimport apply_block, apply_tuples, keep_window, read_update_rows
@@ -417,9 +417,9 @@ cdef inline bint can_go_without_marks(const Job* job) noexcept nogil:
                  or (job.kernel.step == ADD and FLOAT16 <= job.kernel.type_code <= COMPLEX128))
             and job.update_rows == NULL):
         found = False
-        while at < n and not found and not is_interrupted(job.interrupts, RUN >> 3):
-            find_element(width, job.updates + at * step, job.identity, min(<Py_ssize_t>RUN, n - at), &found)
-            at += RUN
+        while at < n and not found and not is_interrupted(job.interrupts, WORK_STEP >> 3):
+            find_element(width, job.updates + at * step, job.identity, min(<Py_ssize_t>WORK_STEP, n - at), &found)
+            at += WORK_STEP
     return not found
 
 

@@ -11,7 +11,7 @@ cimport numpy as cnp
 
 from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, RAISE
 from common.copies cimport fill_elements
-from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
+from common.interrupts cimport CLOCK_WORK, WORK_STEP, Interrupts, disarm, is_interrupted
 from common.resolve cimport BLOCK, Tuples, are_simple, can_fail, resolve_block
 from common.rows cimport Row
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, chunk_start, first_error
@@ -27,7 +27,6 @@ ctypedef fused index_t:
 
 cdef enum:
     N_TYPES = 32                # bits of a mask of type codes
-    RUN = 1 << 16               # updates between two questions for signals
     UNIT_NS = 8                 # bytes that are copied in about a nanosecond
 
 cdef struct Reduction:
@@ -151,9 +150,9 @@ cdef inline void check_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chun
     cdef Py_ssize_t stop = chunk_start(job.walk.n, n_chunks, chunk + 1)
     cdef Py_ssize_t n
     status[0] = OK
-    while start < stop and are_inside(job, start, min(start + RUN, stop)):
-        start = min(start + RUN, stop)
-        if is_interrupted(job.interrupts, RUN):
+    while start < stop and are_inside(job, start, min(start + WORK_STEP, stop)):
+        start = min(start + WORK_STEP, stop)
+        if is_interrupted(job.interrupts, WORK_STEP):
             status[0] = INTERRUPTED
             return
     seek(&job.walk, start, &cursor)
@@ -191,7 +190,7 @@ cdef inline void write_data(const Job* job, Py_ssize_t first, Py_ssize_t n) noex
     """Write n rows of the result from data or its element. A signal may stop it."""
     cdef Py_ssize_t start = first * job.row_bytes, stop = start + n * job.row_bytes, m
     while start < stop:
-        m = min(<Py_ssize_t>STEP_BYTES, stop - start)
+        m = min(<Py_ssize_t>8 * CLOCK_WORK, stop - start)
         if is_interrupted(job.interrupts, m >> 3):
             return
         if job.data_element != NULL:

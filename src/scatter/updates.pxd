@@ -4,7 +4,7 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_
 from libc.string cimport memcpy
 
 from common.codes cimport ADD, INTERRUPTED, OK, RAISE, SKIP
-from common.interrupts cimport is_interrupted
+from common.interrupts cimport WORK_STEP, is_interrupted
 from common.items cimport (
     CACHE_LINE, at_line, bytes16, element_t, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream,
     prefetch_write,
@@ -13,7 +13,7 @@ from common.resolve cimport BLOCK, are_simple, resolve_block
 from common.rows cimport Row
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items
-from scatter.job cimport RUN, Job, update_step
+from scatter.job cimport Job, update_step
 from scatter.kernels cimport (
     AHEAD, PAIRS, PREFETCHED_ROW, SINGLE, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points,
     count_rows, mark_of, rows_ahead,
@@ -311,7 +311,7 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
     cdef Cursor cursor
     cdef int inner = job.walk.n_dims - 1
     cdef bint widens = job.tuples.width == 4
-    cdef Py_ssize_t n, done, most = BLOCK if widens else RUN
+    cdef Py_ssize_t n, done, most = BLOCK if widens else WORK_STEP
     elements.source = SINGLE if job.tuples.k == 1 else PAIRS
     elements.size, elements.second_size = job.tuples.size[0], job.tuples.size[1]
     elements.wrap, elements.second_wrap = job.tuples.wrap[0], job.tuples.wrap[1]

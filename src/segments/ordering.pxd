@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport NO_MEMORY, OK
-from common.interrupts cimport Interrupts, is_interrupted
+from common.interrupts cimport WORK_STEP, Interrupts, is_interrupted
 from common.items cimport CACHE_LINE, whole_lines
 from common.machine cimport shared
 from common.scratch cimport allocate_scratch
@@ -20,7 +20,6 @@ from segments.select cimport (
 )
 
 cdef enum:
-    STEP = 1 << 12              # positions between two questions for signals
     BRIEF = 1 << 12             # elements: the GIL is not released for fewer
     ELEMENT_NS = 12
     MANY = 4                    # quantiles: for more, segments are sorted
@@ -81,8 +80,8 @@ cdef inline void count_ids(id_t* ids, Py_ssize_t start, Py_ssize_t stop, int64_t
                            Interrupts* interrupts) noexcept nogil:
     cdef Py_ssize_t i, end
     memset(counts, 0, (n + 1) * sizeof(int64_t))
-    while start < stop and not is_interrupted(interrupts, STEP):
-        end = min(start + STEP, stop)
+    while start < stop and not is_interrupted(interrupts, WORK_STEP):
+        end = min(start + WORK_STEP, stop)
         for i in range(start, end):
             counts[segment_of(ids[i], n)] += 1
         start = end
@@ -152,8 +151,8 @@ cdef inline void place(const Job* job, key_t* values, Py_ssize_t unit, Py_ssize_
     cdef key_t* keys = <key_t*>to.keys
     cdef Py_ssize_t i, at, end
     cdef int64_t first = to.cursors[0], last = first + to.starts[job.n]
-    while start < stop and not is_interrupted(job.interrupts, 2 * STEP * width):
-        end = min(start + STEP, stop)
+    while start < stop and not is_interrupted(job.interrupts, 2 * WORK_STEP * width):
+        end = min(start + WORK_STEP, stop)
         if job.are_pointers:
             for i in range(start, end):
                 at = i - first

@@ -15,6 +15,7 @@ from common.copies cimport copy_numbered
 from common.interrupts cimport Interrupts, is_interrupted
 from common.items cimport CACHE_LINE, prefetch_l1, prefetch_row_l2
 from common.machine cimport shared
+from common.scratch cimport SCRATCH_BYTES
 from common.stream cimport STREAM_BYTES, can_stream, stream_contiguous, stream_fence
 
 cdef enum:
@@ -22,7 +23,6 @@ cdef enum:
     MAX_TILES = 512             # so that a chunk has 64 indices of a tile, if they are spread evenly
     SMALL_SHIFT = 15            # log2 of a tile's slices
     LARGE_SHIFT = 16            # their positions in the tile have 16 bits
-    MAX_VALUES = 1 << 26        # bytes of all values in the order, which are in scratch memory
     CHUNK_SHIFT = 15            # log2 of a chunk's indices: their places in the chunk have 16 bits
     MAX_GATHERED = 8            # bytes of a slice: gathers of longer ones take no less time by tile
     MAX_VALUE_BYTES = 16        # of a slice: elements and points, so that a small tile has half a MiB at most
@@ -50,13 +50,13 @@ cdef struct TileOrder:
 
 
 cdef inline bint can_tile(Py_ssize_t n_slices, Py_ssize_t n) noexcept nogil:
-    """Whether so many indices of so many slices can have a tile order."""
-    return 0 < n <= MAX_VALUES and 0 < n_slices <= <Py_ssize_t>MAX_TILES << LARGE_SHIFT
+    """Whether so many indices of so many slices can have a tile order. Their values are in scratch memory."""
+    return 0 < n <= SCRATCH_BYTES and 0 < n_slices <= <Py_ssize_t>MAX_TILES << LARGE_SHIFT
 
 
 cdef inline bint is_value(Py_ssize_t slice_bytes, Py_ssize_t n) noexcept nogil:
     """Whether so many slices of this size can be moved by tile."""
-    return (0 < slice_bytes <= 4 or slice_bytes in (6, 8, 12, 16)) and n * slice_bytes <= MAX_VALUES
+    return (0 < slice_bytes <= 4 or slice_bytes in (6, 8, 12, 16)) and n * slice_bytes <= SCRATCH_BYTES
 
 
 cdef inline void describe_tiles(TileOrder* order, Py_ssize_t n_slices, Py_ssize_t n) noexcept nogil:

@@ -16,6 +16,7 @@ from common.items cimport (
 )
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
+from common.scratch cimport SCRATCH_BYTES
 from common.threads cimport chunk_start
 from common.walk cimport OTHER, Cursor, seek
 from scatter.job cimport Job, update_step
@@ -35,9 +36,8 @@ cdef enum:
     LONG_ROW = 1 << 6           # bytes
     MIN_TILES = 1 << 6          # with fewer, an update's place often depends on the one just before
     TILES_PER_THREAD = 8        # so that threads that come late find no work left
-    SCRATCH_BYTES = 60 << 20    # of records and accumulators
-    GROUP_BYTES = 24 << 20      # of accumulators of a group of tiles
-    POOLS_BYTES = 16 << 20      # of the first blocks of all pools
+    RECORDS_BYTES = (SCRATCH_BYTES >> 4) * 15  # of records and accumulators: what is small besides takes the rest
+    GROUP_BYTES = (SCRATCH_BYTES >> 3) * 3  # of accumulators of a group of tiles, so that records have more than half
     MIN_BLOCK = 8               # log2 of bytes
     MAX_BLOCK = 13
     MIN_RECORDS = 1 << 16       # of a round
@@ -115,7 +115,7 @@ cdef inline void plan_pools(Partition* partition, Py_ssize_t per_round) noexcept
     """Let the pools hold the records of so many updates."""
     cdef Py_ssize_t per_chunk
     partition.n_chunks = min(<Py_ssize_t>partition.job.n_threads,
-                             max((POOLS_BYTES >> MIN_BLOCK) // partition.n_tiles, <Py_ssize_t>1))
+                             max((SCRATCH_BYTES // 4 >> MIN_BLOCK) // partition.n_tiles, <Py_ssize_t>1))
     per_chunk = (per_round + partition.n_chunks - 1) // partition.n_chunks
     partition.block_shift = MIN_BLOCK
     while (partition.block_shift < MAX_BLOCK

@@ -11,11 +11,12 @@ from common.items cimport CACHE_LINE
 from common.machine cimport shared
 from common.resolve cimport SKIPPED, resolve_block
 from common.routes cimport BLOCKS, DIRECT, N_ROUTES, NEVER, PARTITION, PRIVATE
+from common.scratch cimport WINDOW_BYTES
 from common.threads cimport region_ns
 from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks, has_scratch_tiles
 from scatter.buckets cimport can_partition, record_size
-from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows, slots_bytes
+from scatter.direct cimport by_units, can_use_slots, cuts_rows, slots_bytes
 from scatter.job cimport Job, must_write_data
 from scatter.private cimport can_be_private, private_bytes
 

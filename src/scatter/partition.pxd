@@ -26,7 +26,7 @@ from common.threads cimport MAX_TASKS, first_error
 from common.walk cimport OTHER, Cursor, seek
 from prepared.order cimport Order
 from scatter.buckets cimport (
-    APART, GROUP_BYTES, MIN_RECORDS, SCRATCH_BYTES, Partition, Reader, next_block, place_chunk, plan_pools, read_tile,
+    APART, GROUP_BYTES, MIN_RECORDS, RECORDS_BYTES, Partition, Reader, next_block, place_chunk, plan_pools, read_tile,
     record_size, tile_shift,
 )
 from scatter.job cimport Job, begin_writing, check_tuples, must_write_data, update_step
@@ -201,7 +201,7 @@ cdef inline bint sorts_records(const Partition* partition) noexcept nogil:
     cdef const Job* job = partition.job
     return (not partition.by_value and job.order == NULL and job.weights.n_bytes == 0
             and <Py_ssize_t>1 << partition.shift <= MOST_SORTED_ROWS and job.walk.n >= 2 * job.n_rows
-            and job.n_threads * SORTING_BYTES <= SCRATCH_BYTES // 8 and has_row_runs(job))
+            and job.n_threads * SORTING_BYTES <= RECORDS_BYTES // 8 and has_row_runs(job))
 
 
 cdef inline void apply_sorted(const Partition* partition, const Tile* tile, int thread) noexcept nogil:
@@ -379,7 +379,7 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
     n_slots[0] = job.n_threads
     fixed = n_slots[0] * (partition.tile_bytes + partition.marks_bytes) + partition.sorting_bytes
     plan_pools(partition, per_round)
-    partition.keeps = job.order == NULL and pools_bytes(partition) > SCRATCH_BYTES - fixed
+    partition.keeps = job.order == NULL and pools_bytes(partition) > RECORDS_BYTES - fixed
     if not partition.keeps:
         return per_round
     if job.in_result:  # not streamed: accumulators stay in the result
@@ -392,7 +392,7 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
         fixed += n_slots[0] * (partition.tile_bytes + partition.marks_bytes)
     partition.stop_tile = n_slots[0]
     # Blocks that are not full take up to a quarter as much as records.
-    per_round = max((SCRATCH_BYTES - fixed) // 4 * 3 // partition.record_bytes, <Py_ssize_t>MIN_RECORDS)
+    per_round = max((RECORDS_BYTES - fixed) // 4 * 3 // partition.record_bytes, <Py_ssize_t>MIN_RECORDS)
     per_round = (job.walk.n + per_round - 1) // per_round  # rounds
     per_round = (job.walk.n + per_round - 1) // per_round
     plan_pools(partition, per_round)

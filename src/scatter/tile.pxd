@@ -19,6 +19,7 @@ from common.copies cimport fill_elements
 from common.interrupts cimport is_interrupted
 from common.items cimport prefetch_stream
 from common.resolve cimport BLOCK
+from common.scratch cimport STACK_BYTES
 from common.stream cimport ROWS_AHEAD, prefetch_ahead, stream_bytes, stream_rows
 from common.walk cimport DATA, Cursor, advance, seek
 from scatter.convert cimport load_items, store_items
@@ -27,7 +28,6 @@ from scatter.job cimport Job, must_write_data, update_step, write_data
 from scatter.kernels cimport mark_of
 
 cdef enum:
-    REPLACED_BYTES = 1 << 11    # of accumulators, at a time
     COPIED = 1 << 10            # bytes between two prefetches of as many
     SHORT_ROW = 1 << 6          # bytes: to copy a row takes less time than a mispredicted branch
 
@@ -135,7 +135,7 @@ cdef inline void store_rows(const Job* job, const char* accumulators, Py_ssize_t
 
 cdef inline void replace_rows(const Job* job, const Tile* tile) noexcept nogil:
     """Accumulators that started from the identity and have no updates become those of data."""
-    cdef char buffer[REPLACED_BYTES]
+    cdef char buffer[STACK_BYTES]
     cdef Py_ssize_t row = 0, width = job.kernel.row_bytes, n
     if job.row_items > 1 and (width > SHORT_ROW or width & 3):
         for row in range(tile.n):
@@ -143,7 +143,7 @@ cdef inline void replace_rows(const Job* job, const Tile* tile) noexcept nogil:
                 load_rows(job, tile.first + row, 1, tile.accumulators + row * width)
         return
     while row < tile.n:
-        n = min(REPLACED_BYTES // width, tile.n - row)
+        n = min(STACK_BYTES // width, tile.n - row)
         load_rows(job, tile.first + row, n, buffer)
         if job.row_items > 1:
             replace_short_rows(&job.kernel, tile.marks + row * job.kernel.mark_bytes, buffer,

@@ -13,7 +13,7 @@ from common.codes cimport NO_MEMORY, OK
 from common.interrupts cimport WORK_STEP, Interrupts, is_interrupted
 from common.items cimport CACHE_LINE, whole_lines
 from common.machine cimport shared
-from common.scratch cimport allocate_scratch
+from common.scratch cimport SCRATCH_BYTES, allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, chunk_start, team_size
 from segments.select cimport (
     Numbers, bits_of, key_of, key_t, no_place, partition, rounds_for, select, sort,
@@ -24,7 +24,6 @@ cdef enum:
     ELEMENT_NS = 12
     MANY = 4                    # quantiles: for more, segments are sorted
     WIDTH = 8                   # columns that are read at a time, a cache line
-    MAX_BYTES = 1 << 25         # of scratch memory, but for that of one line
 
 cdef enum What:
     QUANTILES
@@ -376,9 +375,9 @@ cdef inline Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
     cdef Scratch own
     if by_line:
         job.width = 1
-        n_chunks = max(<Py_ssize_t>1, min(<Py_ssize_t>team, MAX_BYTES // (8 * (job.n + 1))))
-    else:
-        job.width = min(n_lines // (2 * team), MAX_BYTES // (team * (job.size + 1) * (sizeof(key_t) + 8)))
+        n_chunks = max(<Py_ssize_t>1, min(<Py_ssize_t>team, SCRATCH_BYTES // 2 // (8 * (job.n + 1))))
+    else:  # a line may take more
+        job.width = min(n_lines // (2 * team), SCRATCH_BYTES // 2 // (team * (job.size + 1) * (sizeof(key_t) + 8)))
         job.width = max(<Py_ssize_t>1, min(job.width, min(<Py_ssize_t>WIDTH, job.columns)))
     n_bytes = scratch_bytes(job, n_chunks, sizeof(key_t))
     memory = allocate_scratch(n_bytes * (1 if by_line else team))

@@ -16,7 +16,7 @@ from common.codes cimport POWERS, SQUARES
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, at_line, prefetch_row, whole_lines
 from common.machine cimport shared
-from common.scratch cimport allocate_scratch
+from common.scratch cimport SCRATCH_BYTES, allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from segments.accumulators cimport UNROLLED, apply_block, is_nan
 from segments.job cimport (
@@ -35,7 +35,6 @@ cdef enum:
     SCANNED = 1 << 12           # positions of which a thread finds its own at a time
     MAX_TILES = 1 << 9
     TILES_PER_THREAD = 8        # since some tiles have more positions than others
-    MAX_TABLES = 1 << 25        # bytes of the tables of blocks
     FEWEST_MERGED = 1 << 9      # segments, by a thread
 
 cdef struct Tiles:
@@ -269,8 +268,8 @@ cdef inline bint run_blocks(const Job* job, int n_threads, char* none):
     cdef cnp.ndarray memory
     blocks.n_of_unit = (job.size - 1) // job.block + 1
     n_blocks = job.n_units * blocks.n_of_unit
-    most = 1 if n_threads == 1 else max(min(MAX_TABLES // table_bytes(job), n_blocks, n_threads * TASKS_PER_THREAD * 4),
-                                        <Py_ssize_t>1)
+    most = min(SCRATCH_BYTES // 2 // table_bytes(job), n_blocks, n_threads * TASKS_PER_THREAD * 4)
+    most = 1 if n_threads == 1 else max(most, <Py_ssize_t>1)
     memory = allocate_scratch(most * table_bytes(job) + CACHE_LINE)
     if memory is None:
         return False

@@ -10,7 +10,7 @@ cimport numpy as cnp
 
 from common.copies cimport copy_items
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, fits_register, inline_void, prefetch_l2
+from common.items cimport CACHE_LINE, ROWS_AHEAD, at_line, fits_register, inline_void, prefetch_l2
 from common.resolve cimport BLOCK, Tuples, find_simple, resolve_strided
 from common.stream cimport stream_contiguous, stream_fence
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, add_axis, finish_walk, seek, start_walk
@@ -28,7 +28,6 @@ cdef enum:
     MAX_TILE_BYTES = 1 << 21
     MIN_COLUMNS_BYTES = 1 << 20  # of data: for less, packing is slower
     MOST_STOPS = 16             # rows with negative indices, before the loop that stops at them is given up
-    ROWS_AHEAD = 8              # for the prefetch: the hardware's does not follow strides of more than a page
 
 cdef struct Columns:
     const Job* job
@@ -95,7 +94,7 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, cnp.ndarray 
 
 
 cdef inline inline_void prefetch_columns(uintptr_t row, Py_ssize_t n_bytes) noexcept nogil:
-    """row: an address, which may be past the end of an array."""
+    """The hardware follows no strides of more than a page. row: an address, which may be past the end of an array."""
     cdef Py_ssize_t i = 0
     while i < n_bytes:
         prefetch_l2(<const void*>(row + i))

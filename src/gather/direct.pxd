@@ -10,7 +10,7 @@ from common.items cimport CACHE_LINE, STREAM_AHEAD, inline_void, is_little_endia
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
-    ROWS_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_bytes, stream_fence, stream_rows,
+    MOVED_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_bytes, stream_fence, stream_rows,
 )
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, first_error, n_tasks_for
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
@@ -192,7 +192,7 @@ cdef inline void run_direct_task(const Pieces* pieces, Py_ssize_t task, Py_ssize
                     and not -n_next * CACHE_LINE < next_offsets[n_next - 1] - next_offsets[0] < n_next * CACHE_LINE):
                 prefetch_block(data, next_offsets, n_next, row.item_bytes)
             elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1:
-                for i in range(min(n_next, <Py_ssize_t>ROWS_AHEAD)):  # prefetch_ahead has the others
+                for i in range(min(n_next, <Py_ssize_t>MOVED_AHEAD)):  # prefetch_ahead has the others
                     prefetch_begin(<const char*>(<uintptr_t>data + <uintptr_t>next_offsets[i]), row.item_bytes)
         if n and row.outer.n == 1:
             move_block(job, row, data, offsets, n, fill, out + block_out, out_step)

@@ -13,7 +13,7 @@ cimport numpy as cnp
 
 from common.copies cimport copy_numbered
 from common.interrupts cimport Interrupts, is_interrupted
-from common.items cimport CACHE_LINE, prefetch_l1, prefetch_row_l2
+from common.items cimport CACHE_LINE, MAX_ELEMENT_BYTES, STREAM_AHEAD, prefetch_l1, prefetch_row_l2
 from common.machine cimport shared
 from common.scratch cimport SCRATCH_BYTES
 from common.stream cimport STREAM_BYTES, can_stream, stream_contiguous, stream_fence
@@ -25,9 +25,7 @@ cdef enum:
     LARGE_SHIFT = 16            # their positions in the tile have 16 bits
     CHUNK_SHIFT = 15            # log2 of a chunk's indices: their places in the chunk have 16 bits
     MAX_GATHERED = 8            # bytes of a slice: gathers of longer ones take no less time by tile
-    MAX_VALUE_BYTES = 16        # of a slice: elements and points, so that a small tile has half a MiB at most
     GROUP = 64                  # values between prefetches, which fill cache lines
-    AHEAD = 1 << 11             # bytes
 
 cdef extern from *:
     """
@@ -128,10 +126,10 @@ cdef inline void take_values(Py_ssize_t width, const uint16_t* numbers, Py_ssize
 
     following: bytes from source to that of the next chunk, which is prefetched meanwhile; 0: nothing is.
     """
-    cdef char group[GROUP * MAX_VALUE_BYTES]
+    cdef char group[GROUP * MAX_ELEMENT_BYTES]
     cdef Py_ssize_t i = 0, j, bytes = GROUP * width
     while i + GROUP <= n:
-        prefetch_row_l2(<const char*>(numbers + i) + AHEAD, GROUP * sizeof(uint16_t))
+        prefetch_row_l2(<const char*>(numbers + i) + STREAM_AHEAD, GROUP * sizeof(uint16_t))
         if following and step == width:
             prefetch_row_l2(source + following + i * step, bytes)
         elif step != 0 and step != width and i + 2 * GROUP <= n:

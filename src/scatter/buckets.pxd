@@ -12,7 +12,8 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK, SKIP
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes16, element_t, fits_register, inline_void, prefetch_l1, prefetch_write, whole_lines,
+    CACHE_LINE, L1_BYTES, PREFETCHED, bytes16, element_t, fits_register, inline_void, prefetch_l1, prefetch_write,
+    whole_lines,
 )
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
@@ -20,7 +21,6 @@ from common.scratch cimport SCRATCH_BYTES
 from common.threads cimport chunk_start
 from common.walk cimport OTHER, Cursor, seek
 from scatter.job cimport Job, update_step
-from scatter.weights cimport MOST_WEIGHTS
 
 cdef extern from *:
     """
@@ -32,8 +32,6 @@ cdef extern from *:
 cdef enum:
     MAX_TILES = 1 << 10         # of elements: as many write streams as L1 and the TLB sustain
     MAX_ROW_TILES = 1 << 12     # of longer rows, of which tiles that fit in L1 are worth more
-    ROW_TILE_BYTES = 1 << 15
-    LONG_ROW = 1 << 6           # bytes
     MIN_TILES = 1 << 6          # with fewer, an update's place often depends on the one just before
     TILES_PER_THREAD = 8        # so that threads that come late find no work left
     RECORDS_BYTES = (SCRATCH_BYTES >> 4) * 15  # of records and accumulators: what is small besides takes the rest
@@ -41,8 +39,6 @@ cdef enum:
     MIN_BLOCK = 8               # log2 of bytes
     MAX_BLOCK = 13
     MIN_RECORDS = 1 << 16       # of a round
-    PREFETCHED = 1 << 10        # bytes of a block; the hardware prefetches the rest
-    AHEAD = 2 * CACHE_LINE      # bytes from a record that is written to one that is prefetched
     APART = 2 * CACHE_LINE      # bytes between what two threads write: CPUs fetch pairs of lines
 
 cdef struct Partition:
@@ -87,8 +83,8 @@ cdef inline int tile_shift(const Job* job, int n_threads) noexcept nogil:
     cdef Py_ssize_t most = max(shared.machine.l2_bytes // 4 // per_row, <Py_ssize_t>1), max_tiles = MAX_TILES
     cdef Py_ssize_t least
     cdef int shift = 0
-    if per_row >= LONG_ROW:
-        most = max(ROW_TILE_BYTES // per_row, <Py_ssize_t>1)
+    if per_row >= CACHE_LINE:
+        most = max(L1_BYTES // per_row, <Py_ssize_t>1)
         max_tiles = MAX_ROW_TILES
     while (<Py_ssize_t>2 << shift) <= most:
         shift += 1
@@ -160,7 +156,7 @@ cdef inline inline_void place_elements(element_t* type, const Partition* partiti
     for i in range(n):
         at = places[rows[i] >> shift]
         row = <uint32_t>rows[i] & mask
-        prefetch_write(pool + at + AHEAD)
+        prefetch_write(pool + at + 2 * CACHE_LINE)  # where later records of the block go
         memcpy(&value, updates + i * step, sizeof(element_t))
         memcpy(pool + at, &row, 4)
         memcpy(pool + at + 4, &value, sizeof(element_t))
@@ -222,7 +218,7 @@ cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk, Py_ss
     """Resolve the chunk's tuples, and place the records of its updates."""
     cdef const Job* job = partition.job
     cdef int64_t rows[BLOCK]
-    cdef char numbers[BLOCK * (4 + MOST_WEIGHTS)]
+    cdef char numbers[BLOCK * (4 + CACHE_LINE)]
     cdef uint32_t places[MAX_ROW_TILES]
     cdef char* pool = partition.pools + chunk * partition.pool_bytes
     cdef uint32_t* links = links_of(partition, pool)

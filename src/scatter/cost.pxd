@@ -7,7 +7,7 @@
 from libc.math cimport pow
 from libc.stdint cimport int64_t
 
-from common.items cimport CACHE_LINE
+from common.items cimport CACHE_LINE, PAGE
 from common.machine cimport shared
 from common.resolve cimport SKIPPED, resolve_block
 from common.routes cimport BLOCKS, DIRECT, N_ROUTES, NEVER, PARTITION, PRIVATE
@@ -23,8 +23,7 @@ from scatter.private cimport can_be_private, private_bytes
 cdef enum:
     SAMPLED = 64                # pairs of neighbouring tuples
     GROUPS = 8                  # of them
-    PAGE = 1 << 12              # bytes: rows that are nearer are neighbours, if the result has
-    PAGES = 1 << 8              # as many of these
+    PAGES = 1 << 8              # rows that are nearer than a page are neighbours, if the result has as many pages
     MIN_SAMPLED = 1 << 12       # updates
     MIN_WORTH = 1 << 16         # updates: with fewer, a sample would take a large part of the time
     UNPACKED = 2                # nanoseconds, to unpack a record

@@ -5,8 +5,8 @@ from libc.string cimport memcpy, memset
 
 from common.codes cimport ADD, MUL
 from common.interrupts cimport WORK_STEP, Interrupts, block_of, is_interrupted
-from common.items cimport flat_void, inline_void, prefetch_row_l2
-from scatter.kernels cimport PREFETCHED_ROW, rows_ahead
+from common.items cimport PREFETCHED, flat_void, inline_void, prefetch_row_l2
+from scatter.kernels cimport rows_ahead
 from scatter.steps cimport floating
 from scatter.vectors cimport VECTOR, combine_vector
 
@@ -47,7 +47,7 @@ cdef inline inline_void multiply_add(floating* type, const char* a, const char* 
 
 cdef inline inline_void dot_typed(floating* type, const Dots* dots, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i, at, ahead = rows_ahead(dots.row_bytes), n_bytes = dots.n_items * <Py_ssize_t>sizeof(floating)
-    cdef Py_ssize_t prefetched = min(dots.row_bytes, <Py_ssize_t>PREFETCHED_ROW)
+    cdef Py_ssize_t prefetched = min(dots.row_bytes, <Py_ssize_t>PREFETCHED)
     cdef char* to = dots.products + start * (dots.row_bytes // n_bytes) * <Py_ssize_t>sizeof(floating)
     cdef const char* a
     cdef const char* b

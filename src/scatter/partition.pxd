@@ -18,7 +18,7 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, FLOAT32, FLOAT64, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, prefetch_row, prefetch_row_l2, whole_lines
+from common.items cimport CACHE_LINE, PAGE, PREFETCHED, at_line, prefetch_row, prefetch_row_l2, whole_lines
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
@@ -30,14 +30,13 @@ from scatter.buckets cimport (
     record_size, tile_shift,
 )
 from scatter.job cimport Job, begin_writing, check_tuples, must_write_data, update_step
-from scatter.kernels cimport PREFETCHED_ROW, RECORDS, Elements, Rows, apply_elements, rows_ahead
+from scatter.kernels cimport RECORDS, Elements, Rows, apply_elements, rows_ahead
 from scatter.row_runs cimport RowRuns, add_widened_runs, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
 from scatter.updates cimport apply_block, apply_products
 
 
 cdef enum:
-    SMALL_TILE = 1 << 12        # bytes
     SORTED = 1 << 11            # records at a time
     MOST_SORTED_ROWS = 1 << 9   # of a tile
     SORTING_BYTES = (3 * SORTED + MOST_SORTED_ROWS) * 4 + APART  # of each thread
@@ -128,7 +127,7 @@ cdef inline void use_some(const Partition* partition, const Tile* tile, Use use,
     if use == PREFETCH:
         for i in range(n):
             prefetch_row_l2(partition.job.updates + offsets[i],
-                            min(partition.job.row_bytes, <Py_ssize_t>PREFETCHED_ROW))
+                            min(partition.job.row_bytes, <Py_ssize_t>PREFETCHED))
     elif use == OPEN:
         open_rows(partition.job, tile, rows, n)
     elif use == CLOSE:
@@ -369,9 +368,9 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
     cdef const Job* job = partition.job
     cdef Py_ssize_t rows = <Py_ssize_t>1 << partition.shift, per_round = job.walk.n, fixed
     cdef Py_ssize_t tile_bytes = rows * job.kernel.row_bytes
-    # Threads do not share the cache lines of small tiles.
+    # Threads do not share the cache lines of tiles that are smaller than a page.
     cdef bint scratch = not job.in_result or (job.streams and must_write_data(job)) or (
-        tile_bytes < SMALL_TILE and not job.by_updates)
+        tile_bytes < PAGE and not job.by_updates)
     partition.tile_bytes = whole_lines(tile_bytes) + APART if scratch else 0
     partition.marks_bytes = whole_lines(rows * job.kernel.mark_bytes) + APART if job.kernel.mark_bytes else 0
     partition.first_tile = 0

@@ -23,7 +23,6 @@ cdef enum:
     BRIEF = 1 << 12             # elements: the GIL is not released for fewer
     ELEMENT_NS = 12
     MANY = 4                    # quantiles: for more, segments are sorted
-    WIDTH = 8                   # columns that are read at a time, a cache line
 
 cdef enum What:
     QUANTILES
@@ -378,7 +377,7 @@ cdef inline Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
         n_chunks = max(<Py_ssize_t>1, min(<Py_ssize_t>team, SCRATCH_BYTES // 2 // (8 * (job.n + 1))))
     else:  # a line may take more
         job.width = min(n_lines // (2 * team), SCRATCH_BYTES // 2 // (team * (job.size + 1) * (sizeof(key_t) + 8)))
-        job.width = max(<Py_ssize_t>1, min(job.width, min(<Py_ssize_t>WIDTH, job.columns)))
+        job.width = max(<Py_ssize_t>1, min(job.width, min(<Py_ssize_t>CACHE_LINE // 8, job.columns)))
     n_bytes = scratch_bytes(job, n_chunks, sizeof(key_t))
     memory = allocate_scratch(n_bytes * (1 if by_line else team))
     if memory is None:

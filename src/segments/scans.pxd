@@ -16,14 +16,14 @@ from common.codes cimport (
 )
 from common.copies cimport fill_elements
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, flat_void, inline_void, prefetch_write, whole_lines
+from common.items cimport AHEAD, CACHE_LINE, at_line, flat_void, inline_void, prefetch_write, whole_lines
 from common.machine cimport shared
 from common.scratch cimport SCRATCH_BYTES, allocate_scratch
 from common.calls cimport width_of
 from common.threads cimport TASKS_PER_THREAD, chunk_start, team_size
 from scatter.convert cimport Conversion, is_wider, store_items
 from scatter.steps cimport add, complex128, extreme, multiply
-from segments.accumulators cimport AHEAD, is_nan, number_t, prefetch_ahead
+from segments.accumulators cimport is_nan, number_t, prefetch_ahead
 from segments.job cimport (
     COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, Block, Job, expects_runs, ids_of, read_rows, read_values,
 )

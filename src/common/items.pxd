@@ -68,6 +68,7 @@ cdef enum:
     MAX_ELEMENT_BYTES = 16  # of the widest element_t
     CACHE_LINE = 64         # bytes (128 on some CPUs)
     L1_BYTES = 1 << 15      # of the smallest of today's CPUs
+    MAX_TILES = 1 << 10     # to which records are sorted: as many write streams as L1 and the TLB sustain
     STREAM_AHEAD = 1 << 12  # bytes from what is read sequentially to what is prefetched: see prefetch_stream
     AHEAD = 16              # elements from one that is combined to one whose accumulator is prefetched,
     ROWS_AHEAD = 8          # and rows, of several cache lines each

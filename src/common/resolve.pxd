@@ -34,7 +34,7 @@ ctypedef fused simple_index_t:
     int64_t
 
 cdef enum:
-    MIN_STREAM = 1024  # tuples from which indices and updates are prefetched
+    MIN_STREAM = 1024  # tuples from which indices and updates, or items at indices far from each other, are prefetched
     BLOCK = 128  # tuples: few enough that out-of-order execution loads the next block while this one is moved
 
 cdef struct Tuples:

@@ -11,7 +11,7 @@ from common.codes cimport OK
 from common.interrupts cimport WORK_STEP, Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts
 from common.threads cimport MAX_TASKS, chunk_start, team_size
 from prepared.tile_order cimport (
-    CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, is_value, read_ns, scattered_ns,
+    MAX_ORDER_TILES, TILE_SHIFT, TileOrder, begin_of_chunk, can_tile, describe_tiles, is_value, read_ns, scattered_ns,
     set_memory, tile_of, words_of,
 )
 
@@ -140,7 +140,7 @@ def is_scattered(cnp.ndarray indices not None):
 
 cdef inline void sort_chunk(const TileOrder* order, const int32_t* slices, Py_ssize_t chunk, uint32_t* begins,
                             uint16_t* positions, uint16_t* sources, uint16_t* places) noexcept nogil:
-    cdef uint32_t ends[MAX_TILES + 1]
+    cdef uint32_t ends[MAX_ORDER_TILES + 1]
     cdef int shift = order.shift
     cdef uint32_t n_tiles = <uint32_t>order.n_tiles, mask = (<uint32_t>1 << shift) - 1, tile, place, count
     cdef Py_ssize_t i, start = begin_of_chunk(order, chunk), stop = begin_of_chunk(order, chunk + 1)
@@ -180,7 +180,7 @@ def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n
     set_memory(&order, cnp.PyArray_BYTES(memory))
     arm(&interrupts)
     for chunk in prange(order.n_chunks, num_threads=team, schedule="dynamic", chunksize=1, nogil=True):
-        if not is_interrupted(&interrupts, 1 << CHUNK_SHIFT):
+        if not is_interrupted(&interrupts, 1 << TILE_SHIFT):
             sort_chunk(&order, <const int32_t*>cnp.PyArray_DATA(indices), chunk, <uint32_t*>order.begins,
                        <uint16_t*>order.positions, <uint16_t*>order.sources, <uint16_t*>order.places)
     raise_if_interrupted(with_interrupts(&interrupts, OK))

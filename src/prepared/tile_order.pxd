@@ -19,11 +19,9 @@ from common.scratch cimport SCRATCH_BYTES
 from common.stream cimport STREAM_BYTES, can_stream, stream_contiguous, stream_fence
 
 cdef enum:
-    MIN_TILED = 1 << 17         # indices
-    MAX_TILES = 512             # so that a chunk has 64 indices of a tile, if they are spread evenly
-    SMALL_SHIFT = 15            # log2 of a tile's slices
-    LARGE_SHIFT = 16            # their positions in the tile have 16 bits
-    CHUNK_SHIFT = 15            # log2 of a chunk's indices: their places in the chunk have 16 bits
+    MIN_TILED = 1 << 17         # indices: fewer do not pay for reading all data
+    MAX_ORDER_TILES = 512       # so that a chunk has 64 indices of a tile, if they are spread evenly
+    TILE_SHIFT = 15             # log2 of a tile's slices, or one more; and of a chunk's indices: places have 16 bits
     MAX_GATHERED = 8            # bytes of a slice: gathers of longer ones take no less time by tile
     GROUP = 64                  # values between prefetches, which fill cache lines
 
@@ -49,7 +47,7 @@ cdef struct TileOrder:
 
 cdef inline bint can_tile(Py_ssize_t n_slices, Py_ssize_t n) noexcept nogil:
     """Whether so many indices of so many slices can have a tile order. Their values are in scratch memory."""
-    return 0 < n <= SCRATCH_BYTES and 0 < n_slices <= <Py_ssize_t>MAX_TILES << LARGE_SHIFT
+    return 0 < n <= SCRATCH_BYTES and 0 < n_slices <= <Py_ssize_t>MAX_ORDER_TILES << TILE_SHIFT + 1
 
 
 cdef inline bint is_value(Py_ssize_t slice_bytes, Py_ssize_t n) noexcept nogil:
@@ -61,9 +59,9 @@ cdef inline void describe_tiles(TileOrder* order, Py_ssize_t n_slices, Py_ssize_
     """Describe all but the memory."""
     order.n = n
     order.n_slices = n_slices
-    order.shift = SMALL_SHIFT if n_slices <= <Py_ssize_t>MAX_TILES << SMALL_SHIFT else LARGE_SHIFT
+    order.shift = TILE_SHIFT + (n_slices > <Py_ssize_t>MAX_ORDER_TILES << TILE_SHIFT)
     order.n_tiles = ((n_slices - 1) >> order.shift) + 1
-    order.n_chunks = ((n - 1) >> CHUNK_SHIFT) + 1
+    order.n_chunks = ((n - 1) >> TILE_SHIFT) + 1
 
 
 cdef inline Py_ssize_t words_of(const TileOrder* order) noexcept nogil:
@@ -97,7 +95,7 @@ cdef inline uint32_t tile_of(int32_t slice, int shift, uint32_t n_tiles) noexcep
 
 
 cdef inline Py_ssize_t begin_of_chunk(const TileOrder* order, Py_ssize_t chunk) noexcept nogil:
-    return min(chunk << CHUNK_SHIFT, order.n)
+    return min(chunk << TILE_SHIFT, order.n)
 
 
 cdef inline Py_ssize_t begin_of_run(const TileOrder* order, Py_ssize_t tile, Py_ssize_t chunk) noexcept nogil:

@@ -12,13 +12,13 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK, SKIP
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, L1_BYTES, PREFETCHED, bytes16, element_t, fits_register, inline_void, prefetch_l1, prefetch_write,
-    whole_lines,
+    CACHE_LINE, L1_BYTES, MAX_TILES, PREFETCHED, bytes16, element_t, fits_register, inline_void, prefetch_l1,
+    prefetch_write, whole_lines,
 )
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
 from common.scratch cimport SCRATCH_BYTES
-from common.threads cimport chunk_start
+from common.threads cimport TASKS_PER_THREAD, chunk_start
 from common.walk cimport OTHER, Cursor, seek
 from scatter.job cimport Job, update_step
 
@@ -30,10 +30,8 @@ cdef extern from *:
     const Py_ssize_t MOST_UPDATES "GS_MOST_UPDATES"
 
 cdef enum:
-    MAX_TILES = 1 << 10         # of elements: as many write streams as L1 and the TLB sustain
-    MAX_ROW_TILES = 1 << 12     # of longer rows, of which tiles that fit in L1 are worth more
+    MAX_ROW_TILES = 4 * MAX_TILES  # of longer rows, of which tiles that fit in L1 are worth more
     MIN_TILES = 1 << 6          # with fewer, an update's place often depends on the one just before
-    TILES_PER_THREAD = 8        # so that threads that come late find no work left
     RECORDS_BYTES = (SCRATCH_BYTES >> 4) * 15  # of records and accumulators: what is small besides takes the rest
     GROUP_BYTES = (SCRATCH_BYTES >> 3) * 3  # of accumulators of a group of tiles, so that records have more than half
     MIN_BLOCK = 8               # log2 of bytes
@@ -88,7 +86,7 @@ cdef inline int tile_shift(const Job* job, int n_threads) noexcept nogil:
         max_tiles = MAX_ROW_TILES
     while (<Py_ssize_t>2 << shift) <= most:
         shift += 1
-    least = min(<Py_ssize_t>max(TILES_PER_THREAD * n_threads, MIN_TILES), max_tiles)
+    least = min(<Py_ssize_t>max(2 * TASKS_PER_THREAD * n_threads, MIN_TILES), max_tiles)
     while shift > 0 and (job.n_rows - 1) >> shift < least:
         shift -= 1
     while (job.n_rows - 1) >> shift >= max_tiles:

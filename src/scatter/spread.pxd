@@ -14,9 +14,9 @@ from common.threads cimport chunk_start, team_size
 from common.walk cimport OTHER, Cursor, Walk, add_axis, advance, finish_walk, is_linear, seek, start_walk
 
 cdef enum:
-    MIN_SCALARS = 1 << 12       # elements that are one scalar
-    SHORT_RUN = 64              # positions
-    MIN_SPREAD = 1 << 10        # positions
+    MIN_SCALARS = 1 << 12       # elements that are one scalar: a row of fewer takes longer to make
+    SHORT_RUN = 64              # positions: loops that go from run to run take longer than to copy shorter ones
+    MIN_SPREAD = 1 << 10        # positions: fewer are not worth a copy
     MAX_PIECE = 1 << 8          # bytes: longer pieces are read as fast where they are
 
 

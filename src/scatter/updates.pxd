@@ -18,11 +18,11 @@ from scatter.kernels cimport (
     PAIRS, SINGLE, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points,
     count_rows, mark_of, rows_ahead,
 )
+from scatter.spread cimport SHORT_RUN
 from scatter.weights cimport multiply_rows
 
 cdef enum:
     BATCH_BYTES = L1_BYTES >> 2  # of converted updates, or of products: L1 holds them and their accumulators
-    SHORT_RUN = 1 << 6          # tuples
 
 
 cdef inline void load_row(const Job* job, const char* update, Py_ssize_t first, Py_ssize_t n, char* to) noexcept nogil:

@@ -14,13 +14,12 @@ from common.interrupts cimport WORK_STEP, Interrupts, is_interrupted
 from common.items cimport CACHE_LINE, whole_lines
 from common.machine cimport shared
 from common.scratch cimport SCRATCH_BYTES, allocate_scratch
-from common.threads cimport TASKS_PER_THREAD, chunk_start, team_size
+from common.threads cimport BRIEF_ELEMENTS, TASKS_PER_THREAD, chunk_start, team_size
 from segments.select cimport (
     Numbers, bits_of, key_of, key_t, no_place, partition, rounds_for, select, sort,
 )
 
 cdef enum:
-    BRIEF = 1 << 12             # elements: the GIL is not released for fewer
     ELEMENT_NS = 12
     MANY = 4                    # quantiles: for more, segments are sorted
 
@@ -382,7 +381,7 @@ cdef inline Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
     memory = allocate_scratch(n_bytes * (1 if by_line else team))
     if memory is None:
         return NO_MEMORY
-    if n_lines * job.size < BRIEF and not shared.forced:
+    if n_lines * job.size < BRIEF_ELEMENTS and not shared.forced:
         run_blocks(job, values, cnp.PyArray_BYTES(memory), 1)
         return OK
     with nogil:

@@ -18,7 +18,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 cimport numpy as cnp
 
-from common.codes cimport AXIS, ND, RAISE, Kind
+from common.codes cimport AXIS, N_CODES, ND, RAISE, Kind
 from common.calls cimport Call, describe_call, mode_of
 from common.items cimport MAX_ELEMENT_BYTES
 from common.walk cimport MAX_DIMS
@@ -67,11 +67,12 @@ cdef extern from "numpy/arrayobject.h":
     cnp.ndarray PyArray_NewFromDescr(PyTypeObject* subtype, cnp.dtype descr, int nd, const Py_ssize_t* dims,
                                      const Py_ssize_t* strides, void* data, int flags, PyObject* like)
 
+cdef enum DLPack:
+    MAJOR = 1    # version of the structs below
+    CPU = 1      # a type of device
+    COMPLEX = 5  # a code of dtypes
+
 cdef enum:
-    MAJOR = 1      # version of the structs below
-    CPU = 1        # a type of device
-    COMPLEX = 5    # a code of dtypes
-    N_CODES = 32
     ROWS_BYTES = 1 << 15  # of a result that PyTorch's own operators make sooner
 
 cdef struct DLTensor:

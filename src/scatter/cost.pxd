@@ -26,7 +26,6 @@ cdef enum:
     PAGES = 1 << 8              # rows that are nearer than a page are neighbours, if the result has as many pages
     MIN_SAMPLED = 1 << 12       # updates
     MIN_WORTH = 1 << 16         # updates: with fewer, a sample would take a large part of the time
-    UNPACKED = 2                # nanoseconds, to unpack a record
     WORTH_BLOCKS = 1 << 5       # bytes of a row, for one thread to take blocks, of a result that L3 does not hold
 
 cdef extern from *:
@@ -209,7 +208,7 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
     cdef double apply = apply_ns(job, shared.machine.step_l2)
     cdef Sample updates
     if job.order == NULL and (job.copies_updates or not (job.rows_are_elements or job.by_last)):  # records are unpacked
-        apply += UNPACKED
+        apply += 2
     apply *= n * max(1.0 / n_threads, sample.share)
     if job.by_updates:
         result = n * 20 / n_threads + (result if must_write_data(job) else 0)

@@ -2,7 +2,7 @@
 # The description of a scatter's result, updates and accumulators (Job) from its arrays and options.
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport INT32_MAX, int32_t, uint32_t
 cimport numpy as cnp
 
 from common.codes cimport (
@@ -22,7 +22,6 @@ cdef enum:
     FEW = 8             # rows for each update: of more, only those that have updates are opened and closed
     FEW_ELEMENTS = 32   # the same for adjacent elements, which take less time to open and close
     SHORTEST_LAST = 32  # bytes of a row: for shorter ones, to assign all is as fast as to find the last one
-    SMALL_COUNTS = 0x7fffffff  # updates, which a count of 4 bytes holds
 
 
 cdef inline cnp.ndarray contiguous_twin(cnp.ndarray out):
@@ -91,7 +90,7 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
     job.kernel.step = step
     job.kernel.mark_bytes = 0
     if job.divides:
-        job.kernel.mark_bytes = 4 if job.walk.n < SMALL_COUNTS else 8
+        job.kernel.mark_bytes = 4 if job.walk.n < INT32_MAX else 8
     elif not job.include_self:
         job.kernel.mark_bytes = 1
     job.conversion.narrow_bytes = job.conversion.wide_bytes = width
@@ -139,7 +138,7 @@ cdef inline void choose_accumulators(Job* job) noexcept:
     job.by_last = (job.kernel.step == ASSIGN and not job.rows_are_elements and not job.copies_updates
                    and job.is_dense and not few
                    and job.row_bytes >= SHORTEST_LAST and job.updates_are_linear and update_step(job) > 0
-                   and job.walk.n < SMALL_COUNTS and job.update_rows == NULL and job.order == NULL
+                   and job.walk.n < INT32_MAX and job.update_rows == NULL and job.order == NULL
                    and job.strided == NULL)
     if job.by_last:
         job.in_result = False

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, RAISE
+from common.codes cimport INCONSISTENT, INTERRUPTED, N_CODES, NO_MEMORY, OK, RAISE
 from common.copies cimport fill_elements
 from common.interrupts cimport CLOCK_WORK, WORK_STEP, Interrupts, disarm, is_interrupted
 from common.resolve cimport BLOCK, Tuples, are_simple, can_fail, resolve_block
@@ -25,10 +25,6 @@ ctypedef fused index_t:
     int32_t
     int64_t
 
-cdef enum:
-    N_TYPES = 32                # bits of a mask of type codes
-    UNIT_NS = 8                 # bytes that are copied in about a nanosecond
-
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
     int step                    # ReductionCode
@@ -36,7 +32,7 @@ cdef struct Reduction:
     uint32_t associative        # mask: grouping the updates, in order, cannot change a bit of the result
     uint32_t has_identity       # mask
     bint divides                # a mean
-    char identity[N_TYPES][16]
+    char identity[N_CODES][16]
 
 cdef struct Job:
     Tuples tuples               # strides are in rows
@@ -114,7 +110,7 @@ cdef inline bint is_brief(const Job* job) noexcept nogil:
     """Whether the work is done before another thread could use the GIL."""
     cdef double work_ns = <double>job.walk.n * job.tuple_work
     if must_write_data(job):
-        work_ns += <double>job.out_bytes / UNIT_NS
+        work_ns += job.out_bytes / 8.0
     return work_ns < BRIEF_NS and job.walk.n <= BRIEF_TUPLES
 
 

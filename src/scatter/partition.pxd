@@ -39,7 +39,13 @@ from scatter.updates cimport apply_block, apply_products
 cdef enum:
     SORTED = 1 << 11            # records at a time
     MOST_SORTED_ROWS = 1 << 9   # of a tile
-    SORTING_BYTES = (3 * SORTED + MOST_SORTED_ROWS) * 4 + APART  # of each thread
+
+cdef struct Sorting:
+    # In scratch memory, since a thread's stack may have 16 KiB.
+    uint32_t records[2 * SORTED]  # of each its row, and the number of the update
+    uint32_t order[SORTED]
+    uint32_t end[MOST_SORTED_ROWS]
+    char apart[APART]
 
 cdef enum Use:
     PREFETCH                    # the first ones
@@ -200,17 +206,17 @@ cdef inline bint sorts_records(const Partition* partition) noexcept nogil:
     cdef const Job* job = partition.job
     return (not partition.by_value and job.order == NULL and job.weights.n_bytes == 0
             and <Py_ssize_t>1 << partition.shift <= MOST_SORTED_ROWS and job.walk.n >= 2 * job.n_rows
-            and job.n_threads * SORTING_BYTES <= RECORDS_BYTES // 8 and has_row_runs(job))
+            and job.n_threads * <Py_ssize_t>sizeof(Sorting) <= RECORDS_BYTES // 8 and has_row_runs(job))
 
 
 cdef inline void apply_sorted(const Partition* partition, const Tile* tile, int thread) noexcept nogil:
     """Apply records that were sorted by row, some at a time."""
     cdef const Job* job = partition.job
     cdef Reader reader = read_tile(partition, tile.first >> partition.shift)
-    # In scratch memory, since a thread's stack may have 16 KiB. Of a record: its row, and the number of the update.
-    cdef uint32_t* records = <uint32_t*>(partition.sorting + thread * SORTING_BYTES)
-    cdef uint32_t* order = records + 2 * SORTED
-    cdef uint32_t* end = order + SORTED
+    cdef Sorting* sorting = <Sorting*>partition.sorting + thread
+    cdef uint32_t* records = sorting.records
+    cdef uint32_t* order = sorting.order
+    cdef uint32_t* end = sorting.end
     cdef uint32_t total, count
     cdef Py_ssize_t i, m, n, row
     cdef bint more = next_block(&reader)
@@ -410,7 +416,7 @@ cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
     partition.n_tiles = ((job.n_rows - 1) >> partition.shift) + 1
     partition.by_value = job.rows_are_elements and job.order == NULL and job.update_rows == NULL
     partition.record_bytes = record_size(job) if partition.by_value else 8 + job.weights.n_bytes
-    partition.sorting_bytes = job.n_threads * SORTING_BYTES if sorts_records(&partition) else 0
+    partition.sorting_bytes = job.n_threads * <Py_ssize_t>sizeof(Sorting) if sorts_records(&partition) else 0
     per_round = plan_rounds(&partition, &n_slots)
     if partition.keeps and job.by_updates:  # tiles are opened once
         return False

@@ -3,10 +3,10 @@
 #
 # Data has the axes (units, positions, columns), the ids (batches, positions), and the table of accumulators (units,
 # segments, words, columns): a word of 8 bytes of each column after the other, so that loops over columns are vectors.
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from common.codes cimport Accumulator
+from common.codes cimport POWERS, Accumulator
 from common.interrupts cimport Interrupts
 from common.items cimport inline_void
 from scatter.convert cimport Conversion, load_items
@@ -15,10 +15,8 @@ cdef enum:
     ITEMS = 1 << 10             # numbers of a block, which fits L1, and
     POSITIONS = 1 << 8          # of one column, whose ids and next block do, too
     WORD = 8                    # bytes
-    MAX_ACCUMULATORS = 12
     SAMPLE = 32                 # positions of a block, of which runs are expected to have
     SHORTEST_RUN = 4            # positions, on average
-    SHORT = 1 << 30             # 32-bit products are exact
 
 ctypedef fused id_t:
     const int32_t
@@ -55,8 +53,8 @@ cdef struct Job:
     int* is_outside             # set where an id is too large
     char* table
     int n_accumulators
-    Accumulator accumulators[MAX_ACCUMULATORS]
-    Py_ssize_t offset[MAX_ACCUMULATORS]  # where the accumulator begins in a segment's row
+    Accumulator accumulators[POWERS + 1]
+    Py_ssize_t offset[POWERS + 1]  # where the accumulator begins in a segment's row
     Py_ssize_t row_bytes        # of a segment
     bint prefetches                 # a unit's table does not fit L2
     Interrupts* interrupts
@@ -147,7 +145,7 @@ cdef inline inline_void find_rows(id_t* ids, bint is_short, uint64_t n_segments,
 
 cdef inline inline_void find_any_rows(id_t* ids, uint64_t n_segments, int64_t row_bytes, int64_t none, Py_ssize_t n,
                                       int64_t* rows) noexcept nogil:
-    if n_segments < SHORT and row_bytes < SHORT:
+    if n_segments <= INT32_MAX and row_bytes <= INT32_MAX:
         find_rows(ids, True, n_segments, row_bytes, none, n, rows)
     else:
         find_rows(ids, False, n_segments, row_bytes, none, n, rows)

@@ -24,7 +24,7 @@ from common.threads cimport (
     possible_threads, team_size,
 )
 from segments.cost cimport Choice, block_for, can_run, choose, route_ns, takes_slices, work_ns
-from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
+from segments.job cimport COMPLEX, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
 from segments.merge cimport ROUGH
 from segments.ordering cimport (
     DISTINCT, ELEMENT_NS, HIGHER, LINEAR, LOWER, MEDIAN, MIDPOINT, NEAREST, ORDER, QUANTILES, Method, What, run_any,
@@ -77,7 +77,7 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
     cdef Py_ssize_t words = 0
     cdef int what, n_words
     if cnp.PyArray_NDIM(values) != 3 or cnp.PyArray_NDIM(ids) != 2 or cnp.PyArray_NDIM(table) != 4 or len(
-            accumulators) > MAX_ACCUMULATORS:
+            accumulators) > POWERS + 1:
         return False
     job.n_units, job.size, job.columns = (cnp.PyArray_DIM(values, 0), cnp.PyArray_DIM(values, 1),
                                           cnp.PyArray_DIM(values, 2))

@@ -118,8 +118,8 @@ cdef extern from *:
     void stream_fence "gs_stream_fence" () noexcept nogil
 
 cdef enum:
-    STREAM_BYTES = 1 << 24  # of a result: a shorter one may stay in L3
-    STREAM_ROW = 256        # of a row; too much of a shorter row may be partial lines
+    STREAM_BYTES = 1 << 24  # bytes of a result: a shorter one may stay in L3
+    STREAM_ROW = 256        # bytes of a row; too much of a shorter row may be partial lines
 
 
 cdef inline void stream_bytes(char* out, const char* source, Py_ssize_t n, bint continues) noexcept nogil:

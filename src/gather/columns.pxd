@@ -25,7 +25,7 @@ cdef extern from "gather/loops/columns.h":
 
 cdef enum:
     COLUMN_BYTES = 256          # of a tile's row: long enough for the hardware to read and write whole lines
-    MAX_TILE_BYTES = 1 << 21
+    MAX_TILE_BYTES = 1 << 21    # so that L2 holds most of it
     MIN_COLUMNS_BYTES = 1 << 20  # of data: for less, packing is slower
     MOST_STOPS = 16             # rows with negative indices, before the loop that stops at them is given up
 

@@ -16,8 +16,8 @@ from prepared.tile_order cimport (
 )
 
 cdef enum:
-    SAMPLE = 512                # pairs of successive indices
-    NEIGHBOURS = 1 << 10        # slices between two of them that are near each other
+    PAIRS_SAMPLED = 512         # of successive indices: to decide for many calls takes some microseconds
+    NEIGHBOURS = 1 << 10        # slices between two indices that are near each other: a few pages
 
 
 cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first, Py_ssize_t stop, uint32_t* ends,
@@ -132,10 +132,10 @@ def is_scattered(cnp.ndarray indices not None):
     cdef Py_ssize_t i, k, n = cnp.PyArray_SIZE(indices), n_near = 0
     if n < 2:
         return False
-    for k in range(SAMPLE):
-        i = <Py_ssize_t>(<double>(n - 2) / SAMPLE * k)
+    for k in range(PAIRS_SAMPLED):
+        i = <Py_ssize_t>(<double>(n - 2) / PAIRS_SAMPLED * k)
         n_near += -<Py_ssize_t>NEIGHBOURS < <Py_ssize_t>slices[i + 1] - slices[i] < NEIGHBOURS
-    return 2 * n_near < SAMPLE
+    return 2 * n_near < PAIRS_SAMPLED
 
 
 cdef inline void sort_chunk(const TileOrder* order, const int32_t* slices, Py_ssize_t chunk, uint32_t* begins,

@@ -24,7 +24,7 @@ cdef enum:
     SAMPLED = 64                # pairs of neighbouring tuples
     GROUPS = 8                  # of them
     PAGES = 1 << 8              # rows that are nearer than a page are neighbours, if the result has as many pages
-    MIN_SAMPLED = 1 << 12       # updates
+    MIN_SAMPLED = 1 << 12       # updates: to apply fewer takes no longer than a sample
     MIN_WORTH = 1 << 16         # updates: with fewer, a sample would take a large part of the time
     WORTH_BLOCKS = 1 << 5       # bytes of a row, for one thread to take blocks, of a result that L3 does not hold
 

@@ -19,9 +19,9 @@ from scatter.fill cimport repeats_element
 from scatter.job cimport Job, must_write_data, update_step
 
 cdef enum:
-    FEW = 8             # rows for each update: of more, only those that have updates are opened and closed
-    FEW_ELEMENTS = 32   # the same for adjacent elements, which take less time to open and close
-    SHORTEST_LAST = 32  # bytes of a row: for shorter ones, to assign all is as fast as to find the last one
+    ROWS_PER_UPDATE = 8         # of more, only those that have updates are opened and closed
+    ELEMENTS_PER_UPDATE = 32    # the same for adjacent elements, which take less time to open and close
+    SHORTEST_LAST = 32          # bytes of a row: for shorter ones, to assign all is as fast as to find the last one
 
 
 cdef inline cnp.ndarray contiguous_twin(cnp.ndarray out):
@@ -124,7 +124,7 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
 cdef inline void choose_accumulators(Job* job) noexcept:
     """Where accumulators are, and what they start from."""
     cdef bint converts = job.conversion.narrow != job.conversion.wide or job.conversion.swapped != 0
-    cdef Py_ssize_t least = FEW_ELEMENTS if job.rows_are_elements and job.is_dense else FEW
+    cdef Py_ssize_t least = ELEMENTS_PER_UPDATE if job.rows_are_elements and job.is_dense else ROWS_PER_UPDATE
     cdef bint few = 0 < job.walk.n < job.n_rows // least and job.row_bytes < LONG_ROW and job.order == NULL
     job.identity = NULL
     if not job.include_self and job.reduction.has_identity >> <int>job.kernel.type_code & 1:

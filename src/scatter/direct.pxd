@@ -32,7 +32,7 @@ from scatter.tile cimport Tile, close_tile, load_rows, open_tile, store_rows
 from scatter.updates cimport apply_block, apply_tuples, keep_window, read_update_rows
 
 cdef enum:
-    LONG_ROW = 1 << 12          # bytes
+    LONG_ROW = 1 << 12          # bytes: see cuts_rows
 
 cdef inline bint cuts_rows(const Job* job) noexcept nogil:
     """Whether rows are so long that it takes less time to resolve all tuples on every thread than to apply them."""

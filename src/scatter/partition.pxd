@@ -37,8 +37,8 @@ from scatter.updates cimport apply_block, apply_products
 
 
 cdef enum:
-    SORTED = 1 << 11            # records at a time
-    MOST_SORTED_ROWS = 1 << 9   # of a tile
+    SORTED = 1 << 11            # records at a time: L1 holds them
+    MOST_SORTED_ROWS = 1 << 9   # of a tile, so that a row has several of the records
 
 cdef struct Sorting:
     # In scratch memory, since a thread's stack may have 16 KiB.

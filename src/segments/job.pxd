@@ -14,8 +14,8 @@ from scatter.convert cimport Conversion, load_items
 cdef enum:
     ITEMS = 1 << 10             # numbers of a block, which fits L1, and
     POSITIONS = 1 << 8          # of one column, whose ids and next block do, too
-    WORD = 8                    # bytes
-    SAMPLE = 32                 # positions of a block, of which runs are expected to have
+    WORD = 8                    # bytes of an accumulator, or of a part of it
+    RUN_SAMPLE = 32             # positions of a block, of which runs are expected to have
     SHORTEST_RUN = 4            # positions, on average
 
 ctypedef fused id_t:
@@ -212,9 +212,9 @@ cdef inline void read_runs(const Job* job, Py_ssize_t unit, Py_ssize_t start, in
 cdef inline bint expects_runs(id_t* ids, Py_ssize_t n) noexcept nogil:
     """Whether the first ids let expect runs that are long enough."""
     cdef Py_ssize_t i, n_changes = 0
-    for i in range(1, min(n, <Py_ssize_t>SAMPLE)):
+    for i in range(1, min(n, <Py_ssize_t>RUN_SAMPLE)):
         n_changes += ids[i] != ids[i - 1]
-    return n >= SAMPLE and n_changes <= SAMPLE // SHORTEST_RUN
+    return n >= RUN_SAMPLE and n_changes <= RUN_SAMPLE // SHORTEST_RUN
 
 
 cdef inline bint are_equal(id_t* ids, Py_ssize_t n) noexcept nogil:

@@ -20,8 +20,8 @@ from segments.select cimport (
 )
 
 cdef enum:
-    ELEMENT_NS = 12
-    MANY = 4                    # quantiles: for more, segments are sorted
+    ELEMENT_NS = 12             # nanoseconds, to place an element and to sort or select
+    MANY_QUANTILES = 4          # for more, segments are sorted
 
 cdef enum What:
     QUANTILES
@@ -232,7 +232,7 @@ cdef inline void finish_segment(const Job* job, key_t* keys, int64_t* places, Py
             counted += keys[i] != nan
         if counted < n and job.skips:
             n = partition(keys, nowhere, 0, n, nan, 0)
-    if job.what == DISTINCT or (job.n_q > MANY and counted == n):
+    if job.what == DISTINCT or (job.n_q > MANY_QUANTILES and counted == n):
         sort(keys, nowhere, n, rounds, job.interrupts)
         placed = n
     if job.what == DISTINCT:

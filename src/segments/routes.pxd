@@ -30,9 +30,9 @@ from scatter.steps cimport complex128
 cdef enum:
     FEWEST_COLUMNS = 1 << 5     # of a piece: several cache lines
     ROUND = 1 << 20             # positions: their records fit scratch memory
-    CHUNK = 1 << 14             # positions that are partitioned at a time
-    SCANNED = 1 << 12           # positions of which a thread finds its own at a time
-    FEWEST_MERGED = 1 << 9      # segments, by a thread
+    CHUNK = 1 << 14             # positions that are partitioned at a time: L2 holds them and their records
+    SCANNED = 1 << 12           # positions of which a thread finds its own at a time: L1 holds them
+    FEWEST_MERGED = 1 << 9      # segments, by a thread: fewer take less time than its start
 
 cdef struct Tiles:
     Py_ssize_t n

@@ -18,6 +18,7 @@ from common.codes cimport (
 )
 from common.items cimport MAX_ELEMENT_BYTES, is_little_endian
 from common.rows cimport abs_stride
+from common.scratch cimport KEPT_BYTES
 from common.walk cimport MAX_DIMS
 
 cdef extern from "Python.h":
@@ -31,8 +32,7 @@ cdef extern from "numpy/arrayobject.h":
 
 
 cdef enum:
-    SMALL_BYTES = 1 << 20   # of a result
-    KEPT_BYTES = 1 << 18    # of a result: from here on memory.pxi has free lists
+    SMALL_BYTES = 1 << 20   # of a result: for a larger one, a plan is a small part of the time
 
 
 cdef struct Call:

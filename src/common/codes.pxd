@@ -48,6 +48,9 @@ cpdef enum TypeCode:
     COMPLEX64
     COMPLEX128
 
+cdef enum:
+    N_CODES = 32  # that dtypes and reductions may have: bits of a mask
+
 # What segments are while they are reduced: see segments/accumulators.pxd.
 cpdef enum Accumulator:
     COUNT = 0
@@ -64,4 +67,4 @@ cpdef enum Accumulator:
     LEAST
     MOMENTS
     SQUARES
-    POWERS
+    POWERS  # the last one

@@ -42,11 +42,6 @@ cdef extern from *:
     bint _has_avx2 "gs_has_avx2" ()
     void share_loops "gs_share_loops" ()
 
-cdef enum:
-    L3_OF_A_CORE = 16 << 20     # bytes, at most: the largest of today's CPUs
-    WAKE_NS = 20000             # to wake a team that sleeps,
-    WAKE_THREAD_NS = 1500       # and for each further thread
-
 # Within these the estimates neither divide by zero nor overflow.
 limits = {
     "l2_bytes": (1 << 12, 1 << 32),
@@ -103,13 +98,14 @@ share_loops()
 shared = export_shared()  # for the other modules
 _shared.machine.l2_bytes = within("l2_bytes", max(cache_bytes(2), <Py_ssize_t>1 << 18))
 # A virtual machine shows the whole L3 of a socket, whatever share of the socket's cores it has.
+# The largest of today's CPUs have 16 MiB for a core.
 _shared.machine.l3_bytes = within(
-    "l3_bytes", max(min(cache_bytes(3), max(os.cpu_count() or 1, 2) * L3_OF_A_CORE), _shared.machine.l2_bytes)
+    "l3_bytes", max(min(cache_bytes(3), max(os.cpu_count() or 1, 2) * (16 << 20)), _shared.machine.l2_bytes)
 )
 if _shared.machine.l2_bytes > 1 << 20:  # Xeons, whose L3 is a mesh
     _shared.machine.step_l3 = 2.2
 if os.environ.get("OMP_WAIT_POLICY", "").lower() == "passive":  # a team's threads sleep between its regions
-    _shared.machine.region, _shared.machine.region_thread = WAKE_NS, WAKE_THREAD_NS
+    _shared.machine.region, _shared.machine.region_thread = 20000, 1500
 
 
 def get_machine():

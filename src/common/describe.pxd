@@ -5,7 +5,8 @@ cimport numpy as cnp
 
 from common.arrays cimport add_arrays_axis, are_alike, distance, get_array, has_integers, new_arrays
 from common.codes cimport ARRAYS, AXIS, ELEMENTS, INDEX_DTYPE, ND, NO_MEMORY, OK, Kind, Mode
-from common.resolve cimport L1_BYTES, MIN_STREAM, Tuples, find_simple
+from common.items cimport L1_BYTES
+from common.resolve cimport MIN_STREAM, Tuples, find_simple
 from common.rows cimport abs_stride
 from common.walk cimport Walk, add_axis, finish_walk, start_walk
 
@@ -130,7 +131,8 @@ cdef inline Py_ssize_t describe(Kind kind, cnp.ndarray data, cnp.ndarray indices
             data_stride = cnp.PyArray_STRIDE(data, d) if (d != axis if kind == ELEMENTS else d < batch_dims) else 0
         add_axis(walk, n, index_stride, data_stride, cnp.PyArray_STRIDE(other, d) if other is not None else 0)
     finish_walk(walk)
-    tuples.prefetches = walk.n > MIN_STREAM and cnp.PyArray_NBYTES(data) > L1_BYTES
+    # Random accesses to data that stay in L1 do not disturb the hardware prefetcher.
+    tuples.prefetches = walk.n > MIN_STREAM and cnp.PyArray_NBYTES(data) > L1_BYTES // 4
     row_axis[0] = cnp.PyArray_NDIM(data) if kind == ELEMENTS else first + tuples.k
     other_axis[0] = n_axes
     return OK

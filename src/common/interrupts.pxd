@@ -55,10 +55,9 @@ cdef extern from "Python.h":
     void PyErr_Restore(PyObject* exception_class, PyObject* value, PyObject* traceback) noexcept
 
 cdef enum:
-    INTERVAL_MS = 50
-    MAX_INTERVAL_MS = 500
-    CLOCK_WORK = 1 << 20        # in units of about a nanosecond: after as much the clock is read
-    STEP_BYTES = 1 << 24        # of a copy or of a block's rows, between two questions
+    INTERVAL_MS = 50            # milliseconds between two questions: nobody notices as long a delay
+    CLOCK_WORK = 1 << 20        # units of about a nanosecond, or 8 bytes of a copy: after as much the clock is read
+    WORK_STEP = CLOCK_WORK >> 4  # updates or positions of a loop before it tells its work: less, since some take longer
 
 cdef struct Interrupts:
     int stopped                 # a handler raised an exception, which is kept here meanwhile
@@ -94,9 +93,9 @@ cdef inline cold_int ask(Interrupts* interrupts) noexcept nogil:
             if PyErr_CheckSignals() < 0:
                 PyErr_Fetch(&interrupts.exception_class, &interrupts.value, &interrupts.traceback)
                 set_flag(interrupts.stopped)
-        # Other Python threads may hold the GIL for long: then ask less often, up to a limit.
+        # Other Python threads may hold the GIL for long: then ask less often, but twice a second.
         waited = now_ms() - now
-        interrupts.next_ms = now + waited + min(max(<int64_t>INTERVAL_MS, 20 * waited), <int64_t>MAX_INTERVAL_MS)
+        interrupts.next_ms = now + waited + min(max(<int64_t>INTERVAL_MS, 20 * waited), <int64_t>10 * INTERVAL_MS)
     return interrupts.stopped
 
 
@@ -111,8 +110,8 @@ cdef inline bint is_interrupted(Interrupts* interrupts, Py_ssize_t work) noexcep
 
 
 cdef inline Py_ssize_t block_of(Py_ssize_t tuple_work, Py_ssize_t most) noexcept nogil:
-    """How many tuples to resolve at a time, so that their rows are at most STEP_BYTES (but for a single row)."""
-    return max(<Py_ssize_t>1, min(most, STEP_BYTES // 8 // tuple_work))
+    """How many tuples to resolve at a time, so that they are at most CLOCK_WORK (but for a single one)."""
+    return max(<Py_ssize_t>1, min(most, CLOCK_WORK // tuple_work))
 
 
 cdef inline Py_ssize_t with_interrupts(Interrupts* interrupts, Py_ssize_t status) noexcept:

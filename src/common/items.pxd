@@ -29,7 +29,12 @@ cdef extern from *:
     #else
       #define GS_LITTLE_ENDIAN 1
     #endif
+    enum { GS_PAGE = 1 << 12 };       /* bytes */
+    enum { GS_PREFETCHED = 1 << 10 };  /* bytes of a row or of a block: the hardware prefetches the rest */
     """
+    enum:
+        PAGE "GS_PAGE"
+        PREFETCHED "GS_PREFETCHED"
     bint is_little_endian "GS_LITTLE_ENDIAN"
     ctypedef struct bytes12 "gs_bytes12":
         pass
@@ -60,9 +65,13 @@ ctypedef fused element_t:
     bytes16
 
 cdef enum:
-    STREAM_AHEAD = 1 << 12  # bytes
     MAX_ELEMENT_BYTES = 16  # of the widest element_t
-    CACHE_LINE = 64      # bytes (128 on some CPUs)
+    CACHE_LINE = 64         # bytes (128 on some CPUs)
+    L1_BYTES = 1 << 15      # of the smallest of today's CPUs
+    MAX_TILES = 1 << 10     # to which records are sorted: as many write streams as L1 and the TLB sustain
+    STREAM_AHEAD = 1 << 12  # bytes from what is read sequentially to what is prefetched: see prefetch_stream
+    AHEAD = 16              # elements from one that is combined to one whose accumulator is prefetched,
+    ROWS_AHEAD = 8          # and rows, of several cache lines each
 
 
 cdef inline inline_void prefetch_stream(const char* p, Py_ssize_t n_bytes) noexcept nogil:

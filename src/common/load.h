@@ -64,11 +64,11 @@ static int gs_runnable_threads(void) {
 /* Whether other processes kept half a CPU busy, or more, since the last such reading: /proc/stat has the time of all,
    in ticks. */
 static int gs_others_were_busy(int64_t now) {
-    enum { WINDOW_NS = 100000000 };  /* ten ticks */
+    enum { TICKS_NS = 100000000 };  /* nanoseconds: ten ticks */
     int64_t elapsed = now - GS_LOAD(gs_shared->ticks_at), busy, own;
     unsigned long long user, nice, system, interrupts, soft_interrupts;
     char text[256];
-    if (elapsed < WINDOW_NS) return GS_LOAD(gs_shared->others_were_busy);
+    if (elapsed < TICKS_NS) return GS_LOAD(gs_shared->others_were_busy);
     gs_read_begin("/proc/stat", text, sizeof text);
     if (sscanf(text, "cpu %llu %llu %llu %*u %*u %llu %llu", &user, &nice, &system, &interrupts,
                &soft_interrupts) != 5) return 1;
@@ -94,7 +94,9 @@ static int gs_is_dynamic(void) {
 /* Read which other threads run, or wait for a CPU. OpenMP's spin for some milliseconds after a region: those of our
    last team run for us. Others of this process are those of another library, such as BLAS, that spin as well. */
 static void gs_read_load(int64_t now) {
-    enum { MAX_AGE_NS = 500000, SPIN_NS = 10000000, WINDOW_NS = 20000000 };
+    enum { MAX_AGE_NS = 500000 };    /* nanoseconds between two readings, each of which takes some microseconds */
+    enum { SPIN_NS = 10000000 };     /* that threads of OpenMP may spin after a region */
+    enum { WINDOW_NS = 20000000 };   /* in which our busy threads are counted by their CPU time */
     int64_t elapsed = now - GS_LOAD(gs_shared->window_start);
     int own = 1, all, extra, others;
     if (!GS_LOAD(gs_shared->read_at)) gs_others_were_busy(now);  /* the first window begins */
@@ -143,7 +145,7 @@ static void gs_note_team(int team) {
 static __thread int gs_most_calls = 0;  /* that ran at once */
 static __thread int64_t gs_most_at = 0, gs_begun_at = 0;
 static void gs_note_calls(int n, int64_t now) {
-    enum { VALID_S = 5 };
+    enum { VALID_S = 5 };  /* seconds */
     if (n >= gs_most_calls || now - gs_most_at > VALID_S * (int64_t)1000000000) {
         gs_most_calls = n;
         gs_most_at = now;
@@ -151,7 +153,7 @@ static void gs_note_calls(int n, int64_t now) {
 }
 /* The limit of the threads of a call that begins now; 0: OpenMP's choice. */
 static int gs_begin_call(int limit) {
-    enum { NEW_NS = 100000000 };
+    enum { NEW_NS = 100000000 };  /* nanoseconds: until then other threads of a pool have called, too */
     static __thread int64_t known_since = 0;
     int64_t now = gs_clock_ns(CLOCK_MONOTONIC);
     int most = limit > 0 ? limit : gs_max_threads();
@@ -234,13 +236,13 @@ static void gs_end_call(void) {
   /* How many threads a team of this size can have. OpenMP keeps the threads of the calling thread's last team, but
      who made that, and how large it was, is not known here. So there is a trial every two seconds. */
   static int gs_possible_threads(int team) {
-      enum { MIN_STACK = 1 << 17, VALID_SECONDS = 2 };
+      enum { MIN_STACK = 1 << 17, TRIAL_S = 2 };  /* bytes that the kernels need; seconds */
       static __thread int tried = 0, possible = 0;
       static __thread time_t tried_at = 0;
       struct timespec now;
-      if (gs_stack_bytes() && gs_stack_bytes() < MIN_STACK) return 1;  /* the kernels need more */
+      if (gs_stack_bytes() && gs_stack_bytes() < MIN_STACK) return 1;
       clock_gettime(CLOCK_MONOTONIC, &now);
-      if (team > tried || now.tv_sec - tried_at >= VALID_SECONDS) {
+      if (team > tried || now.tv_sec - tried_at >= TRIAL_S) {
           tried = team;
           tried_at = now.tv_sec;
           possible = gs_try_threads(team - 1) + 1;

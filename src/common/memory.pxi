@@ -21,12 +21,16 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
+from common.items cimport CACHE_LINE, PAGE
+from common.scratch cimport KEPT_BYTES
+
 import numpy as np
 
 cnp.import_array()
 
 cdef extern from *:
     """
+    enum { GS_HUGE_PAGE = 1 << 21 };  /* bytes, of x86-64 and most of ARM */
     #if defined(__linux__)
       #include <malloc.h>
       #include <pthread.h>
@@ -34,7 +38,6 @@ cdef extern from *:
       #include <stdlib.h>
       #include <sys/mman.h>
       #define GS_KEEPS 1
-      enum { GS_PAGE = 1 << 12, GS_HUGE_PAGE = 1 << 21 };
       /* Small blocks are the C library's. Large ones are mapped anew: the C library might reuse memory that has
          ordinary pages already. (With AddressSanitizer all are the C library's: it then knows where they end.) */
     #if defined(__SANITIZE_ADDRESS__)
@@ -81,6 +84,8 @@ cdef extern from *:
     #endif
     """
     bint KEEPS "GS_KEEPS"
+    enum:
+        HUGE_PAGE "GS_HUGE_PAGE"
     # size: a multiple of a page, or of a huge page.
     void* map_pages "gs_map"(size_t size, bint huge) noexcept nogil
     void unmap_pages "gs_unmap"(void* memory, size_t size, bint huge) noexcept nogil
@@ -104,14 +109,10 @@ cdef extern from "numpy/arrayobject.h":
     PyObject* PyDataMem_DefaultHandler
 
 cdef enum:
-    LARGE = 1 << 22     # bytes
-    SMALL = 1 << 18     # bytes: smaller arrays use NumPy's allocator
-    SMALL_LIMIT = 1 << 25
-    HUGE_PAGE = 1 << 21
-    PAGE = 1 << 12
-    HEADER = 64         # bytes in front of an array, for the capacity
-    MAX_BLOCKS = 16
-    UNMARKED_LIMIT = 1 << 27
+    LARGE = 2 * HUGE_PAGE       # bytes that get huge pages: of less, rounding up would waste too much
+    SMALL_LIMIT = 1 << 25       # bytes of small results that are kept
+    MAX_BLOCKS = 16             # of a list: all are looked at under the lock
+    UNMARKED_LIMIT = 1 << 27    # bytes of the latest large results that the system may not reclaim
 
 cdef struct Block:
     char* memory
@@ -134,8 +135,8 @@ memset(&kept_large, 0, sizeof(Kept))
 
 
 cdef inline size_t* capacity_of(void* memory) noexcept nogil:
-    """The size of the allocation, header included."""
-    return <size_t*>(<char*>memory - HEADER)
+    """The size of the allocation, which includes the cache line in front of the array that it is in."""
+    return <size_t*>(<char*>memory - CACHE_LINE)
 
 
 cdef void lock_for_fork() noexcept nogil:
@@ -180,9 +181,9 @@ cdef inline void mark_oldest(Kept* kept) noexcept nogil:
 
 
 cdef void* allocate(void* ctx, size_t size) noexcept nogil:
-    cdef bint is_large = size + HEADER + PAGE > LARGE  # so that rounding up to a page cannot make it large
+    cdef bint is_large = size + CACHE_LINE + PAGE > LARGE  # so that rounding up to a page cannot make it large
     cdef size_t page = HUGE_PAGE if is_large else PAGE
-    cdef size_t capacity = (size + HEADER + page - 1) & ~(page - 1)
+    cdef size_t capacity = (size + CACHE_LINE + page - 1) & ~(page - 1)
     cdef Kept* kept = list_of(capacity)
     cdef char* memory = NULL
     cdef int i, best = -1
@@ -204,7 +205,7 @@ cdef void* allocate(void* ctx, size_t size) noexcept nogil:
     if memory == NULL:
         return NULL
     (<size_t*>memory)[0] = capacity
-    return memory + HEADER
+    return memory + CACHE_LINE
 
 
 cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
@@ -218,7 +219,7 @@ cdef void release(void* ctx, void* memory, size_t size) noexcept nogil:
         return
     capacity = capacity_of(memory)[0]
     kept = list_of(capacity)
-    base = <char*>memory - HEADER
+    base = <char*>memory - CACHE_LINE
     is_marked = capacity > UNMARKED_LIMIT  # at once, without the lock
     if is_marked:
         mark_free(base, capacity)
@@ -264,12 +265,12 @@ cdef void* reallocate(void* ctx, void* memory, size_t size) noexcept nogil:
     if memory == NULL:
         return allocate(ctx, size)
     capacity = capacity_of(memory)[0]
-    if HEADER + size <= capacity:
+    if CACHE_LINE + size <= capacity:
         return memory
     larger = allocate(ctx, size)
     if larger == NULL:
         return NULL
-    memcpy(larger, memory, capacity - HEADER)
+    memcpy(larger, memory, capacity - CACHE_LINE)
     release(ctx, memory, capacity)
     return larger
 
@@ -291,7 +292,7 @@ def empty(tuple shape, cnp.dtype dtype not None):
     cdef object size = dtype.itemsize
     for n in shape:
         size *= n
-    if not KEEPS or size < SMALL or kept_large.limit == 0 or dtype.hasobject:
+    if not KEEPS or size < KEPT_BYTES or kept_large.limit == 0 or dtype.hasobject:
         return np.empty(shape, dtype)
     before = PyDataMem_GetHandler()
     if <PyObject*>before != PyDataMem_DefaultHandler:  # another handler is installed

@@ -34,8 +34,7 @@ ctypedef fused simple_index_t:
     int64_t
 
 cdef enum:
-    MIN_STREAM = 1024  # tuples from which indices and updates are prefetched
-    L1_BYTES = 1 << 13  # of data: random accesses to less do not disturb the hardware prefetcher
+    MIN_STREAM = 1024  # tuples from which indices and updates, or items at indices far from each other, are prefetched
     BLOCK = 128  # tuples: few enough that out-of-order execution loads the next block while this one is moved
 
 cdef struct Tuples:

@@ -1,6 +1,12 @@
 # Large scratch memory, from the free list of memory.pxi: malloc would map and unmap it in every call.
 cimport numpy as cnp
 
+cdef enum:
+    SCRATCH_BYTES = 1 << 26     # of a call, unless a single line or table needs more
+    WINDOW_BYTES = 31 << 20     # of what is taken part by part: the free lists of the C library keep less than 32 MiB
+    STACK_BYTES = 1 << 11       # of small scratch memory: a thread's stack may have 16 KiB
+    KEPT_BYTES = 1 << 18        # of an array: memory.pxi keeps the memory of no smaller ones
+
 
 cdef inline cnp.ndarray allocate_scratch(Py_ssize_t n_bytes):
     """None: there is no memory."""

@@ -15,15 +15,14 @@ cdef extern from *:
     #include <stdint.h>
     #include <stdlib.h>
     #include <string.h>
-    /* Software prefetch into L2 of the row that is moved GS_AHEAD rows later: of its first GS_BEGIN bytes, since the
-       hardware prefetches the rest by itself. */
-    enum { GS_AHEAD = 32, GS_BEGIN = 1024, GS_LONG_ROW = 512 };
+    enum { GS_MOVED_AHEAD = 32 };  /* rows from one that is moved to one whose begin is prefetched into L2 */
+    enum { GS_SEVERAL_LINES = 512 };  /* bytes of a row from which on the hardware takes it for a stream anyway */
     static GS_ALWAYS_INLINE void gs_prefetch_begin(const char *row, size_t size) {
-        gs_prefetch_row_l2(row, (ptrdiff_t)(size < GS_BEGIN ? size : GS_BEGIN));
+        gs_prefetch_row_l2(row, (ptrdiff_t)(size < GS_PREFETCHED ? size : GS_PREFETCHED));
     }
     static GS_ALWAYS_INLINE void gs_prefetch_ahead(const char *data, const int64_t *offsets, ptrdiff_t i,
                                                    ptrdiff_t n_known, size_t size) {
-        if (i + GS_AHEAD < n_known) gs_prefetch_begin(data + offsets[i + GS_AHEAD], size);
+        if (i + GS_MOVED_AHEAD < n_known) gs_prefetch_begin(data + offsets[i + GS_MOVED_AHEAD], size);
     }
     #ifdef __AVX__
       #include <immintrin.h>
@@ -48,7 +47,7 @@ cdef extern from *:
          would take each row for the start of a stream and read lines beyond it. */
       static GS_ALWAYS_INLINE void gs_stream_row(char *out, const char *in, size_t n) {
           size_t i = 0;
-          for (; n < GS_LONG_ROW && i + 128 <= n; i += 128) {
+          for (; n < GS_SEVERAL_LINES && i + 128 <= n; i += 128) {
               gs_stream_line(out + i + 64, in + i + 64);
               gs_stream_line(out + i, in + i);
           }
@@ -104,7 +103,7 @@ cdef extern from *:
     #endif
     """
     enum:
-        ROWS_AHEAD "GS_AHEAD"
+        MOVED_AHEAD "GS_MOVED_AHEAD"
     bint can_stream "gs_can_stream" () noexcept nogil
     void prefetch_begin "gs_prefetch_begin" (const char* row, size_t size) noexcept nogil
     void prefetch_ahead "gs_prefetch_ahead" (const char* data, const int64_t* offsets, Py_ssize_t i,
@@ -119,9 +118,8 @@ cdef extern from *:
     void stream_fence "gs_stream_fence" () noexcept nogil
 
 cdef enum:
-    STREAM_BYTES = 1 << 24  # of a result
-    STREAM_ROW = 256        # of a row; too much of a shorter row may be partial lines
-    STREAM_PART = 16        # the shortest non-temporal store: parts of a line from adjacent rows are written together
+    STREAM_BYTES = 1 << 24  # bytes of a result: a shorter one may stay in L3
+    STREAM_ROW = 256        # bytes of a row; too much of a shorter row may be partial lines
 
 
 cdef inline void stream_bytes(char* out, const char* source, Py_ssize_t n, bint continues) noexcept nogil:
@@ -133,8 +131,7 @@ cdef inline void stream_bytes(char* out, const char* source, Py_ssize_t n, bint 
 cdef inline bint fill_lines(const char* out, Py_ssize_t step, Py_ssize_t row_bytes) noexcept nogil:
     """Whether rows fill cache lines of out, alone or with adjacent ones, and so may be streamed if they are short.
 
-    With adjacent ones only from 48 bytes on: shorter rows are mostly parts, each with a store of its own.
+    With adjacent ones only from 48 bytes on: shorter rows are mostly parts, each with a store of its own, of 16 bytes.
     """
     return (((<uintptr_t>out | <uintptr_t>step | <uintptr_t>row_bytes) & (CACHE_LINE - 1)) == 0
-            or (step == row_bytes >= 3 * STREAM_PART
-                and ((<uintptr_t>out | <uintptr_t>row_bytes) & (STREAM_PART - 1)) == 0))
+            or (step == row_bytes >= 48 and ((<uintptr_t>out | <uintptr_t>row_bytes) & 15) == 0))

@@ -18,8 +18,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 cimport numpy as cnp
 
-from common.codes cimport AXIS, ND, RAISE, Kind
+from common.codes cimport AXIS, N_CODES, ND, RAISE, Kind
 from common.calls cimport Call, describe_call, mode_of
+from common.items cimport MAX_ELEMENT_BYTES
 from common.walk cimport MAX_DIMS
 
 from gatherscatter._kernels.gather import try_gather as _try_gather
@@ -66,12 +67,12 @@ cdef extern from "numpy/arrayobject.h":
     cnp.ndarray PyArray_NewFromDescr(PyTypeObject* subtype, cnp.dtype descr, int nd, const Py_ssize_t* dims,
                                      const Py_ssize_t* strides, void* data, int flags, PyObject* like)
 
+cdef enum DLPack:
+    MAJOR = 1    # version of the structs below
+    CPU = 1      # a type of device
+    COMPLEX = 5  # a code of dtypes
+
 cdef enum:
-    MAJOR = 1      # version of the structs below
-    CPU = 1        # a type of device
-    COMPLEX = 5    # a code of dtypes
-    N_CODES = 32
-    MAX_BYTES = 16  # of an element
     ROWS_BYTES = 1 << 15  # of a result that PyTorch's own operators make sooner
 
 cdef struct DLTensor:
@@ -105,7 +106,7 @@ cdef struct Exchange:
     void* stream
 
 cdef Exchange* exchange = NULL  # NULL: this PyTorch lacks it
-cdef PyObject* dtypes[N_CODES][MAX_BYTES + 1]  # by a dtype's code and bytes; owned
+cdef PyObject* dtypes[N_CODES][MAX_ELEMENT_BYTES + 1]  # by a dtype's code and bytes; owned
 cdef dict torch_dtypes = {}  # by the NumPy dtype
 cdef Method is_neg, is_conj, storage_offset, untyped_storage, storage_bytes
 cdef Getter requires_grad = NULL, torch_dtype
@@ -160,7 +161,7 @@ def load(capsule, tensor not None, storage not None, list samples not None):
     for sample, dtype in samples:
         if found.describe(<PyObject*>sample, &view) != 0:
             PyErr_Clear()  # a dtype that DLPack lacks
-        elif view.code < N_CODES and view.bits == 8 * dtype.itemsize and dtype.itemsize <= MAX_BYTES:
+        elif view.code < N_CODES and view.bits == 8 * dtype.itemsize and dtype.itemsize <= MAX_ELEMENT_BYTES:
             Py_INCREF(dtype)
             dtypes[view.code][dtype.itemsize] = <PyObject*>dtype
             torch_dtypes[dtype] = sample.dtype
@@ -203,7 +204,7 @@ cdef inline cnp.ndarray array_of(tensor):
         PyErr_Clear()  # no strides, no memory, or a wrapper of torch.func
         return None
     if (view.device_type != CPU or view.lanes != 1 or view.n_dims > MAX_DIMS or view.code >= N_CODES
-            or view.bits % 8 != 0 or view.bits > 8 * MAX_BYTES or dtypes[view.code][view.bits // 8] == NULL):
+            or view.bits % 8 != 0 or view.bits > 8 * MAX_ELEMENT_BYTES or dtypes[view.code][view.bits // 8] == NULL):
         return None
     n_bytes = view.bits // 8
     dtype = <cnp.dtype>dtypes[view.code][n_bytes]

@@ -25,13 +25,13 @@ cdef extern from "common/load.h":
 
 cdef enum:
     MIN_TEAM_NS = 40000         # of work: less is not worth to find out what the machine does
+    MAX_TASKS = 1024            # tasks report into arrays of this length
+    TASKS_PER_THREAD = 4        # so that dynamic scheduling can balance the load; twice as many of unequal tasks
     # Less work than this, for as few tuples, keeps the GIL. To release it and take it again costs 50 ns, or 200 after
     # many writes. With more tuples, page faults of a memory-mapped file could keep other threads waiting.
     BRIEF_NS = 16000
     BRIEF_TUPLES = 500
-    MAX_TASKS = 1024
-    # More tasks than threads, so that dynamic scheduling can balance the load.
-    TASKS_PER_THREAD = 4
+    BRIEF_ELEMENTS = 1 << 12    # of segments, in place of both
 
 
 cdef inline int most_threads(int limit, double work_ns) noexcept nogil:
@@ -44,7 +44,7 @@ cdef inline int most_threads(int limit, double work_ns) noexcept nogil:
     if limit == 1 or work_ns < MIN_TEAM_NS:
         return 1
     limit = omp_max_threads() if limit <= 0 else lowered(limit)
-    limit = min(limit, <int>MAX_TASKS)  # tasks report into arrays of this length
+    limit = min(limit, <int>MAX_TASKS)
     if limit > 1:
         limit = free_cpus(limit)
     return limit if limit > 1 else 1

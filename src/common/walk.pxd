@@ -7,11 +7,11 @@ from libc.string cimport memcpy
 cdef enum:
     MAX_DIMS = 64  # NumPy's
 
-cdef enum:
-    INDICES = 0
-    DATA = 1
-    OTHER = 2  # a gather's result, a scatter's updates
-    N_OPERANDS = 3
+cdef enum:  # operands
+    INDICES
+    DATA
+    OTHER  # a gather's result, a scatter's updates
+    N_OPERANDS
 
 cdef struct Walk:
     int n_dims

@@ -10,8 +10,8 @@ cimport numpy as cnp
 
 from common.copies cimport copy_items
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, fits_register, inline_void, prefetch_l2
-from common.resolve cimport Tuples, find_simple, resolve_strided
+from common.items cimport CACHE_LINE, ROWS_AHEAD, at_line, fits_register, inline_void, prefetch_l2
+from common.resolve cimport BLOCK, Tuples, find_simple, resolve_strided
 from common.stream cimport stream_contiguous, stream_fence
 from common.walk cimport DATA, INDICES, OTHER, Cursor, Walk, add_axis, finish_walk, seek, start_walk
 from gather.direct cimport select_fill
@@ -25,11 +25,9 @@ cdef extern from "gather/loops/columns.h":
 
 cdef enum:
     COLUMN_BYTES = 256          # of a tile's row: long enough for the hardware to read and write whole lines
-    MAX_TILE_BYTES = 1 << 21
+    MAX_TILE_BYTES = 1 << 21    # so that L2 holds most of it
     MIN_COLUMNS_BYTES = 1 << 20  # of data: for less, packing is slower
-    ROWS_PER_STEP = 16          # between two questions for signals
     MOST_STOPS = 16             # rows with negative indices, before the loop that stops at them is given up
-    ROWS_AHEAD = 8              # for the prefetch: the hardware's does not follow strides of more than a page
 
 cdef struct Columns:
     const Job* job
@@ -96,7 +94,7 @@ cdef inline bint describe_columns(Columns* columns, const Job* job, cnp.ndarray 
 
 
 cdef inline inline_void prefetch_columns(uintptr_t row, Py_ssize_t n_bytes) noexcept nogil:
-    """row: an address, which may be past the end of an array."""
+    """The hardware follows no strides of more than a page. row: an address, which may be past the end of an array."""
     cdef Py_ssize_t i = 0
     while i < n_bytes:
         prefetch_l2(<const void*>(row + i))
@@ -122,7 +120,7 @@ cdef inline bint move_tile(const Columns* columns, const char* tile, Py_ssize_t 
     cdef bint done
     for row in range(columns.n_rows):
         prefetch_columns(<uintptr_t>indices + ROWS_AHEAD * columns.index_row, n_columns * columns.tuples.width)
-        if row % ROWS_PER_STEP == 0 and is_interrupted(columns.job.interrupts, ROWS_PER_STEP * n_columns):
+        if row % BLOCK == 0 and is_interrupted(columns.job.interrupts, BLOCK * n_columns):
             outside = 1
             break
         done = False

@@ -5,12 +5,12 @@ from libc.string cimport memcpy
 
 from common.codes cimport INTERRUPTED, OK
 from common.copies cimport copy_items, copy_strided, fill_elements
-from common.interrupts cimport STEP_BYTES, is_interrupted
+from common.interrupts cimport CLOCK_WORK, is_interrupted
 from common.items cimport CACHE_LINE, STREAM_AHEAD, inline_void, is_little_endian, prefetch_l2
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.rows cimport Row, cut_length, cut_row
 from common.stream cimport (
-    ROWS_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_bytes, stream_fence, stream_rows,
+    MOVED_AHEAD, STREAM_ROW, fill_lines, prefetch_ahead, prefetch_begin, stream_bytes, stream_fence, stream_rows,
 )
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, first_error, n_tasks_for
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
@@ -192,7 +192,7 @@ cdef inline void run_direct_task(const Pieces* pieces, Py_ssize_t task, Py_ssize
                     and not -n_next * CACHE_LINE < next_offsets[n_next - 1] - next_offsets[0] < n_next * CACHE_LINE):
                 prefetch_block(data, next_offsets, n_next, row.item_bytes)
             elif job.prefetches and row.item_bytes > CACHE_LINE and row.n_inner == 1:
-                for i in range(min(n_next, <Py_ssize_t>ROWS_AHEAD)):  # prefetch_ahead has the others
+                for i in range(min(n_next, <Py_ssize_t>MOVED_AHEAD)):  # prefetch_ahead has the others
                     prefetch_begin(<const char*>(<uintptr_t>data + <uintptr_t>next_offsets[i]), row.item_bytes)
         if n and row.outer.n == 1:
             move_block(job, row, data, offsets, n, fill, out + block_out, out_step)
@@ -222,7 +222,7 @@ cdef inline void run_direct_task(const Pieces* pieces, Py_ssize_t task, Py_ssize
 
 cdef inline bint is_one_block(const Job* job) noexcept nogil:
     """Whether all tuples are resolved before the first is moved: they are a block, on one thread."""
-    return (job.walk.n <= job.block and job.out_is_linear and (job.row.outer.n > 1 or job.tuple_work <= STEP_BYTES)
+    return (job.walk.n <= job.block and job.out_is_linear and (job.row.outer.n > 1 or job.tuple_work <= CLOCK_WORK)
             and job.n_threads == 1)
 
 
@@ -273,9 +273,9 @@ cdef inline Py_ssize_t run_direct(const Job* job) noexcept:
         pieces.tuples_per_task = n_tuples
         pieces.piece_length = max(pieces.row_length, <Py_ssize_t>1)
         n_tasks = 1
-        if job.row.outer.n == 1 and job.tuple_work > STEP_BYTES:  # long rows, piece by piece
+        if job.row.outer.n == 1 and job.tuple_work > CLOCK_WORK:  # long rows, piece by piece
             pieces.tuples_per_task = 1
-            pieces.n_pieces = min(pieces.row_length, job.tuple_work // (STEP_BYTES // 8))
+            pieces.n_pieces = min(pieces.row_length, job.tuple_work // CLOCK_WORK)
             pieces.piece_length = (pieces.row_length + pieces.n_pieces - 1) // pieces.n_pieces
             pieces.piece_length = (pieces.piece_length + whole - 1) // whole * whole
             pieces.n_pieces = (pieces.row_length + pieces.piece_length - 1) // pieces.piece_length

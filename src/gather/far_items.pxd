@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from common.codes cimport RAISE
 from common.copies cimport fill_elements
 from common.items cimport CACHE_LINE
-from common.resolve cimport Tuples
+from common.resolve cimport BLOCK, Tuples
 from common.walk cimport DATA
 from gather.job cimport Job
 
@@ -21,10 +21,8 @@ cdef extern from "gather/loops/far_items.h":
     FarLoop far_loop_of "gs_shared->far_loop_of" (Py_ssize_t item_bytes) noexcept nogil
 
 cdef enum:
-    SHORTEST_FAR = 1024     # items of a run: the loop prefetches 256 ahead
-    SHORTEST_ROW = 1 << 11  # bytes that are prefetched during the run before
-    LONGEST_ROW = 1 << 17
-    SHORTEST_OF_ROW = 128   # items of its run
+    SHORTEST_ROW = 1 << 11  # bytes that are prefetched during the run before: fewer are read in time without,
+    LONGEST_ROW = 1 << 17   # and more would take too much of L2
 
 
 cdef inline Py_ssize_t row_extent(const Tuples* tuples) noexcept nogil:
@@ -38,7 +36,7 @@ cdef inline bint select_from_rows(const Job* job) noexcept nogil:
     cdef Py_ssize_t extent = row_extent(&job.tuples)
     return (job.tuples.arrays == NULL and job.tuples.k == 1 and inner > 0 and job.walk.stride[inner - 1][DATA] >= extent
             and SHORTEST_ROW <= extent <= LONGEST_ROW
-            and job.walk.shape[inner] >= max(extent // CACHE_LINE, <Py_ssize_t>SHORTEST_OF_ROW))
+            and job.walk.shape[inner] >= max(extent // CACHE_LINE, <Py_ssize_t>BLOCK))
 
 
 cdef inline bint fills_items(const Job* job, const Tuples* tuples) noexcept nogil:

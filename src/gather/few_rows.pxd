@@ -4,11 +4,10 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.codes cimport AXIS, OK, RAISE, UNSUITED, Kind, Mode
-from common.items cimport CACHE_LINE, copy_lines
+from common.items cimport CACHE_LINE, L1_BYTES, copy_lines
 
 cdef enum:
-    MOST_ROWS = 64
-    MOST_BYTES = 1 << 13    # of the result
+    MOST_ROWS = 64  # for more, and for a result that takes more of L1, describing a job is a small part of the time
 
 
 cdef inline Py_ssize_t gather_few_rows(Kind kind, cnp.ndarray data, cnp.ndarray indices, cnp.ndarray out, int axis,
@@ -27,7 +26,7 @@ cdef inline Py_ssize_t gather_few_rows(Kind kind, cnp.ndarray data, cnp.ndarray 
     n, n_rows, row_bytes = cnp.PyArray_SIZE(indices), cnp.PyArray_DIM(data, 0), cnp.PyArray_ITEMSIZE(data)
     for d in range(1, cnp.PyArray_NDIM(data)):
         row_bytes *= cnp.PyArray_DIM(data, d)
-    if n > MOST_ROWS or n_rows == 0 or row_bytes > MOST_BYTES or n * row_bytes > MOST_BYTES:
+    if n > MOST_ROWS or n_rows == 0 or row_bytes > L1_BYTES // 4 or n * row_bytes > L1_BYTES // 4:
         return <Py_ssize_t>UNSUITED
     memcpy(rows, cnp.PyArray_DATA(indices), n * sizeof(int64_t))
     for i in range(n):

@@ -5,14 +5,8 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from common.items cimport inline_void
+from common.items cimport CACHE_LINE, inline_void
 from common.threads cimport MAX_TASKS, chunk_start
-
-cdef enum:
-    WORD = 8     # elements that are read at a time
-    FEW = 128    # elements whose number a byte can hold
-    LINE = 64    # elements that are skipped at a time: N_WORDS words
-    N_WORDS = 8
 
 ctypedef fused number_t:
     int32_t
@@ -24,24 +18,24 @@ cdef inline void count_chunk(const uint8_t* mask, Py_ssize_t start, Py_ssize_t s
     cdef Py_ssize_t i = start, j
     cdef Py_ssize_t n = 0
     cdef uint8_t few
-    while stop - i >= FEW:
+    while stop - i >= 2 * CACHE_LINE:  # a byte can hold their number
         few = 0
-        for j in range(FEW):
+        for j in range(2 * CACHE_LINE):
             few += <uint8_t>(mask[i + j] != 0)
         n += few
-        i += FEW
+        i += 2 * CACHE_LINE
     for j in range(i, stop):
         n += mask[j] != 0
     count[0] = n
 
 
 cdef inline bint is_empty(const uint8_t* mask) noexcept nogil:
-    """Whether LINE elements are all false."""
-    cdef uint64_t words[N_WORDS]
+    """Whether the elements of a cache line are all false."""
+    cdef uint64_t words[CACHE_LINE >> 3]
     cdef uint64_t some = 0
     cdef int j
-    memcpy(words, mask, LINE)
-    for j in range(N_WORDS):
+    memcpy(words, mask, CACHE_LINE)
+    for j in range(CACHE_LINE >> 3):
         some |= words[j]
     return some == 0
 
@@ -52,19 +46,19 @@ cdef inline inline_void write_chunk(number_t* type, const uint8_t* mask, Py_ssiz
     cdef Py_ssize_t i = start, n = 0, j
     cdef uint64_t word
     while i < stop and n < count:
-        if stop - i >= LINE and is_empty(mask + i):
-            i += LINE
+        if stop - i >= CACHE_LINE and is_empty(mask + i):
+            i += CACHE_LINE
             continue
-        if stop - i >= WORD:
-            memcpy(&word, mask + i, WORD)
+        if stop - i >= 8:
+            memcpy(&word, mask + i, 8)
             if word == 0:
-                i += WORD
+                i += 8
                 continue
-            if count - n >= WORD:  # each number is written, and the next one over it if the element is false
-                for j in range(WORD):
+            if count - n >= 8:  # each number is written, and the next one over it if the element is false
+                for j in range(8):
                     numbers[n] = <number_t>(i + j)
                     n += mask[i + j] != 0
-                i += WORD
+                i += 8
                 continue
         if mask[i]:
             numbers[n] = <number_t>i

@@ -5,21 +5,20 @@ from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from common.arrays cimport Arrays, array_stride
 from common.codes cimport RAISE
 from common.copies cimport copy_items
-from common.interrupts cimport is_interrupted
+from common.interrupts cimport CLOCK_WORK, is_interrupted
 from common.items cimport CACHE_LINE, MAX_ELEMENT_BYTES, at_line, fits_register, inline_void, prefetch_row_l2
 from common.resolve cimport (
-    Run, Tuples, are_simple, simple_index_t, prefetch_tuples, resolve_loop, resolve_strided, start_run,
+    MIN_STREAM, Run, Tuples, are_simple, simple_index_t, prefetch_tuples, resolve_loop, resolve_strided, start_run,
 )
 from common.stream cimport stream_contiguous, stream_fence
 from common.threads cimport n_tasks_for
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from gather.direct cimport prefetch_block
-from gather.far_items cimport SHORTEST_FAR, are_far, move_far_items, row_extent, select_from_rows
+from gather.far_items cimport are_far, move_far_items, row_extent, select_from_rows
 from gather.job cimport Job
 
 cdef enum:
     RUN_BLOCK = 64  # elements, resolved and prefetched while the previous ones are moved
-    STEP = 1 << 18  # elements between two questions for signals
 
 cdef struct Runs:
     const Job* job
@@ -99,7 +98,7 @@ cdef inline void move_simple_run(const Job* job, const Tuples* tuples, const cha
     """
     cdef Py_ssize_t moved = 0
     cdef bint in_loop = tuples.shifts and fits_register(job.row.item_bytes)
-    if try_far[0] and (n >= SHORTEST_FAR or next_row != NULL or not in_loop) and are_far(job, tuples, start_step):
+    if try_far[0] and (n >= MIN_STREAM or next_row != NULL or not in_loop) and are_far(job, tuples, start_step):
         moved = move_far_items(job, tuples, p, step, start, n, out, next_row)
         if moved == n:
             return
@@ -164,7 +163,7 @@ cdef inline bint has_runs(const Job* job, bint forced) noexcept nogil:
         return False
     if fits_register(job.row.item_bytes) and has_simple_runs(job, False):
         return True
-    return (job.walk.shape[inner] >= SHORTEST_FAR
+    return (job.walk.shape[inner] >= MIN_STREAM
             and (job.tuples.arrays != NULL or are_far(job, &job.tuples, job.walk.stride[inner][DATA]))
             and has_simple_runs(job, True))
 
@@ -187,7 +186,7 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
     cdef Cursor cursor
     cdef Py_ssize_t start = task * runs.tuples_per_task
     cdef Py_ssize_t stop = min(start + runs.tuples_per_task, job.walk.n)
-    cdef Py_ssize_t n
+    cdef Py_ssize_t n, most = max(<Py_ssize_t>CLOCK_WORK // job.tuple_work, <Py_ssize_t>RUN_BLOCK)
     cdef int inner = job.walk.n_dims - 1
     cdef int64_t out_of_bounds = 0
     cdef bint from_rows = select_from_rows(job), try_far = True
@@ -196,7 +195,7 @@ cdef inline Py_ssize_t run_runs_task(const Runs* runs, Py_ssize_t task) noexcept
     if from_rows:
         prefetch_row_l2(job.data + cursor.offset[DATA], row_extent(&job.tuples))
     while start < stop:
-        n = min(min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start), <Py_ssize_t>STEP)
+        n = min(min(job.walk.shape[inner] - cursor.coordinate[inner], stop - start), most)
         if from_rows:  # at the end of an axis, this row once more
             next_row = job.data + cursor.offset[DATA]
             if cursor.coordinate[inner - 1] + 1 < job.walk.shape[inner - 1]:

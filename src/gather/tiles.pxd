@@ -14,8 +14,8 @@ from gather.job cimport Job
 from prepared.tile_order cimport TileOrder, begin_of_run, is_value, slices_in, take_chunks
 
 cdef enum:
-    PARTS = 32     # of a tile
-    RUNS_AHEAD = 4
+    TILE_PARTS = 32  # of the next tile, each of which is prefetched between two runs
+    RUNS_AHEAD = 4   # from a run that is picked to one that is prefetched
 
 
 cdef inline bint can_use_tiles(const Job* job) noexcept nogil:
@@ -38,8 +38,8 @@ cdef inline void pick_values(const TileOrder* order, Py_ssize_t tile, const char
                 prefetch_row(<const char*>(order.positions + begin), n * <Py_ssize_t>sizeof(uint16_t))
                 for i in range(n * width // CACHE_LINE + 1):
                     prefetch_write(values + begin * width + i * CACHE_LINE)
-        while has_next and part * order.n_chunks < PARTS * (chunk + 1):
-            prefetch_row_l2(following + chunk_start(n_bytes, PARTS, part), n_bytes // PARTS)
+        while has_next and part * order.n_chunks < TILE_PARTS * (chunk + 1):
+            prefetch_row_l2(following + chunk_start(n_bytes, TILE_PARTS, part), n_bytes // TILE_PARTS)
             part += 1
         begin = begin_of_run(order, tile, chunk)
         n = begin_of_run(order, tile + 1, chunk) - begin

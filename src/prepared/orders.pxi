@@ -8,19 +8,16 @@ from libc.string cimport memset
 cimport numpy as cnp
 
 from common.codes cimport OK
-from common.interrupts cimport (
-    Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts,
-)
+from common.interrupts cimport WORK_STEP, Interrupts, arm, is_interrupted, raise_if_interrupted, with_interrupts
 from common.threads cimport MAX_TASKS, chunk_start, team_size
 from prepared.tile_order cimport (
-    CHUNK_SHIFT, MAX_TILES, TileOrder, begin_of_chunk, can_tile, describe_tiles, is_value, read_ns, scattered_ns,
+    MAX_ORDER_TILES, TILE_SHIFT, TileOrder, begin_of_chunk, can_tile, describe_tiles, is_value, read_ns, scattered_ns,
     set_memory, tile_of, words_of,
 )
 
 cdef enum:
-    TRANSLATED = 1 << 12  # updates between two questions for signals
-    SAMPLE = 512                # pairs of successive indices
-    NEIGHBOURS = 1 << 10        # slices between two of them that are near each other
+    PAIRS_SAMPLED = 512         # of successive indices: to decide for many calls takes some microseconds
+    NEIGHBOURS = 1 << 10        # slices between two indices that are near each other: a few pages
 
 
 cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first, Py_ssize_t stop, uint32_t* ends,
@@ -31,8 +28,8 @@ cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first
     cdef int32_t low = <int32_t>first, high = <int32_t>(stop - 1)
     memset(ends + first, 0, (stop - first) * sizeof(uint32_t))
     while start < n:
-        end = min(start + TRANSLATED, n)
-        if is_interrupted(interrupts, 2 * TRANSLATED):
+        end = min(start + WORK_STEP, n)
+        if is_interrupted(interrupts, 2 * WORK_STEP):
             return
         for i in range(start, end):
             begin += 0 <= rows[i] < low
@@ -45,8 +42,8 @@ cdef inline void group_range(const int32_t* rows, Py_ssize_t n, Py_ssize_t first
         begin += count
     start = 0
     while start < n:
-        end = min(start + TRANSLATED, n)
-        if is_interrupted(interrupts, 2 * TRANSLATED):
+        end = min(start + WORK_STEP, n)
+        if is_interrupted(interrupts, 2 * WORK_STEP):
             return
         for i in range(start, end):
             if low <= rows[i] <= high:
@@ -82,11 +79,11 @@ cdef inline uint32_t translate_chunk(const uint32_t* updates, const uint32_t* ro
     """Translate updates start to stop. Returns the greatest row."""
     cdef uint32_t most = 0
     cdef Py_ssize_t i
-    while start < stop and not is_interrupted(interrupts, TRANSLATED):
-        for i in range(start, min(start + TRANSLATED, stop)):
+    while start < stop and not is_interrupted(interrupts, WORK_STEP):
+        for i in range(start, min(start + WORK_STEP, stop)):
             translated[i] = rows[updates[i]]
             most = max(most, translated[i])
-        start += TRANSLATED
+        start += WORK_STEP
     return most
 
 
@@ -135,15 +132,15 @@ def is_scattered(cnp.ndarray indices not None):
     cdef Py_ssize_t i, k, n = cnp.PyArray_SIZE(indices), n_near = 0
     if n < 2:
         return False
-    for k in range(SAMPLE):
-        i = <Py_ssize_t>(<double>(n - 2) / SAMPLE * k)
+    for k in range(PAIRS_SAMPLED):
+        i = <Py_ssize_t>(<double>(n - 2) / PAIRS_SAMPLED * k)
         n_near += -<Py_ssize_t>NEIGHBOURS < <Py_ssize_t>slices[i + 1] - slices[i] < NEIGHBOURS
-    return 2 * n_near < SAMPLE
+    return 2 * n_near < PAIRS_SAMPLED
 
 
 cdef inline void sort_chunk(const TileOrder* order, const int32_t* slices, Py_ssize_t chunk, uint32_t* begins,
                             uint16_t* positions, uint16_t* sources, uint16_t* places) noexcept nogil:
-    cdef uint32_t ends[MAX_TILES + 1]
+    cdef uint32_t ends[MAX_ORDER_TILES + 1]
     cdef int shift = order.shift
     cdef uint32_t n_tiles = <uint32_t>order.n_tiles, mask = (<uint32_t>1 << shift) - 1, tile, place, count
     cdef Py_ssize_t i, start = begin_of_chunk(order, chunk), stop = begin_of_chunk(order, chunk + 1)
@@ -183,7 +180,7 @@ def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n
     set_memory(&order, cnp.PyArray_BYTES(memory))
     arm(&interrupts)
     for chunk in prange(order.n_chunks, num_threads=team, schedule="dynamic", chunksize=1, nogil=True):
-        if not is_interrupted(&interrupts, 1 << CHUNK_SHIFT):
+        if not is_interrupted(&interrupts, 1 << TILE_SHIFT):
             sort_chunk(&order, <const int32_t*>cnp.PyArray_DATA(indices), chunk, <uint32_t*>order.begins,
                        <uint16_t*>order.positions, <uint16_t*>order.sources, <uint16_t*>order.places)
     raise_if_interrupted(with_interrupts(&interrupts, OK))

@@ -13,21 +13,17 @@ cimport numpy as cnp
 
 from common.copies cimport copy_numbered
 from common.interrupts cimport Interrupts, is_interrupted
-from common.items cimport CACHE_LINE, prefetch_l1, prefetch_row_l2
+from common.items cimport CACHE_LINE, MAX_ELEMENT_BYTES, STREAM_AHEAD, prefetch_l1, prefetch_row_l2
 from common.machine cimport shared
+from common.scratch cimport SCRATCH_BYTES
 from common.stream cimport STREAM_BYTES, can_stream, stream_contiguous, stream_fence
 
 cdef enum:
-    MIN_TILED = 1 << 17         # indices
-    MAX_TILES = 512             # so that a chunk has 64 indices of a tile, if they are spread evenly
-    SMALL_SHIFT = 15            # log2 of a tile's slices
-    LARGE_SHIFT = 16            # their positions in the tile have 16 bits
-    MAX_VALUES = 1 << 26        # bytes of all values in the order, which are in scratch memory
-    CHUNK_SHIFT = 15            # log2 of a chunk's indices: their places in the chunk have 16 bits
+    MIN_TILED = 1 << 17         # indices: fewer do not pay for reading all data
+    MAX_ORDER_TILES = 512       # so that a chunk has 64 indices of a tile, if they are spread evenly
+    TILE_SHIFT = 15             # log2 of a tile's slices, or one more; and of a chunk's indices: places have 16 bits
     MAX_GATHERED = 8            # bytes of a slice: gathers of longer ones take no less time by tile
-    MAX_VALUE_BYTES = 16        # of a slice: elements and points, so that a small tile has half a MiB at most
     GROUP = 64                  # values between prefetches, which fill cache lines
-    AHEAD = 1 << 11             # bytes
 
 cdef extern from *:
     """
@@ -50,22 +46,22 @@ cdef struct TileOrder:
 
 
 cdef inline bint can_tile(Py_ssize_t n_slices, Py_ssize_t n) noexcept nogil:
-    """Whether so many indices of so many slices can have a tile order."""
-    return 0 < n <= MAX_VALUES and 0 < n_slices <= <Py_ssize_t>MAX_TILES << LARGE_SHIFT
+    """Whether so many indices of so many slices can have a tile order. Their values are in scratch memory."""
+    return 0 < n <= SCRATCH_BYTES and 0 < n_slices <= <Py_ssize_t>MAX_ORDER_TILES << TILE_SHIFT + 1
 
 
 cdef inline bint is_value(Py_ssize_t slice_bytes, Py_ssize_t n) noexcept nogil:
     """Whether so many slices of this size can be moved by tile."""
-    return (0 < slice_bytes <= 4 or slice_bytes in (6, 8, 12, 16)) and n * slice_bytes <= MAX_VALUES
+    return (0 < slice_bytes <= 4 or slice_bytes in (6, 8, 12, 16)) and n * slice_bytes <= SCRATCH_BYTES
 
 
 cdef inline void describe_tiles(TileOrder* order, Py_ssize_t n_slices, Py_ssize_t n) noexcept nogil:
     """Describe all but the memory."""
     order.n = n
     order.n_slices = n_slices
-    order.shift = SMALL_SHIFT if n_slices <= <Py_ssize_t>MAX_TILES << SMALL_SHIFT else LARGE_SHIFT
+    order.shift = TILE_SHIFT + (n_slices > <Py_ssize_t>MAX_ORDER_TILES << TILE_SHIFT)
     order.n_tiles = ((n_slices - 1) >> order.shift) + 1
-    order.n_chunks = ((n - 1) >> CHUNK_SHIFT) + 1
+    order.n_chunks = ((n - 1) >> TILE_SHIFT) + 1
 
 
 cdef inline Py_ssize_t words_of(const TileOrder* order) noexcept nogil:
@@ -99,7 +95,7 @@ cdef inline uint32_t tile_of(int32_t slice, int shift, uint32_t n_tiles) noexcep
 
 
 cdef inline Py_ssize_t begin_of_chunk(const TileOrder* order, Py_ssize_t chunk) noexcept nogil:
-    return min(chunk << CHUNK_SHIFT, order.n)
+    return min(chunk << TILE_SHIFT, order.n)
 
 
 cdef inline Py_ssize_t begin_of_run(const TileOrder* order, Py_ssize_t tile, Py_ssize_t chunk) noexcept nogil:
@@ -128,10 +124,10 @@ cdef inline void take_values(Py_ssize_t width, const uint16_t* numbers, Py_ssize
 
     following: bytes from source to that of the next chunk, which is prefetched meanwhile; 0: nothing is.
     """
-    cdef char group[GROUP * MAX_VALUE_BYTES]
+    cdef char group[GROUP * MAX_ELEMENT_BYTES]
     cdef Py_ssize_t i = 0, j, bytes = GROUP * width
     while i + GROUP <= n:
-        prefetch_row_l2(<const char*>(numbers + i) + AHEAD, GROUP * sizeof(uint16_t))
+        prefetch_row_l2(<const char*>(numbers + i) + STREAM_AHEAD, GROUP * sizeof(uint16_t))
         if following and step == width:
             prefetch_row_l2(source + following + i * step, bytes)
         elif step != 0 and step != width and i + 2 * GROUP <= n:

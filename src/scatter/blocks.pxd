@@ -8,23 +8,20 @@ cimport numpy as cnp
 
 from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, whole_lines
+from common.items cimport CACHE_LINE, MAX_TILES, at_line, whole_lines
 from common.machine cimport shared
 from common.resolve cimport BLOCK, SKIPPED, resolve_block
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
-from common.threads cimport MAX_TASKS, chunk_start, first_error
+from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_error
 from common.walk cimport Cursor, seek
-from scatter.buckets cimport APART, GROUP_BYTES, MAX_TILES, TILES_PER_THREAD
+from scatter.buckets cimport APART, GROUP_BYTES
 from scatter.job cimport Job, begin_writing, must_write_data
 from scatter.tile cimport Tile, close_tile, open_tile
 from scatter.updates cimport apply_tuples
 
 cdef enum:
-    MIN_SPAN = 1 << 6           # tuples of a span
-    MAX_SPAN = 1 << 11
-    SPANS = 16                  # spans of a tile, if all tiles have as many updates
-    TILES_LEFT = 2              # for each thread, at least, of larger tiles
+    SPANS = 16                  # of a tile, if all tiles have as many updates; and blocks of a span, at most
 
 cdef struct Span:
     int64_t low
@@ -101,7 +98,7 @@ cdef inline void widen_tiles(Blocks* blocks) noexcept nogil:
     """Let tiles in the result be so large that few spans meet several: each tile resolves the tuples anew."""
     cdef const Job* job = blocks.job
     cdef Py_ssize_t i, meetings
-    while (blocks.n_tiles > 2 * TILES_LEFT * job.n_threads
+    while (blocks.n_tiles > TASKS_PER_THREAD * job.n_threads
            and 2 * blocks.tile_rows * job.row_bytes * job.n_threads <= shared.machine.l3_bytes // 2):
         meetings = 0
         for i in range(blocks.n_spans):
@@ -179,7 +176,7 @@ cdef inline void plan_blocks(Blocks* blocks) noexcept nogil:
     cdef const Job* job = blocks.job
     cdef Py_ssize_t per_row = job.kernel.row_bytes + job.kernel.mark_bytes, least
     cdef bint scratch = has_scratch_tiles(job)
-    least = TILES_PER_THREAD * job.n_threads if job.n_threads > 1 else 1
+    least = 2 * TASKS_PER_THREAD * job.n_threads if job.n_threads > 1 else 1
     blocks.n_tiles = max(least, job.n_rows * per_row // (shared.machine.l2_bytes // 4))
     blocks.tile_rows = max(job.n_rows // min(blocks.n_tiles, <Py_ssize_t>MAX_TILES), <Py_ssize_t>1)
     if scratch or job.kernel.mark_bytes:
@@ -187,8 +184,8 @@ cdef inline void plan_blocks(Blocks* blocks) noexcept nogil:
     blocks.n_tiles = (job.n_rows + blocks.tile_rows - 1) // blocks.tile_rows
     blocks.tile_bytes = whole_lines(blocks.tile_rows * job.kernel.row_bytes) + APART if scratch else 0
     blocks.marks_bytes = whole_lines(blocks.tile_rows * job.kernel.mark_bytes) + APART if job.kernel.mark_bytes else 0
-    blocks.span = MIN_SPAN
-    while blocks.span < MAX_SPAN and blocks.span * SPANS * blocks.n_tiles < job.walk.n:
+    blocks.span = BLOCK
+    while blocks.span < SPANS * BLOCK and blocks.span * SPANS * blocks.n_tiles < job.walk.n:
         blocks.span *= 2
     blocks.n_spans = (job.walk.n + blocks.span - 1) // blocks.span
 

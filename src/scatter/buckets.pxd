@@ -12,14 +12,15 @@ from libc.string cimport memcpy
 from common.codes cimport INTERRUPTED, OK, SKIP
 from common.interrupts cimport is_interrupted
 from common.items cimport (
-    CACHE_LINE, bytes16, element_t, fits_register, inline_void, prefetch_l1, prefetch_write, whole_lines,
+    CACHE_LINE, L1_BYTES, MAX_TILES, PREFETCHED, bytes16, element_t, fits_register, inline_void, prefetch_l1,
+    prefetch_write, whole_lines,
 )
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
-from common.threads cimport chunk_start
+from common.scratch cimport SCRATCH_BYTES
+from common.threads cimport TASKS_PER_THREAD, chunk_start
 from common.walk cimport OTHER, Cursor, seek
 from scatter.job cimport Job, update_step
-from scatter.weights cimport MOST_WEIGHTS
 
 cdef extern from *:
     """
@@ -29,20 +30,13 @@ cdef extern from *:
     const Py_ssize_t MOST_UPDATES "GS_MOST_UPDATES"
 
 cdef enum:
-    MAX_TILES = 1 << 10         # of elements: as many write streams as L1 and the TLB sustain
-    MAX_ROW_TILES = 1 << 12     # of longer rows, of which tiles that fit in L1 are worth more
-    ROW_TILE_BYTES = 1 << 15
-    LONG_ROW = 1 << 6           # bytes
+    MAX_ROW_TILES = 4 * MAX_TILES  # of longer rows, of which tiles that fit in L1 are worth more
     MIN_TILES = 1 << 6          # with fewer, an update's place often depends on the one just before
-    TILES_PER_THREAD = 8        # so that threads that come late find no work left
-    SCRATCH_BYTES = 60 << 20    # of records and accumulators
-    GROUP_BYTES = 24 << 20      # of accumulators of a group of tiles
-    POOLS_BYTES = 16 << 20      # of the first blocks of all pools
-    MIN_BLOCK = 8               # log2 of bytes
-    MAX_BLOCK = 13
-    MIN_RECORDS = 1 << 16       # of a round
-    PREFETCHED = 1 << 10        # bytes of a block; the hardware prefetches the rest
-    AHEAD = 2 * CACHE_LINE      # bytes from a record that is written to one that is prefetched
+    RECORDS_BYTES = (SCRATCH_BYTES >> 4) * 15  # of records and accumulators: what is small besides takes the rest
+    GROUP_BYTES = (SCRATCH_BYTES >> 3) * 3  # of accumulators of a group of tiles, so that records have more than half
+    MIN_BLOCK = 8               # log2 of a block's bytes: links to smaller ones would take longer,
+    MAX_BLOCK = 13              # and larger ones would be less full
+    MIN_RECORDS = 1 << 16       # of a round: fewer do not pay for opening all tiles
     APART = 2 * CACHE_LINE      # bytes between what two threads write: CPUs fetch pairs of lines
 
 cdef struct Partition:
@@ -87,12 +81,12 @@ cdef inline int tile_shift(const Job* job, int n_threads) noexcept nogil:
     cdef Py_ssize_t most = max(shared.machine.l2_bytes // 4 // per_row, <Py_ssize_t>1), max_tiles = MAX_TILES
     cdef Py_ssize_t least
     cdef int shift = 0
-    if per_row >= LONG_ROW:
-        most = max(ROW_TILE_BYTES // per_row, <Py_ssize_t>1)
+    if per_row >= CACHE_LINE:
+        most = max(L1_BYTES // per_row, <Py_ssize_t>1)
         max_tiles = MAX_ROW_TILES
     while (<Py_ssize_t>2 << shift) <= most:
         shift += 1
-    least = min(<Py_ssize_t>max(TILES_PER_THREAD * n_threads, MIN_TILES), max_tiles)
+    least = min(<Py_ssize_t>max(2 * TASKS_PER_THREAD * n_threads, MIN_TILES), max_tiles)
     while shift > 0 and (job.n_rows - 1) >> shift < least:
         shift -= 1
     while (job.n_rows - 1) >> shift >= max_tiles:
@@ -115,7 +109,7 @@ cdef inline void plan_pools(Partition* partition, Py_ssize_t per_round) noexcept
     """Let the pools hold the records of so many updates."""
     cdef Py_ssize_t per_chunk
     partition.n_chunks = min(<Py_ssize_t>partition.job.n_threads,
-                             max((POOLS_BYTES >> MIN_BLOCK) // partition.n_tiles, <Py_ssize_t>1))
+                             max((SCRATCH_BYTES // 4 >> MIN_BLOCK) // partition.n_tiles, <Py_ssize_t>1))
     per_chunk = (per_round + partition.n_chunks - 1) // partition.n_chunks
     partition.block_shift = MIN_BLOCK
     while (partition.block_shift < MAX_BLOCK
@@ -160,7 +154,7 @@ cdef inline inline_void place_elements(element_t* type, const Partition* partiti
     for i in range(n):
         at = places[rows[i] >> shift]
         row = <uint32_t>rows[i] & mask
-        prefetch_write(pool + at + AHEAD)
+        prefetch_write(pool + at + 2 * CACHE_LINE)  # where later records of the block go
         memcpy(&value, updates + i * step, sizeof(element_t))
         memcpy(pool + at, &row, 4)
         memcpy(pool + at + 4, &value, sizeof(element_t))
@@ -222,7 +216,7 @@ cdef inline void place_chunk(const Partition* partition, Py_ssize_t chunk, Py_ss
     """Resolve the chunk's tuples, and place the records of its updates."""
     cdef const Job* job = partition.job
     cdef int64_t rows[BLOCK]
-    cdef char numbers[BLOCK * (4 + MOST_WEIGHTS)]
+    cdef char numbers[BLOCK * (4 + CACHE_LINE)]
     cdef uint32_t places[MAX_ROW_TILES]
     cdef char* pool = partition.pools + chunk * partition.pool_bytes
     cdef uint32_t* links = links_of(partition, pool)

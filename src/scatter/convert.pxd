@@ -11,6 +11,7 @@ from common.codes cimport (
     UINT64,
 )
 from common.items cimport bytes16, element_t, flat_void, inline_void
+from common.resolve cimport BLOCK
 from scatter.steps cimport (
     bfloat16, complex64, complex128, float16, round_bfloat16, round_float16, round_to_odd, widen_bfloat16,
     widen_float16,
@@ -100,10 +101,6 @@ ctypedef fused pair_t:
 ctypedef fused real_t:
     float
     double
-
-cdef enum:
-    ITEMS = 128     # that are converted at a time
-    CONVERTED = 512  # at once, if they need no buffer
 
 cdef struct Conversion:
     int narrow          # TypeCode in memory
@@ -299,7 +296,7 @@ cdef inline void swap_bytes(char* items, Py_ssize_t n_bytes, int width) noexcept
 cdef inline void load_items(const Conversion* conversion, bint exactly, const char* items, Py_ssize_t step,
                             Py_ssize_t n, char* to) noexcept nogil:
     """n items that are `step` bytes apart become adjacent accumulators. exactly: signalling NaNs stay so."""
-    cdef char native[ITEMS * 16]
+    cdef char native[BLOCK * 16]
     cdef Py_ssize_t width = conversion.narrow_bytes, m
     cdef uint64_t nan
     if conversion.narrow == conversion.wide:
@@ -309,7 +306,7 @@ cdef inline void load_items(const Conversion* conversion, bint exactly, const ch
         return
     if not conversion.swapped:
         while n > 0:
-            m = min(n, <Py_ssize_t>CONVERTED)
+            m = min(n, <Py_ssize_t>4 * BLOCK)
             convert(conversion.narrow, conversion.wide, True, False, items, step, NULL, m, to)
             if exactly:
                 find_nan(conversion.wide, to, m, &nan)
@@ -320,7 +317,7 @@ cdef inline void load_items(const Conversion* conversion, bint exactly, const ch
             n -= m
         return
     while n > 0:
-        m = min(n, <Py_ssize_t>ITEMS)
+        m = min(n, <Py_ssize_t>BLOCK)
         copy_items(width, items, step, m, native, width)
         swap_bytes(native, m * width, conversion.swapped)
         convert(conversion.narrow, conversion.wide, True, exactly, native, width, NULL, m, to)
@@ -335,15 +332,15 @@ cdef inline void store_items(const Conversion* conversion, const char* accumulat
 
     data: if not NULL, accumulators that are still what load_items made of these, exactly, become items of data.
     """
-    cdef char native[ITEMS * 16]
-    cdef char before[ITEMS * 16]
+    cdef char native[BLOCK * 16]
+    cdef char before[BLOCK * 16]
     cdef Py_ssize_t width = conversion.narrow_bytes, m
     cdef uint64_t nan = 0
     if conversion.narrow == conversion.wide and not conversion.swapped:
         copy_items(width, accumulators, width, n, to, step)
         return
     while n > 0:
-        m = min(n, <Py_ssize_t>ITEMS)
+        m = min(n, <Py_ssize_t>BLOCK)
         if conversion.narrow == conversion.wide:
             memcpy(native, accumulators, m * width)
         else:

@@ -8,15 +8,16 @@ from libc.math cimport pow
 from libc.stdint cimport int64_t
 
 from common.codes cimport ASSIGN
-from common.items cimport CACHE_LINE
+from common.items cimport CACHE_LINE, PAGE
 from common.machine cimport shared
 from common.resolve cimport SKIPPED, resolve_block
 from common.routes cimport BLOCKS, DIRECT, N_ROUTES, NEVER, PARTITION, PRIVATE
+from common.scratch cimport WINDOW_BYTES
 from common.threads cimport region_ns
 from common.walk cimport Cursor, seek
 from scatter.blocks cimport can_take_blocks, has_scratch_tiles
 from scatter.buckets cimport can_partition, record_size
-from scatter.direct cimport WINDOW_BYTES, by_units, can_use_slots, cuts_rows, slots_bytes
+from scatter.direct cimport by_units, can_use_slots, cuts_rows, slots_bytes
 from scatter.job cimport Job, must_write_data
 from scatter.kernels cimport are_points
 from scatter.private cimport can_be_private, private_bytes
@@ -24,11 +25,9 @@ from scatter.private cimport can_be_private, private_bytes
 cdef enum:
     SAMPLED = 64                # pairs of neighbouring tuples
     GROUPS = 8                  # of them
-    PAGE = 1 << 12              # bytes: rows that are nearer are neighbours, if the result has
-    PAGES = 1 << 8              # as many of these
-    MIN_SAMPLED = 1 << 12       # updates
+    PAGES = 1 << 8              # rows that are nearer than a page are neighbours, if the result has as many pages
+    MIN_SAMPLED = 1 << 12       # updates: to apply fewer takes no longer than a sample
     MIN_WORTH = 1 << 16         # updates: with fewer, a sample would take a large part of the time
-    UNPACKED = 2                # nanoseconds, to unpack a record
     WORTH_BLOCKS = 1 << 5       # bytes of a row, for one thread to take blocks, of a result that L3 does not hold
 
 cdef extern from *:
@@ -220,7 +219,7 @@ cdef inline double partition_ns(const Job* job, const Sample* sample, int n_thre
     cdef double place_bytes = job.tuples.k * job.tuples.width + 2 * record, apply_bytes = record
     cdef double apply = apply_ns(job, shared.machine.step_l2)
     if job.order == NULL and (job.copies_updates or not (job.rows_are_elements or job.by_last)):  # records are unpacked
-        apply += UNPACKED
+        apply += 2
     apply *= n * max(1.0 / n_threads, sample.share)
     if job.by_updates:
         result = n * 5 / n_threads + (result if must_write_data(job) else 0)

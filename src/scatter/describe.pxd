@@ -2,7 +2,7 @@
 # The description of a scatter's result, updates and accumulators (Job) from its arrays and options.
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport INT32_MAX, int32_t, uint32_t
 cimport numpy as cnp
 
 from common.codes cimport (
@@ -19,10 +19,9 @@ from scatter.fill cimport repeats_element
 from scatter.job cimport Job, must_write_data, update_step
 
 cdef enum:
-    FEW = 8             # rows for each update: of more, only those that have updates are opened and closed
-    FEW_ELEMENTS = 32   # the same for adjacent elements, which take less time to open and close
-    SHORTEST_LAST = 32  # bytes of a row: for shorter ones, to assign all is as fast as to find the last one
-    SMALL_COUNTS = 0x7fffffff  # updates, which a count of 4 bytes holds
+    ROWS_PER_UPDATE = 8         # of more, only those that have updates are opened and closed
+    ELEMENTS_PER_UPDATE = 32    # the same for adjacent elements, which take less time to open and close
+    SHORTEST_LAST = 32          # bytes of a row: for shorter ones, to assign all is as fast as to find the last one
 
 
 cdef inline cnp.ndarray contiguous_twin(cnp.ndarray out):
@@ -91,7 +90,7 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
     job.kernel.step = step
     job.kernel.mark_bytes = 0
     if job.divides:
-        job.kernel.mark_bytes = 4 if job.walk.n < SMALL_COUNTS else 8
+        job.kernel.mark_bytes = 4 if job.walk.n < INT32_MAX else 8
     elif not job.include_self:
         job.kernel.mark_bytes = 1
     job.conversion.narrow_bytes = job.conversion.wide_bytes = width
@@ -125,7 +124,7 @@ cdef inline void describe_accumulators(Job* job, cnp.ndarray out, ReductionCode 
 cdef inline void choose_accumulators(Job* job) noexcept:
     """Where accumulators are, and what they start from."""
     cdef bint converts = job.conversion.narrow != job.conversion.wide or job.conversion.swapped != 0
-    cdef Py_ssize_t least = FEW_ELEMENTS if job.rows_are_elements and job.is_dense else FEW
+    cdef Py_ssize_t least = ELEMENTS_PER_UPDATE if job.rows_are_elements and job.is_dense else ROWS_PER_UPDATE
     cdef bint few = 0 < job.walk.n < job.n_rows // least and job.row_bytes < LONG_ROW and job.order == NULL
     job.identity = NULL
     if not job.include_self and job.reduction.has_identity >> <int>job.kernel.type_code & 1:
@@ -139,7 +138,7 @@ cdef inline void choose_accumulators(Job* job) noexcept:
     job.by_last = (job.kernel.step == ASSIGN and not job.rows_are_elements and not job.copies_updates
                    and job.is_dense and not few
                    and job.row_bytes >= SHORTEST_LAST and job.updates_are_linear and update_step(job) > 0
-                   and job.walk.n < SMALL_COUNTS and job.update_rows == NULL and job.order == NULL
+                   and job.walk.n < INT32_MAX and job.update_rows == NULL and job.order == NULL
                    and job.strided == NULL)
     if job.by_last:
         job.in_result = False

@@ -16,25 +16,23 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, COMPLEX128, FLOAT16, INTERRUPTED, MAX, MIN, OK
 from common.copies cimport fill_elements
-from common.interrupts cimport is_interrupted
+from common.interrupts cimport WORK_STEP, is_interrupted
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.machine cimport shared
 from common.resolve cimport BLOCK, resolve_block
 from common.rows cimport cut_length, cut_row
-from common.scratch cimport allocate_scratch
+from common.scratch cimport STACK_BYTES, WINDOW_BYTES, allocate_scratch
 from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, chunk_start, first_error, n_tasks_for
 from common.walk cimport OTHER, Cursor, add_axis, finish_walk, seek, start_walk
 from scatter.finish cimport divide
-from scatter.job cimport RUN, Job, begin_writing, is_brief, must_write_data, open_all_rows, update_step, write_data
+from scatter.job cimport Job, begin_writing, is_brief, must_write_data, open_all_rows, update_step, write_data
 from scatter.kernels cimport Rows, moves_bytes
 from scatter.tile cimport Tile, close_tile, load_rows, open_tile, store_rows
 from scatter.updates cimport apply_block, apply_tuples, keep_window, read_update_rows
 
 cdef enum:
-    WINDOW_BYTES = 31 << 20     # of accumulators and marks; the free lists of the C library keep less than 32 MiB
-    SMALL_MARKS = 1 << 10       # bytes, on the stack
-    LONG_ROW = 1 << 12          # bytes
+    LONG_ROW = 1 << 12          # bytes: see cuts_rows
 
 cdef inline bint cuts_rows(const Job* job) noexcept nogil:
     """Whether rows are so long that it takes less time to resolve all tuples on every thread than to apply them."""
@@ -205,10 +203,10 @@ cdef inline bint run_slots(Job* job, Py_ssize_t* bad) noexcept:
     cdef Slots slots
     cdef Py_ssize_t part
     cdef int n_threads = job.n_threads
-    cdef char small[SMALL_MARKS]
+    cdef char small[STACK_BYTES]
     cdef cnp.ndarray memory = None
     cdef char* at = at_line(small)
-    if slots_bytes(job) > SMALL_MARKS - CACHE_LINE:
+    if slots_bytes(job) > STACK_BYTES - CACHE_LINE:
         memory = allocate_scratch(slots_bytes(job) + CACHE_LINE)
         if memory is None:
             return False
@@ -418,9 +416,9 @@ cdef inline bint can_go_without_marks(const Job* job) noexcept nogil:
                  or (job.kernel.step == ADD and FLOAT16 <= job.kernel.type_code <= COMPLEX128))
             and job.update_rows == NULL):
         found = False
-        while at < n and not found and not is_interrupted(job.interrupts, RUN >> 3):
-            find_element(width, job.updates + at * step, job.identity, min(<Py_ssize_t>RUN, n - at), &found)
-            at += RUN
+        while at < n and not found and not is_interrupted(job.interrupts, WORK_STEP >> 3):
+            find_element(width, job.updates + at * step, job.identity, min(<Py_ssize_t>WORK_STEP, n - at), &found)
+            at += WORK_STEP
     return not found
 
 
@@ -435,7 +433,7 @@ cdef inline bint run_direct(Job* job, Py_ssize_t* bad) noexcept:
     cdef Direct direct
     cdef Tile tile
     cdef cnp.ndarray memory
-    cdef char small[SMALL_MARKS]
+    cdef char small[STACK_BYTES]
     cdef Py_ssize_t per_row, n_pieces = 1, n_tiles = job.n_threads
     cdef bint units, streams, brief = is_brief(job)
     if can_use_slots(job):
@@ -467,7 +465,7 @@ cdef inline bint run_direct(Job* job, Py_ssize_t* bad) noexcept:
         direct.tile_rows = max(<Py_ssize_t>1, min(direct.tile_rows, WINDOW_BYTES // n_tiles // per_row))
     direct.tile_bytes = whole_lines(direct.tile_rows * (per_row - job.kernel.mark_bytes))
     direct.marks_bytes = whole_lines(direct.tile_rows * job.kernel.mark_bytes)
-    if direct.tile_bytes + direct.marks_bytes > SMALL_MARKS - CACHE_LINE or n_tiles > 1:
+    if direct.tile_bytes + direct.marks_bytes > STACK_BYTES - CACHE_LINE or n_tiles > 1:
         if direct.tile_bytes + direct.marks_bytes:
             memory = allocate_scratch(n_tiles * (direct.tile_bytes + direct.marks_bytes) + CACHE_LINE)
             if memory is None:

@@ -4,14 +4,11 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
 from common.codes cimport ADD, MUL
-from common.interrupts cimport Interrupts, is_interrupted
-from common.items cimport flat_void, inline_void, prefetch_row_l2
-from scatter.kernels cimport PREFETCHED_ROW, rows_ahead
+from common.interrupts cimport WORK_STEP, Interrupts, block_of, is_interrupted
+from common.items cimport PREFETCHED, flat_void, inline_void, prefetch_row_l2
+from scatter.kernels cimport rows_ahead
 from scatter.steps cimport floating
 from scatter.vectors cimport VECTOR, combine_vector
-
-cdef enum:
-    PAIRS_OF_BLOCK = 1 << 10  # between two questions for signals
 
 cdef struct Dots:
     const char* rows[2]         # of two arrays
@@ -50,7 +47,7 @@ cdef inline inline_void multiply_add(floating* type, const char* a, const char* 
 
 cdef inline inline_void dot_typed(floating* type, const Dots* dots, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i, at, ahead = rows_ahead(dots.row_bytes), n_bytes = dots.n_items * <Py_ssize_t>sizeof(floating)
-    cdef Py_ssize_t prefetched = min(dots.row_bytes, <Py_ssize_t>PREFETCHED_ROW)
+    cdef Py_ssize_t prefetched = min(dots.row_bytes, <Py_ssize_t>PREFETCHED)
     cdef char* to = dots.products + start * (dots.row_bytes // n_bytes) * <Py_ssize_t>sizeof(floating)
     cdef const char* a
     cdef const char* b
@@ -68,9 +65,9 @@ cdef inline inline_void dot_typed(floating* type, const Dots* dots, Py_ssize_t s
 
 
 cdef inline flat_void dot_chunk(const Dots* dots, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    cdef Py_ssize_t last
-    while start < stop and not is_interrupted(dots.interrupts, PAIRS_OF_BLOCK * (dots.row_bytes >> 3)):
-        last = min(start + PAIRS_OF_BLOCK, stop)
+    cdef Py_ssize_t work = 1 + (dots.row_bytes >> 3), n = block_of(work, WORK_STEP), last
+    while start < stop and not is_interrupted(dots.interrupts, n * work):
+        last = min(start + n, stop)
         if dots.is_double:
             dot_typed(<double*>NULL, dots, start, last)
         else:

@@ -9,9 +9,9 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 cimport numpy as cnp
 
-from common.codes cimport INCONSISTENT, INTERRUPTED, NO_MEMORY, OK, RAISE
+from common.codes cimport INCONSISTENT, INTERRUPTED, N_CODES, NO_MEMORY, OK, RAISE
 from common.copies cimport fill_elements
-from common.interrupts cimport STEP_BYTES, Interrupts, disarm, is_interrupted
+from common.interrupts cimport CLOCK_WORK, WORK_STEP, Interrupts, disarm, is_interrupted
 from common.resolve cimport BLOCK, Tuples, are_simple, can_fail, resolve_block
 from common.rows cimport Row
 from common.threads cimport BRIEF_NS, BRIEF_TUPLES, MAX_TASKS, chunk_start, first_error
@@ -25,11 +25,6 @@ ctypedef fused index_t:
     int32_t
     int64_t
 
-cdef enum:
-    N_TYPES = 32                # bits of a mask of type codes
-    RUN = 1 << 16               # updates between two questions for signals
-    UNIT_NS = 8                 # bytes that are copied in about a nanosecond
-
 cdef struct Reduction:
     # The arguments of register(). In masks bit t stands for TypeCode t.
     int step                    # ReductionCode
@@ -37,7 +32,7 @@ cdef struct Reduction:
     uint32_t associative        # mask: grouping the updates, in order, cannot change a bit of the result
     uint32_t has_identity       # mask
     bint divides                # a mean
-    char identity[N_TYPES][16]
+    char identity[N_CODES][16]
 
 cdef struct Job:
     Tuples tuples               # strides are in rows
@@ -115,7 +110,7 @@ cdef inline bint is_brief(const Job* job) noexcept nogil:
     """Whether the work is done before another thread could use the GIL."""
     cdef double work_ns = <double>job.walk.n * job.tuple_work
     if must_write_data(job):
-        work_ns += <double>job.out_bytes / UNIT_NS
+        work_ns += job.out_bytes / 8.0
     return work_ns < BRIEF_NS and job.walk.n <= BRIEF_TUPLES
 
 
@@ -151,9 +146,9 @@ cdef inline void check_chunk(const Job* job, Py_ssize_t chunk, Py_ssize_t n_chun
     cdef Py_ssize_t stop = chunk_start(job.walk.n, n_chunks, chunk + 1)
     cdef Py_ssize_t n
     status[0] = OK
-    while start < stop and are_inside(job, start, min(start + RUN, stop)):
-        start = min(start + RUN, stop)
-        if is_interrupted(job.interrupts, RUN):
+    while start < stop and are_inside(job, start, min(start + WORK_STEP, stop)):
+        start = min(start + WORK_STEP, stop)
+        if is_interrupted(job.interrupts, WORK_STEP):
             status[0] = INTERRUPTED
             return
     seek(&job.walk, start, &cursor)
@@ -191,7 +186,7 @@ cdef inline void write_data(const Job* job, Py_ssize_t first, Py_ssize_t n) noex
     """Write n rows of the result from data or its element. A signal may stop it."""
     cdef Py_ssize_t start = first * job.row_bytes, stop = start + n * job.row_bytes, m
     while start < stop:
-        m = min(<Py_ssize_t>STEP_BYTES, stop - start)
+        m = min(<Py_ssize_t>8 * CLOCK_WORK, stop - start)
         if is_interrupted(job.interrupts, m >> 3):
             return
         if job.data_element != NULL:

@@ -16,8 +16,8 @@ from common.codes cimport (
     MUL, UINT8, UINT16, UINT32, UINT64, ReductionCode, TypeCode,
 )
 from common.items cimport (
-    STREAM_AHEAD, flat_void, const_restricted, inline_void, prefetch_l1, prefetch_row, prefetch_row_l2, prefetch_write,
-    restricted, scalar,
+    AHEAD, CACHE_LINE, PREFETCHED, ROWS_AHEAD, STREAM_AHEAD, flat_void, const_restricted, inline_void, prefetch_l1,
+    prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
 )
 from scatter.steps cimport bfloat16, boolean, combined, complex64, complex128, float16, value_t
 from scatter.vectors cimport VECTOR, combine_vectors
@@ -61,11 +61,6 @@ ctypedef fused updates_t:
 
 cdef extern from "scatter/numbers.h":
     void add_three "gs_add_three" (char* sums, const char* numbers) nogil
-cdef enum:
-    PREFETCHED_ROW = 1024   # bytes of a row; the hardware prefetches the rest
-    AHEAD = 16              # updates
-    ROWS_AHEAD = 8
-    MOST_AHEAD = 64         # rows
 
 cdef struct Kernel:
     ReductionCode step
@@ -272,8 +267,8 @@ cdef inline bint are_points(const Kernel* kernel) noexcept nogil:
 
 
 cdef inline Py_ssize_t rows_ahead(Py_ssize_t size) noexcept nogil:
-    """How many rows ahead one in random order is prefetched: 4 KiB of them."""
-    return max(min(STREAM_AHEAD // size, <Py_ssize_t>MOST_AHEAD), <Py_ssize_t>ROWS_AHEAD)
+    """How many rows ahead one in random order is prefetched: as many cache lines of them as of a stream."""
+    return max(STREAM_AHEAD // max(size, <Py_ssize_t>CACHE_LINE), <Py_ssize_t>ROWS_AHEAD)
 
 
 cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks, value_t* type, bint of_vectors,
@@ -281,7 +276,7 @@ cdef inline inline_void apply_rows_of(ReductionCode step, Mark mark, char* marks
                                       Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, size = n_items * <Py_ssize_t>sizeof(value_t), ahead = rows_ahead(size)
     cdef Py_ssize_t update_step = rows.step if rows.offsets == NULL else 0
-    cdef Py_ssize_t prefetched = min(size, <Py_ssize_t>PREFETCHED_ROW)
+    cdef Py_ssize_t prefetched = min(size, <Py_ssize_t>PREFETCHED)
     cdef const int64_t* ids = rows.rows  # locals: for the compiler, stores of bytes might change `rows`
     cdef const int64_t* offsets = rows.offsets
     cdef const char* updates = rows.updates
@@ -464,7 +459,7 @@ cdef inline void count_rows(const Kernel* kernel, const int64_t* rows, char* mar
 cdef inline void assign_rows(const Kernel* kernel, const Rows* rows, char* accumulators, char* marks,
                              Py_ssize_t n) noexcept nogil:
     """Rows of n_items bytes, whatever their dtype."""
-    cdef Py_ssize_t i, prefetched = min(kernel.n_items, <Py_ssize_t>PREFETCHED_ROW)
+    cdef Py_ssize_t i, prefetched = min(kernel.n_items, <Py_ssize_t>PREFETCHED)
     for i in range(n):
         if rows.offsets != NULL and i + AHEAD < n:
             prefetch_row(rows.updates + rows.offsets[i + AHEAD], prefetched)
@@ -490,5 +485,5 @@ cdef inline void apply_rows(const Kernel* kernel, const Rows* rows, char* accumu
     else:
         if rows.offsets != NULL:
             for i in range(min(n, rows_ahead(kernel.row_bytes))):
-                prefetch_row_l2(rows.updates + rows.offsets[i], min(kernel.row_bytes, <Py_ssize_t>PREFETCHED_ROW))
+                prefetch_row_l2(rows.updates + rows.offsets[i], min(kernel.row_bytes, <Py_ssize_t>PREFETCHED))
         combine_rows(kernel, rows, accumulators, marks, n)

@@ -18,7 +18,7 @@ cimport numpy as cnp
 
 from common.codes cimport ADD, FLOAT32, FLOAT64, OK
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, prefetch_row, prefetch_row_l2, whole_lines
+from common.items cimport CACHE_LINE, PAGE, PREFETCHED, at_line, prefetch_row, prefetch_row_l2, whole_lines
 from common.resolve cimport BLOCK
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
@@ -26,21 +26,26 @@ from common.threads cimport MAX_TASKS, first_error
 from common.walk cimport OTHER, Cursor, seek
 from prepared.order cimport Order
 from scatter.buckets cimport (
-    APART, GROUP_BYTES, MIN_RECORDS, SCRATCH_BYTES, Partition, Reader, next_block, place_chunk, plan_pools, read_tile,
+    APART, GROUP_BYTES, MIN_RECORDS, RECORDS_BYTES, Partition, Reader, next_block, place_chunk, plan_pools, read_tile,
     record_size, tile_shift,
 )
 from scatter.job cimport Job, begin_writing, check_tuples, must_write_data, update_step
-from scatter.kernels cimport PREFETCHED_ROW, RECORDS, Elements, Rows, apply_elements, rows_ahead
+from scatter.kernels cimport RECORDS, Elements, Rows, apply_elements, rows_ahead
 from scatter.row_runs cimport RowRuns, add_widened_runs, can_reduce_runs, reduce_runs
 from scatter.tile cimport Tile, close_rows, close_tile, open_rows, open_tile
 from scatter.updates cimport apply_block, apply_products
 
 
 cdef enum:
-    SMALL_TILE = 1 << 12        # bytes
-    SORTED = 1 << 11            # records at a time
-    MOST_SORTED_ROWS = 1 << 9   # of a tile
-    SORTING_BYTES = (3 * SORTED + MOST_SORTED_ROWS) * 4 + APART  # of each thread
+    SORTED = 1 << 11            # records at a time: L1 holds them
+    MOST_SORTED_ROWS = 1 << 9   # of a tile, so that a row has several of the records
+
+cdef struct Sorting:
+    # In scratch memory, since a thread's stack may have 16 KiB.
+    uint32_t records[2 * SORTED]  # of each its row, and the number of the update
+    uint32_t order[SORTED]
+    uint32_t end[MOST_SORTED_ROWS]
+    char apart[APART]
 
 cdef enum Use:
     PREFETCH                    # the first ones
@@ -128,7 +133,7 @@ cdef inline void use_some(const Partition* partition, const Tile* tile, Use use,
     if use == PREFETCH:
         for i in range(n):
             prefetch_row_l2(partition.job.updates + offsets[i],
-                            min(partition.job.row_bytes, <Py_ssize_t>PREFETCHED_ROW))
+                            min(partition.job.row_bytes, <Py_ssize_t>PREFETCHED))
     elif use == OPEN:
         open_rows(partition.job, tile, rows, n)
     elif use == CLOSE:
@@ -201,17 +206,17 @@ cdef inline bint sorts_records(const Partition* partition) noexcept nogil:
     cdef const Job* job = partition.job
     return (not partition.by_value and job.order == NULL and job.weights.n_bytes == 0
             and <Py_ssize_t>1 << partition.shift <= MOST_SORTED_ROWS and job.walk.n >= 2 * job.n_rows
-            and job.n_threads * SORTING_BYTES <= SCRATCH_BYTES // 8 and has_row_runs(job))
+            and job.n_threads * <Py_ssize_t>sizeof(Sorting) <= RECORDS_BYTES // 8 and has_row_runs(job))
 
 
 cdef inline void apply_sorted(const Partition* partition, const Tile* tile, int thread) noexcept nogil:
     """Apply records that were sorted by row, some at a time."""
     cdef const Job* job = partition.job
     cdef Reader reader = read_tile(partition, tile.first >> partition.shift)
-    # In scratch memory, since a thread's stack may have 16 KiB. Of a record: its row, and the number of the update.
-    cdef uint32_t* records = <uint32_t*>(partition.sorting + thread * SORTING_BYTES)
-    cdef uint32_t* order = records + 2 * SORTED
-    cdef uint32_t* end = order + SORTED
+    cdef Sorting* sorting = <Sorting*>partition.sorting + thread
+    cdef uint32_t* records = sorting.records
+    cdef uint32_t* order = sorting.order
+    cdef uint32_t* end = sorting.end
     cdef uint32_t total, count
     cdef Py_ssize_t i, m, n, row
     cdef bint more = next_block(&reader)
@@ -369,9 +374,9 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
     cdef const Job* job = partition.job
     cdef Py_ssize_t rows = <Py_ssize_t>1 << partition.shift, per_round = job.walk.n, fixed
     cdef Py_ssize_t tile_bytes = rows * job.kernel.row_bytes
-    # Threads do not share the cache lines of small tiles.
+    # Threads do not share the cache lines of tiles that are smaller than a page.
     cdef bint scratch = not job.in_result or (job.streams and must_write_data(job)) or (
-        tile_bytes < SMALL_TILE and not job.by_updates)
+        tile_bytes < PAGE and not job.by_updates)
     partition.tile_bytes = whole_lines(tile_bytes) + APART if scratch else 0
     partition.marks_bytes = whole_lines(rows * job.kernel.mark_bytes) + APART if job.kernel.mark_bytes else 0
     partition.first_tile = 0
@@ -379,7 +384,7 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
     n_slots[0] = job.n_threads
     fixed = n_slots[0] * (partition.tile_bytes + partition.marks_bytes) + partition.sorting_bytes
     plan_pools(partition, per_round)
-    partition.keeps = job.order == NULL and pools_bytes(partition) > SCRATCH_BYTES - fixed
+    partition.keeps = job.order == NULL and pools_bytes(partition) > RECORDS_BYTES - fixed
     if not partition.keeps:
         return per_round
     if job.in_result:  # not streamed: accumulators stay in the result
@@ -392,7 +397,7 @@ cdef inline Py_ssize_t plan_rounds(Partition* partition, Py_ssize_t* n_slots) no
         fixed += n_slots[0] * (partition.tile_bytes + partition.marks_bytes)
     partition.stop_tile = n_slots[0]
     # Blocks that are not full take up to a quarter as much as records.
-    per_round = max((SCRATCH_BYTES - fixed) // 4 * 3 // partition.record_bytes, <Py_ssize_t>MIN_RECORDS)
+    per_round = max((RECORDS_BYTES - fixed) // 4 * 3 // partition.record_bytes, <Py_ssize_t>MIN_RECORDS)
     per_round = (job.walk.n + per_round - 1) // per_round  # rounds
     per_round = (job.walk.n + per_round - 1) // per_round
     plan_pools(partition, per_round)
@@ -411,7 +416,7 @@ cdef inline bint run_partition(Job* job, Py_ssize_t* bad) noexcept:
     partition.n_tiles = ((job.n_rows - 1) >> partition.shift) + 1
     partition.by_value = job.rows_are_elements and job.order == NULL and job.update_rows == NULL
     partition.record_bytes = record_size(job) if partition.by_value else 8 + job.weights.n_bytes
-    partition.sorting_bytes = job.n_threads * SORTING_BYTES if sorts_records(&partition) else 0
+    partition.sorting_bytes = job.n_threads * <Py_ssize_t>sizeof(Sorting) if sorts_records(&partition) else 0
     per_round = plan_rounds(&partition, &n_slots)
     if partition.keeps and job.by_updates:  # tiles are opened once
         return False

@@ -11,15 +11,12 @@ from common.codes cimport ASSIGN, OK
 from common.copies cimport fill_elements
 from common.items cimport CACHE_LINE, at_line, whole_lines
 from common.resolve cimport BLOCK
-from common.scratch cimport allocate_scratch
+from common.scratch cimport WINDOW_BYTES, allocate_scratch
 from common.threads cimport MAX_TASKS, chunk_start, first_error
 from scatter.job cimport Job, begin_writing
 from scatter.kernels cimport Kernel, Rows, apply_rows, mark_of
 from scatter.tile cimport Tile, close_tile, open_tile
 from scatter.updates cimport apply_tuples
-
-cdef enum:
-    COPIES_BYTES = 31 << 20     # of all copies
 
 cdef struct Private:
     const Job* job
@@ -47,7 +44,7 @@ cdef inline bint can_be_private(const Job* job, int n_threads) noexcept nogil:
     return (n_threads > 1 and job.is_associative and not job.divides and job.in_result
             and not job.by_updates
             and (job.kernel.step == ASSIGN or job.reduction.has_identity >> <int>job.kernel.type_code & 1)
-            and (n_threads + 1) * private_bytes(job) <= COPIES_BYTES and job.order == NULL)
+            and (n_threads + 1) * private_bytes(job) <= WINDOW_BYTES and job.order == NULL)
 
 
 cdef inline void run_copy(const Private* private, Py_ssize_t chunk, Py_ssize_t* status) noexcept nogil:

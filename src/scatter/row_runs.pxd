@@ -11,7 +11,7 @@ from scatter.weights cimport Weights
 
 cdef enum:
     VECTORS = 4                 # in registers at once
-    WIDENED = 16                # float32 that are added to float64 at once
+    WIDENED = VECTORS * VECTOR >> 3  # float32 that are added to float64 at once
 
 cdef struct RowRuns:
     const uint32_t* end         # of the updates of each row, in `order`

@@ -23,8 +23,8 @@ cimport numpy as cnp
 
 from common.arrays cimport arrays_of, get_array, is_tuple_of_arrays
 from common.codes cimport (
-    ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, NO_MEMORY, NONE, OK, UINT64, UNSUITED, Kind,
-    Mode, ReductionCode, TypeCode,
+    ADD, ARRAYS, ASSIGN, AXIS, BOOL, ELEMENTS, INCONSISTENT, MUL, N_CODES, NO_MEMORY, NONE, OK, UINT64, UNSUITED,
+    Kind, Mode, ReductionCode, TypeCode,
 )
 from common.describe cimport PY_SSIZE_T_MAX, describe, index_of_rows, position_of, release
 from common.interrupts cimport Interrupts, arm, block_of, raise_if_interrupted, with_interrupts
@@ -53,7 +53,7 @@ from scatter.describe cimport (
 )
 from scatter.direct cimport run_direct
 from scatter.dots cimport Dots, dot_chunk
-from scatter.job cimport N_TYPES, Job, Reduction, begin_writing
+from scatter.job cimport Job, Reduction, begin_writing
 from scatter.partition cimport run_partition
 from scatter.private cimport run_private
 from scatter.source cimport are_rows, is_source
@@ -67,10 +67,9 @@ cnp.import_array()
 import_shared()
 
 cdef enum:
-    N_REDUCTIONS = 32  # codes that can be registered
     MANY_SWAPPED = 256  # indices: a reduction of as many in another byte order is left to a plan, which may copy them
 
-cdef Reduction reductions[N_REDUCTIONS]  # by ReductionCode
+cdef Reduction reductions[N_CODES]  # by ReductionCode
 cdef dict code_of_name = {}
 cdef object fail = None  # see fail_by
 cdef int forced_route = AUTO
@@ -84,8 +83,8 @@ def register(str name not None, int code, int step, types, associative, bint div
     of the identity and an update is the update bit for bit.
     """
     cdef Reduction* reduction
-    if not 0 <= code < N_REDUCTIONS:
-        raise ValueError(f"a reduction's code is 0 to {N_REDUCTIONS - 1}, not {code}")
+    if not 0 <= code < N_CODES:
+        raise ValueError(f"a reduction's code is 0 to {N_CODES - 1}, not {code}")
     reduction = &reductions[code]
     memset(reduction, 0, sizeof(Reduction))
     reduction.step = step
@@ -93,7 +92,7 @@ def register(str name not None, int code, int step, types, associative, bint div
     reduction.associative = associative
     reduction.divides = divides
     for type_code, identity in identities.items():
-        if not 0 <= type_code < N_TYPES or not 0 < len(identity) <= MAX_ELEMENT_BYTES:
+        if not 0 <= type_code < N_CODES or not 0 < len(identity) <= MAX_ELEMENT_BYTES:
             raise ValueError(f"no identity of type code {type_code}: {identity!r}")
         memcpy(reduction.identity[<int>type_code], <const char*><bytes>identity, len(identity))
         reduction.has_identity |= <unsigned int>1 << <int>type_code

@@ -8,17 +8,16 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from common.items cimport bytes12, bytes16, bytes24, bytes32, inline_void, item_t
-from common.scratch cimport allocate_scratch
+from common.scratch cimport SCRATCH_BYTES, allocate_scratch
 from common.calls cimport PyDataType_REFCHK
 from common.threads cimport chunk_start, team_size
 from common.walk cimport OTHER, Cursor, Walk, add_axis, advance, finish_walk, is_linear, seek, start_walk
 
 cdef enum:
-    MIN_SCALARS = 1 << 12       # elements that are one scalar
-    SHORT_RUN = 64              # positions
-    MIN_SPREAD = 1 << 10        # positions
+    MIN_SCALARS = 1 << 12       # elements that are one scalar: a row of fewer takes longer to make
+    SHORT_RUN = 64              # positions: loops that go from run to run take longer than to copy shorter ones
+    MIN_SPREAD = 1 << 10        # positions: fewer are not worth a copy
     MAX_PIECE = 1 << 8          # bytes: longer pieces are read as fast where they are
-    MAX_SPREAD_BYTES = 1 << 26  # of the copy
 
 
 cdef inline Py_ssize_t describe_spread(Walk* walk, cnp.ndarray updates) noexcept:
@@ -87,7 +86,7 @@ cdef inline bint is_spread_out(cnp.ndarray updates) noexcept:
     """Whether updates are many short pieces in short runs."""
     cdef Walk walk
     cdef Py_ssize_t piece
-    if (cnp.PyArray_IS_C_CONTIGUOUS(updates) or cnp.PyArray_NBYTES(updates) > MAX_SPREAD_BYTES
+    if (cnp.PyArray_IS_C_CONTIGUOUS(updates) or cnp.PyArray_NBYTES(updates) > SCRATCH_BYTES
             or PyDataType_REFCHK(updates.descr)):
         return False
     piece = describe_spread(&walk, updates)
@@ -138,7 +137,7 @@ cdef inline cnp.ndarray row_of_scalar(cnp.ndarray updates, int row_axis):
         if cnp.PyArray_STRIDE(updates, d) != 0 and cnp.PyArray_DIM(updates, d) > 1:
             return updates
         row_bytes *= cnp.PyArray_DIM(updates, d) if d >= row_axis else 1
-    if row_bytes > MAX_SPREAD_BYTES:
+    if row_bytes > SCRATCH_BYTES:
         return updates
     memory = allocate_scratch(row_bytes)
     if memory is None:

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from common.codes cimport INTERRUPTED, OK
-from common.interrupts cimport STEP_BYTES, Interrupts, is_interrupted
+from common.interrupts cimport CLOCK_WORK, Interrupts, is_interrupted
 from common.resolve cimport BLOCK, SKIPPED, Tuples, resolve_block
 from common.walk cimport OTHER, Cursor, Walk, seek
 
@@ -12,9 +12,9 @@ cdef inline Py_ssize_t copy_data(const char* data, char* out, Py_ssize_t n_bytes
                                  Interrupts* interrupts) noexcept nogil:
     cdef Py_ssize_t at = 0, n
     while at < n_bytes:
-        if is_interrupted(interrupts, STEP_BYTES >> 3):
+        if is_interrupted(interrupts, CLOCK_WORK):
             return INTERRUPTED
-        n = min(n_bytes - at, <Py_ssize_t>STEP_BYTES)
+        n = min(n_bytes - at, <Py_ssize_t>8 * CLOCK_WORK)
         memcpy(out + at, data + at, n)
         at += n
     return OK

@@ -17,19 +17,15 @@ from libc.string cimport memcpy, memset
 
 from common.copies cimport fill_elements
 from common.interrupts cimport is_interrupted
-from common.items cimport prefetch_stream
+from common.items cimport CACHE_LINE, PREFETCHED, prefetch_stream
 from common.resolve cimport BLOCK
-from common.stream cimport ROWS_AHEAD, prefetch_ahead, stream_bytes, stream_rows
+from common.scratch cimport STACK_BYTES
+from common.stream cimport MOVED_AHEAD, prefetch_ahead, stream_bytes, stream_rows
 from common.walk cimport DATA, Cursor, advance, seek
 from scatter.convert cimport load_items, store_items
 from scatter.finish cimport divide, replace_short_rows, replace_unmarked
 from scatter.job cimport Job, must_write_data, update_step, write_data
 from scatter.kernels cimport mark_of
-
-cdef enum:
-    REPLACED_BYTES = 1 << 11    # of accumulators, at a time
-    COPIED = 1 << 10            # bytes between two prefetches of as many
-    SHORT_ROW = 1 << 6          # bytes: to copy a row takes less time than a mispredicted branch
 
 cdef struct Tile:
     Py_ssize_t first            # row
@@ -89,7 +85,7 @@ cdef inline void copy_stream(char* to, const char* data, Py_ssize_t n_bytes) noe
     """Copy, and prefetch what comes next: rows of the next tile."""
     cdef Py_ssize_t n
     while n_bytes > 0:
-        n = min(n_bytes, <Py_ssize_t>COPIED)
+        n = min(n_bytes, <Py_ssize_t>PREFETCHED)
         prefetch_stream(data, n)
         memcpy(to, data, n)
         data += n
@@ -135,15 +131,16 @@ cdef inline void store_rows(const Job* job, const char* accumulators, Py_ssize_t
 
 cdef inline void replace_rows(const Job* job, const Tile* tile) noexcept nogil:
     """Accumulators that started from the identity and have no updates become those of data."""
-    cdef char buffer[REPLACED_BYTES]
+    cdef char buffer[STACK_BYTES]
     cdef Py_ssize_t row = 0, width = job.kernel.row_bytes, n
-    if job.row_items > 1 and (width > SHORT_ROW or width & 3):
+    # To copy a row of at most a cache line takes less time than a mispredicted branch.
+    if job.row_items > 1 and (width > CACHE_LINE or width & 3):
         for row in range(tile.n):
             if mark_of(&job.kernel, tile.marks, row) == 0:
                 load_rows(job, tile.first + row, 1, tile.accumulators + row * width)
         return
     while row < tile.n:
-        n = min(REPLACED_BYTES // width, tile.n - row)
+        n = min(STACK_BYTES // width, tile.n - row)
         load_rows(job, tile.first + row, n, buffer)
         if job.row_items > 1:
             replace_short_rows(&job.kernel, tile.marks + row * job.kernel.mark_bytes, buffer,
@@ -158,7 +155,7 @@ cdef inline void replace_rows(const Job* job, const Tile* tile) noexcept nogil:
 cdef inline void write_last(const Job* job, const Tile* tile) noexcept nogil:
     """Write rows, each from its last update or from data."""
     cdef const uint32_t* last = <const uint32_t*>tile.accumulators
-    cdef int64_t offsets[BLOCK + ROWS_AHEAD]
+    cdef int64_t offsets[BLOCK + MOVED_AHEAD]
     cdef const char* data = rows_of_data(job)
     cdef char* out = job.out + tile.first * job.row_bytes
     cdef int64_t from_data, has_update, shift = <int64_t>(<size_t>job.updates - <size_t>data)
@@ -174,7 +171,7 @@ cdef inline void write_last(const Job* job, const Tile* tile) noexcept nogil:
         n = min(<Py_ssize_t>BLOCK, tile.n - row)
         if is_interrupted(job.interrupts, n * size >> 3):
             return
-        n_known = min(n + ROWS_AHEAD, tile.n - row)
+        n_known = min(n + MOVED_AHEAD, tile.n - row)
         for i in range(n_known):
             from_data = (tile.first + row + i) * size
             has_update = -<int64_t>(last[row + i] != 0)  # a mask: a branch would be mispredicted

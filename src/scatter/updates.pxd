@@ -4,25 +4,25 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_
 from libc.string cimport memcpy
 
 from common.codes cimport ADD, INTERRUPTED, OK, RAISE, SKIP
-from common.interrupts cimport is_interrupted
+from common.interrupts cimport WORK_STEP, is_interrupted
 from common.items cimport (
-    CACHE_LINE, at_line, bytes16, element_t, inline_void, prefetch_row, prefetch_row_l2, prefetch_stream,
-    prefetch_write,
+    AHEAD, CACHE_LINE, L1_BYTES, PREFETCHED, at_line, bytes16, element_t, inline_void, prefetch_row, prefetch_row_l2,
+    prefetch_stream, prefetch_write,
 )
 from common.resolve cimport BLOCK, are_simple, resolve_block
 from common.rows cimport Row
 from common.walk cimport DATA, INDICES, OTHER, Cursor, advance, seek
 from scatter.convert cimport load_items
-from scatter.job cimport RUN, Job, update_step
+from scatter.job cimport Job, update_step
 from scatter.kernels cimport (
-    AHEAD, PAIRS, PREFETCHED_ROW, SINGLE, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points,
+    PAIRS, SINGLE, Elements, Kernel, Rows, add_to_mark, apply_elements, apply_rows, are_points,
     count_rows, mark_of, rows_ahead,
 )
-from scatter.weights cimport PRODUCTS_BYTES, multiply_rows
+from scatter.spread cimport SHORT_RUN
+from scatter.weights cimport multiply_rows
 
 cdef enum:
-    BUFFER_BYTES = 1 << 13      # of converted updates: L1 holds them and their accumulators
-    SHORT_RUN = 1 << 6          # tuples
+    BATCH_BYTES = L1_BYTES >> 2  # of converted updates, or of products: L1 holds them and their accumulators
 
 
 cdef inline void load_row(const Job* job, const char* update, Py_ssize_t first, Py_ssize_t n, char* to) noexcept nogil:
@@ -47,7 +47,7 @@ cdef inline void load_row(const Job* job, const char* update, Py_ssize_t first, 
 
 cdef inline void apply_long_row(const Job* job, char* accumulator, const char* update, bint assigns) noexcept nogil:
     """Convert and apply a row some items at a time."""
-    cdef char buffer[BUFFER_BYTES]
+    cdef char buffer[BATCH_BYTES]
     cdef Kernel kernel = job.kernel
     cdef int64_t zero = 0
     cdef Rows one
@@ -57,8 +57,8 @@ cdef inline void apply_long_row(const Job* job, char* accumulator, const char* u
     one.prefetches = False
     kernel.mark_bytes = 0
     while first < job.row_items:
-        n = min(job.row_items - first, max(BUFFER_BYTES // width, <Py_ssize_t>1))
-        if width > BUFFER_BYTES:  # of bytes, which are only moved
+        n = min(job.row_items - first, max(BATCH_BYTES // width, <Py_ssize_t>1))
+        if width > BATCH_BYTES:  # of bytes, which are only moved
             load_row(job, update, first, n, accumulator + first * width)
         else:
             load_row(job, update, first, n, buffer)
@@ -73,8 +73,8 @@ cdef inline void apply_long_row(const Job* job, char* accumulator, const char* u
 cdef inline void apply_converted(const Job* job, const Rows* rows, char* accumulators, char* marks,
                                  Py_ssize_t n) noexcept nogil:
     """Convert and apply rows, in batches."""
-    cdef char buffer[BUFFER_BYTES]
-    cdef Py_ssize_t pitch = job.kernel.row_bytes, batch = BUFFER_BYTES // pitch, step = rows.step, i = 0, j, m
+    cdef char buffer[BATCH_BYTES]
+    cdef Py_ssize_t pitch = job.kernel.row_bytes, batch = BATCH_BYTES // pitch, step = rows.step, i = 0, j, m
     cdef const char* updates = rows.updates
     cdef const int64_t* offsets = rows.offsets
     cdef Rows some
@@ -150,15 +150,15 @@ cdef inline void note_last(const Job* job, const Rows* rows, char* accumulators,
 cdef inline void apply_products(const Job* job, const Rows* rows, const char* factors, const int64_t* places,
                                 char* accumulators, char* marks, Py_ssize_t n) noexcept nogil:
     """Multiply rows, in batches, and apply the products. places: of their weights, from `factors` on."""
-    cdef char memory[PRODUCTS_BYTES + CACHE_LINE]
-    cdef Py_ssize_t pitch = job.row_bytes, batch = PRODUCTS_BYTES // pitch, i = 0, m
+    cdef char memory[BATCH_BYTES + CACHE_LINE]
+    cdef Py_ssize_t pitch = job.row_bytes, batch = BATCH_BYTES // pitch, i = 0, m
     cdef Rows some
     some.updates = at_line(memory)
     some.step = pitch
     some.offsets = NULL
     some.prefetches = rows.prefetches
     for i in range(min(n, rows_ahead(pitch))):
-        prefetch_row_l2(rows.updates + rows.offsets[i], min(pitch, <Py_ssize_t>PREFETCHED_ROW))
+        prefetch_row_l2(rows.updates + rows.offsets[i], min(pitch, <Py_ssize_t>PREFETCHED))
     i = 0
     while i < n:
         m = min(batch, n - i)
@@ -311,7 +311,7 @@ cdef inline Py_ssize_t apply_directly(const Job* job, char* accumulators, char* 
     cdef Cursor cursor
     cdef int inner = job.walk.n_dims - 1
     cdef bint widens = job.tuples.width == 4
-    cdef Py_ssize_t n, done, most = BLOCK if widens else RUN
+    cdef Py_ssize_t n, done, most = BLOCK if widens else WORK_STEP
     elements.source = SINGLE if job.tuples.k == 1 else PAIRS
     elements.size, elements.second_size = job.tuples.size[0], job.tuples.size[1]
     elements.wrap, elements.second_wrap = job.tuples.wrap[0], job.tuples.wrap[1]

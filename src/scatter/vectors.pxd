@@ -16,7 +16,7 @@ cdef extern from "scatter/vectors.h":
     void scale_doubles "gs_doubles_scale" (char* to, const char* update, const char* weight) nogil
 
 cdef enum:
-    VECTOR = 32                 # bytes
+    VECTOR = 32                 # bytes, of AVX2
 
 
 cdef inline inline_void combine_vector(ReductionCode step, floating* type, char* to, const char* update) noexcept nogil:

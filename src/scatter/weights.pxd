@@ -6,16 +6,13 @@ cimport numpy as cnp
 from common.codes cimport (
     BFLOAT16, BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, NONE, UINT8, UINT16, UINT32, TypeCode,
 )
-from common.items cimport const_restricted, flat_void, inline_void, prefetch_row_l2, restricted
+from common.items cimport (
+    CACHE_LINE, L1_BYTES, PREFETCHED, const_restricted, flat_void, inline_void, prefetch_row_l2, restricted,
+)
 from common.calls cimport width_of
-from scatter.kernels cimport PREFETCHED_ROW, rows_ahead
+from scatter.kernels cimport rows_ahead
 from scatter.steps cimport bfloat16, boolean, float16, multiply, value_t
 from scatter.vectors cimport VECTOR, scale_vector
-
-cdef enum:
-    PRODUCTS_BYTES = 1 << 13    # of a batch: L1 holds them and their accumulators
-    MOST_WEIGHTS = 1 << 6       # bytes of an update's weights. To multiply more, or fewer items than a
-                                # vector has with each, takes as long in a pass of its own
 
 cdef struct Weights:
     const char* first
@@ -26,7 +23,10 @@ cdef struct Weights:
 
 
 cdef inline bint are_weights(cnp.ndarray weights, cnp.ndarray source, cnp.ndarray indices, int type_code) noexcept:
-    """Whether they can multiply rows of source. Complex numbers cannot: NumPy rounds their products in another way."""
+    """Whether they can multiply rows of source. Complex numbers cannot: NumPy rounds their products in another way.
+
+    More of an update than a cache line, or for fewer items than a vector has each, are as fast in a pass of their own.
+    """
     cdef Py_ssize_t n = cnp.PyArray_SIZE(indices), width = cnp.PyArray_ITEMSIZE(source), n_items, per_row
     if (n == 0 or cnp.PyArray_SIZE(source) == 0 or not NONE < type_code < COMPLEX64
             or width != width_of(<TypeCode>type_code) or cnp.PyArray_ITEMSIZE(weights) != width
@@ -34,7 +34,7 @@ cdef inline bint are_weights(cnp.ndarray weights, cnp.ndarray source, cnp.ndarra
         return False
     n_items = cnp.PyArray_SIZE(source) // cnp.PyArray_DIM(source, 0)
     per_row = cnp.PyArray_SIZE(weights) // n
-    return (0 < per_row <= MOST_WEIGHTS // width and n_items % per_row == 0 and n_items <= PRODUCTS_BYTES // width
+    return (0 < per_row <= CACHE_LINE // width and n_items % per_row == 0 and n_items <= L1_BYTES // 4 // width
             and n_items * width >= per_row * VECTOR and cnp.PyArray_SIZE(weights) == n * per_row)
 
 
@@ -74,7 +74,7 @@ cdef inline inline_void multiply_typed(value_t* type, const Weights* weights, co
     cdef value_t weight
     for i in range(n):
         if i + ahead < n_known:
-            prefetch_row_l2(source + offsets[i + ahead], min(per_row * size, <Py_ssize_t>PREFETCHED_ROW))
+            prefetch_row_l2(source + offsets[i + ahead], min(per_row * size, <Py_ssize_t>PREFETCHED))
         first = factors + places[i]
         for j in range(per_row):
             memcpy(&weight, first + j * <Py_ssize_t>sizeof(value_t), sizeof(value_t))

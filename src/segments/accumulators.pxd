@@ -27,7 +27,9 @@ from common.codes cimport (
     COUNT, COUNTED_TOTAL, FALSES, FIRST, GREATEST, LAST, LEAST, MAXIMUM, MINIMUM, MOMENTS, POWERS, PRODUCT, SQUARES,
     TOTAL, TRUES, Accumulator,
 )
-from common.items cimport CACHE_LINE, STREAM_AHEAD, flat_void, inline_void, prefetch_l1, prefetch_write, scalar
+from common.items cimport (
+    AHEAD, CACHE_LINE, STREAM_AHEAD, flat_void, inline_void, prefetch_l1, prefetch_write, scalar,
+)
 from scatter.steps cimport add, complex128, multiply
 from segments.job cimport (
     COMPLEX, ITEMS, REAL, SIGNED, SINGLE, WORD, Block, Job, find_runs, id_t, number_bytes,
@@ -56,9 +58,7 @@ cdef extern from "segments/exp.h":
     void power_floats "gs_power_rows_float" (const Rows* rows) nogil
 
 cdef enum:
-    AHEAD = 16                  # positions
     UNROLLED = 8                # positions by ids; by fours, sums without NaN take 1.2 times as long
-    PREFETCHED = 256            # bytes of a row, at most
     MAX_WORDS = 4               # of an accumulator
 
 ctypedef fused number_t:
@@ -182,13 +182,13 @@ cdef inline int words_of(Accumulator what, bint is_complex) noexcept nogil:
 
 cdef inline inline_void prefetch_ahead(const Job* job, const Block* block, Py_ssize_t i,
                                        const char* table) noexcept nogil:
-    """Of a table that is far."""
+    """Of a table that is far: at most four cache lines of a row."""
     cdef const char* row
     cdef Py_ssize_t line = CACHE_LINE
     if i + AHEAD < block.n:
         row = table + block.rows[i + AHEAD]
         prefetch_write(row)
-        while line < min(job.row_bytes, <Py_ssize_t>PREFETCHED):
+        while line < min(job.row_bytes, <Py_ssize_t>4 * CACHE_LINE):
             prefetch_write(row + line)
             line += CACHE_LINE
 

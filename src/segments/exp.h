@@ -97,7 +97,7 @@ typedef struct {
     int is_log;
 } gs_rows;
 
-#define GS_AHEAD_ROWS 12
+#define GS_AHEAD_ROWS 12 /* from one that is read to one whose sums are prefetched */
 
 #define GS_POWERS(name, real, exp_of)                                                                                  \
     static GS_ALWAYS_INLINE void gs_power_row_##name(const real* GS_RESTRICT x, const double* GS_RESTRICT greatest,    \

@@ -3,10 +3,10 @@
 #
 # Data has the axes (units, positions, columns), the ids (batches, positions), and the table of accumulators (units,
 # segments, words, columns): a word of 8 bytes of each column after the other, so that loops over columns are vectors.
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from common.codes cimport Accumulator
+from common.codes cimport POWERS, Accumulator
 from common.interrupts cimport Interrupts
 from common.items cimport inline_void
 from scatter.convert cimport Conversion, load_items
@@ -14,11 +14,9 @@ from scatter.convert cimport Conversion, load_items
 cdef enum:
     ITEMS = 1 << 10             # numbers of a block, which fits L1, and
     POSITIONS = 1 << 8          # of one column, whose ids and next block do, too
-    WORD = 8                    # bytes
-    MAX_ACCUMULATORS = 12
-    SAMPLE = 32                 # positions of a block, of which runs are expected to have
+    WORD = 8                    # bytes of an accumulator, or of a part of it
+    RUN_SAMPLE = 32             # positions of a block, of which runs are expected to have
     SHORTEST_RUN = 4            # positions, on average
-    SHORT = 1 << 30             # 32-bit products are exact
 
 ctypedef fused id_t:
     const int32_t
@@ -55,8 +53,8 @@ cdef struct Job:
     int* is_outside             # set where an id is too large
     char* table
     int n_accumulators
-    Accumulator accumulators[MAX_ACCUMULATORS]
-    Py_ssize_t offset[MAX_ACCUMULATORS]  # where the accumulator begins in a segment's row
+    Accumulator accumulators[POWERS + 1]
+    Py_ssize_t offset[POWERS + 1]  # where the accumulator begins in a segment's row
     Py_ssize_t row_bytes        # of a segment
     bint prefetches                 # a unit's table does not fit L2
     Interrupts* interrupts
@@ -147,7 +145,7 @@ cdef inline inline_void find_rows(id_t* ids, bint is_short, uint64_t n_segments,
 
 cdef inline inline_void find_any_rows(id_t* ids, uint64_t n_segments, int64_t row_bytes, int64_t none, Py_ssize_t n,
                                       int64_t* rows) noexcept nogil:
-    if n_segments < SHORT and row_bytes < SHORT:
+    if n_segments <= INT32_MAX and row_bytes <= INT32_MAX:
         find_rows(ids, True, n_segments, row_bytes, none, n, rows)
     else:
         find_rows(ids, False, n_segments, row_bytes, none, n, rows)
@@ -214,9 +212,9 @@ cdef inline void read_runs(const Job* job, Py_ssize_t unit, Py_ssize_t start, in
 cdef inline bint expects_runs(id_t* ids, Py_ssize_t n) noexcept nogil:
     """Whether the first ids let expect runs that are long enough."""
     cdef Py_ssize_t i, n_changes = 0
-    for i in range(1, min(n, <Py_ssize_t>SAMPLE)):
+    for i in range(1, min(n, <Py_ssize_t>RUN_SAMPLE)):
         n_changes += ids[i] != ids[i - 1]
-    return n >= SAMPLE and n_changes <= SAMPLE // SHORTEST_RUN
+    return n >= RUN_SAMPLE and n_changes <= RUN_SAMPLE // SHORTEST_RUN
 
 
 cdef inline bint are_equal(id_t* ids, Py_ssize_t n) noexcept nogil:

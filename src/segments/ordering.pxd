@@ -10,22 +10,18 @@ from libc.string cimport memcpy, memset
 cimport numpy as cnp
 
 from common.codes cimport NO_MEMORY, OK
-from common.interrupts cimport Interrupts, is_interrupted
+from common.interrupts cimport WORK_STEP, Interrupts, is_interrupted
 from common.items cimport CACHE_LINE, whole_lines
 from common.machine cimport shared
-from common.scratch cimport allocate_scratch
-from common.threads cimport TASKS_PER_THREAD, chunk_start, team_size
+from common.scratch cimport SCRATCH_BYTES, allocate_scratch
+from common.threads cimport BRIEF_ELEMENTS, TASKS_PER_THREAD, chunk_start, team_size
 from segments.select cimport (
     Numbers, bits_of, key_of, key_t, no_place, partition, rounds_for, select, sort,
 )
 
 cdef enum:
-    STEP = 1 << 12              # positions between two questions for signals
-    BRIEF = 1 << 12             # elements: the GIL is not released for fewer
-    ELEMENT_NS = 12
-    MANY = 4                    # quantiles: for more, segments are sorted
-    WIDTH = 8                   # columns that are read at a time, a cache line
-    MAX_BYTES = 1 << 25         # of scratch memory, but for that of one line
+    ELEMENT_NS = 12             # nanoseconds, to place an element and to sort or select
+    MANY_QUANTILES = 4          # for more, segments are sorted
 
 cdef enum What:
     QUANTILES
@@ -81,8 +77,8 @@ cdef inline void count_ids(id_t* ids, Py_ssize_t start, Py_ssize_t stop, int64_t
                            Interrupts* interrupts) noexcept nogil:
     cdef Py_ssize_t i, end
     memset(counts, 0, (n + 1) * sizeof(int64_t))
-    while start < stop and not is_interrupted(interrupts, STEP):
-        end = min(start + STEP, stop)
+    while start < stop and not is_interrupted(interrupts, WORK_STEP):
+        end = min(start + WORK_STEP, stop)
         for i in range(start, end):
             counts[segment_of(ids[i], n)] += 1
         start = end
@@ -152,8 +148,8 @@ cdef inline void place(const Job* job, key_t* values, Py_ssize_t unit, Py_ssize_
     cdef key_t* keys = <key_t*>to.keys
     cdef Py_ssize_t i, at, end
     cdef int64_t first = to.cursors[0], last = first + to.starts[job.n]
-    while start < stop and not is_interrupted(job.interrupts, 2 * STEP * width):
-        end = min(start + STEP, stop)
+    while start < stop and not is_interrupted(job.interrupts, 2 * WORK_STEP * width):
+        end = min(start + WORK_STEP, stop)
         if job.are_pointers:
             for i in range(start, end):
                 at = i - first
@@ -236,7 +232,7 @@ cdef inline void finish_segment(const Job* job, key_t* keys, int64_t* places, Py
             counted += keys[i] != nan
         if counted < n and job.skips:
             n = partition(keys, nowhere, 0, n, nan, 0)
-    if job.what == DISTINCT or (job.n_q > MANY and counted == n):
+    if job.what == DISTINCT or (job.n_q > MANY_QUANTILES and counted == n):
         sort(keys, nowhere, n, rounds, job.interrupts)
         placed = n
     if job.what == DISTINCT:
@@ -377,15 +373,15 @@ cdef inline Py_ssize_t run_job(Job* job, key_t* values, int n_threads):
     cdef Scratch own
     if by_line:
         job.width = 1
-        n_chunks = max(<Py_ssize_t>1, min(<Py_ssize_t>team, MAX_BYTES // (8 * (job.n + 1))))
-    else:
-        job.width = min(n_lines // (2 * team), MAX_BYTES // (team * (job.size + 1) * (sizeof(key_t) + 8)))
-        job.width = max(<Py_ssize_t>1, min(job.width, min(<Py_ssize_t>WIDTH, job.columns)))
+        n_chunks = max(<Py_ssize_t>1, min(<Py_ssize_t>team, SCRATCH_BYTES // 2 // (8 * (job.n + 1))))
+    else:  # a line may take more
+        job.width = min(n_lines // (2 * team), SCRATCH_BYTES // 2 // (team * (job.size + 1) * (sizeof(key_t) + 8)))
+        job.width = max(<Py_ssize_t>1, min(job.width, min(<Py_ssize_t>CACHE_LINE // 8, job.columns)))
     n_bytes = scratch_bytes(job, n_chunks, sizeof(key_t))
     memory = allocate_scratch(n_bytes * (1 if by_line else team))
     if memory is None:
         return NO_MEMORY
-    if n_lines * job.size < BRIEF and not shared.forced:
+    if n_lines * job.size < BRIEF_ELEMENTS and not shared.forced:
         run_blocks(job, values, cnp.PyArray_BYTES(memory), 1)
         return OK
     with nogil:

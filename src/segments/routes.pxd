@@ -14,29 +14,25 @@ cimport numpy as cnp
 
 from common.codes cimport POWERS, SQUARES
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, prefetch_row, whole_lines
+from common.items cimport CACHE_LINE, MAX_TILES, at_line, prefetch_row, whole_lines
 from common.machine cimport shared
-from common.scratch cimport allocate_scratch
+from common.scratch cimport SCRATCH_BYTES, allocate_scratch
 from common.threads cimport TASKS_PER_THREAD, chunk_start
 from segments.accumulators cimport UNROLLED, apply_block, is_nan
 from segments.job cimport (
-    COMPLEX, ITEMS, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, check_ids, find_any_rows, id_at, id_t, ids_of,
-    needs_conversion, no_values, number_bytes, positions_of, read_ids, read_row, read_rows, read_runs, read_values,
-    table_of,
+    COMPLEX, ITEMS, POSITIONS, SIGNED, SINGLE, UNSIGNED, WORD, Block, Job, check_ids, find_any_rows, id_at, id_t,
+    ids_of, needs_conversion, no_values, number_bytes, positions_of, read_ids, read_row, read_rows, read_runs,
+    read_values, table_of,
 )
 from segments.merge cimport merge_rows
 from scatter.steps cimport complex128
 
 cdef enum:
-    FEWEST_COLUMNS = 1 << 5     # of a piece
-    CHECKED = 1 << 8            # positions whose order is checked before the next look
-    ROUND = 1 << 20             # positions
-    CHUNK = 1 << 14             # positions that are partitioned at a time
-    SCANNED = 1 << 12           # positions of which a thread finds its own at a time
-    MAX_TILES = 1 << 9
-    TILES_PER_THREAD = 8        # since some tiles have more positions than others
-    MAX_TABLES = 1 << 25        # bytes of the tables of blocks
-    FEWEST_MERGED = 1 << 9      # segments, by a thread
+    FEWEST_COLUMNS = 1 << 5     # of a piece: several cache lines
+    ROUND = 1 << 20             # positions: their records fit scratch memory
+    CHUNK = 1 << 14             # positions that are partitioned at a time: L2 holds them and their records
+    SCANNED = 1 << 12           # positions of which a thread finds its own at a time: L1 holds them
+    FEWEST_MERGED = 1 << 9      # segments, by a thread: fewer take less time than its start
 
 cdef struct Tiles:
     Py_ssize_t n
@@ -125,9 +121,9 @@ cdef inline bint ascend(id_t* ids, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t start = 1, i
     cdef int descents = 0
     while start < n and not descents:
-        for i in range(start, min(start + CHECKED, n)):
+        for i in range(start, min(start + POSITIONS, n)):
             descents += ids[i] < ids[i - 1]
-        start += CHECKED
+        start += POSITIONS
     return not descents
 
 
@@ -269,8 +265,8 @@ cdef inline bint run_blocks(const Job* job, int n_threads, char* none):
     cdef cnp.ndarray memory
     blocks.n_of_unit = (job.size - 1) // job.block + 1
     n_blocks = job.n_units * blocks.n_of_unit
-    most = 1 if n_threads == 1 else max(min(MAX_TABLES // table_bytes(job), n_blocks, n_threads * TASKS_PER_THREAD * 4),
-                                        <Py_ssize_t>1)
+    most = min(SCRATCH_BYTES // 2 // table_bytes(job), n_blocks, n_threads * TASKS_PER_THREAD * 4)
+    most = 1 if n_threads == 1 else max(most, <Py_ssize_t>1)
     memory = allocate_scratch(most * table_bytes(job) + CACHE_LINE)
     if memory is None:
         return False
@@ -446,7 +442,7 @@ cdef inline void reduce_slice(const Job* job, Py_ssize_t unit, Py_ssize_t first,
 
 
 cdef inline void describe_tiles(const Job* job, int n_threads, Tiles* tiles) noexcept nogil:
-    cdef Py_ssize_t wanted = n_threads * TILES_PER_THREAD
+    cdef Py_ssize_t wanted = n_threads * 2 * TASKS_PER_THREAD
     wanted = max(wanted, 2 * job.n * job.row_bytes // shared.machine.l2_bytes)
     tiles.shift = 0
     while (job.n - 1) >> tiles.shift >= min(wanted, <Py_ssize_t>MAX_TILES):

@@ -16,24 +16,18 @@ from common.codes cimport (
 )
 from common.copies cimport fill_elements
 from common.interrupts cimport is_interrupted
-from common.items cimport CACHE_LINE, at_line, flat_void, inline_void, prefetch_write, whole_lines
+from common.items cimport AHEAD, CACHE_LINE, at_line, flat_void, inline_void, prefetch_write, whole_lines
 from common.machine cimport shared
-from common.scratch cimport allocate_scratch
+from common.scratch cimport SCRATCH_BYTES, allocate_scratch
 from common.calls cimport width_of
-from common.threads cimport TASKS_PER_THREAD, chunk_start, team_size
+from common.threads cimport BRIEF_ELEMENTS, TASKS_PER_THREAD, chunk_start, team_size
 from scatter.convert cimport Conversion, is_wider, store_items
 from scatter.steps cimport add, complex128, extreme, multiply
-from segments.accumulators cimport AHEAD, is_nan, number_t, prefetch_ahead
+from segments.accumulators cimport is_nan, number_t, prefetch_ahead
 from segments.job cimport (
     COMPLEX, ITEMS, REAL, SIGNED, SINGLE, UNSIGNED, Block, Job, expects_runs, ids_of, read_rows, read_values,
 )
-from segments.routes cimport are_ascending, part_of
-
-cdef enum:
-    BRIEF = 1 << 12             # elements: the GIL is not released for fewer
-    FEWEST_COLUMNS = 1 << 5     # of a piece, for another thread
-    MAX_TABLE = 1 << 25         # bytes of a thread's table, unless it has few columns
-
+from segments.routes cimport FEWEST_COLUMNS, are_ascending, part_of
 
 cdef struct Scan:
     Job job                     # row_bytes: of a segment's states, `size` and others: of data
@@ -289,7 +283,8 @@ cdef inline Py_ssize_t run_scan(Scan* scan, cnp.ndarray states, int n_threads, d
     cdef Py_ssize_t width = scan.conversion.wide_bytes, columns = job.columns, n_columns, n_tasks, task
     cdef int team = team_size(n_threads, ns)
     cdef bint in_parts
-    n_columns = max(MAX_TABLE // (max(job.n, <Py_ssize_t>1) * width), CACHE_LINE // width)
+    # A thread's table takes at most half of the scratch memory, unless a cache line of columns takes more.
+    n_columns = max(SCRATCH_BYTES // 2 // (max(job.n, <Py_ssize_t>1) * width), CACHE_LINE // width)
     n_columns = min(n_columns, min(columns, <Py_ssize_t>ITEMS))
     scan.n_pieces = max((columns - 1) // n_columns + 1,
                         min(columns // FEWEST_COLUMNS, team * TASKS_PER_THREAD // job.n_units))
@@ -311,7 +306,7 @@ cdef inline Py_ssize_t run_scan(Scan* scan, cnp.ndarray states, int n_threads, d
     scan.states = scan.none + team * whole_lines(job.row_bytes)
     if states is not None:
         scan.states = cnp.PyArray_BYTES(states)
-    if team == 1 and job.n_units * job.size * columns < BRIEF:
+    if team == 1 and job.n_units * job.size * columns < BRIEF_ELEMENTS:
         run_pieces(scan, n_tasks, 1)
         return OK
     with nogil:

@@ -20,10 +20,11 @@ from common.routes cimport BLOCKS, DIRECT, N_ROUTES, PARTITION, PRIVATE
 from common.scratch cimport allocate_scratch
 from common.calls cimport width_of
 from common.threads cimport (
-    MAX_TASKS, begin_call, chunk_start, end_call, may_have_team, most_threads, note_team, possible_threads, team_size,
+    BRIEF_ELEMENTS, MAX_TASKS, begin_call, chunk_start, end_call, may_have_team, most_threads, note_team,
+    possible_threads, team_size,
 )
 from segments.cost cimport Choice, block_for, can_run, choose, route_ns, takes_slices, work_ns
-from segments.job cimport COMPLEX, MAX_ACCUMULATORS, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
+from segments.job cimport COMPLEX, REAL, SIGNED, SINGLE, UNSIGNED, WORD, Job
 from segments.merge cimport ROUGH
 from segments.ordering cimport (
     DISTINCT, ELEMENT_NS, HIGHER, LINEAR, LOWER, MEDIAN, MIDPOINT, NEAREST, ORDER, QUANTILES, Method, What, run_any,
@@ -35,9 +36,6 @@ from segments.softmax cimport Softmax, run_parts, write_all
 
 cnp.import_array()
 import_shared()
-
-cdef enum:
-    BRIEF = 1 << 12             # elements: the GIL is not released for fewer
 
 include "common/explain.pxi"
 
@@ -79,7 +77,7 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
     cdef Py_ssize_t words = 0
     cdef int what, n_words
     if cnp.PyArray_NDIM(values) != 3 or cnp.PyArray_NDIM(ids) != 2 or cnp.PyArray_NDIM(table) != 4 or len(
-            accumulators) > MAX_ACCUMULATORS:
+            accumulators) > POWERS + 1:
         return False
     job.n_units, job.size, job.columns = (cnp.PyArray_DIM(values, 0), cnp.PyArray_DIM(values, 1),
                                           cnp.PyArray_DIM(values, 2))
@@ -111,7 +109,7 @@ cdef inline bint describe(Job* job, cnp.ndarray values, cnp.ndarray ids, bint ar
 
 cdef bint is_sorted(const Job* job):
     cdef bint found
-    if job.size < BRIEF:
+    if job.size < BRIEF_ELEMENTS:
         return are_ascending(job)
     with nogil:
         found = are_ascending(job)
@@ -159,7 +157,7 @@ cdef Py_ssize_t run_pass(Job* job, int n_threads):
     """Choose a route, and run it."""
     cdef cnp.ndarray memory
     cdef Choice choice = route_of(job, n_threads)
-    cdef bint in_pieces, is_brief = job.n_units * job.size * job.columns < BRIEF
+    cdef bint in_pieces, is_brief = job.n_units * job.size * job.columns < BRIEF_ELEMENTS
     cdef char* none
     if choice.route == PARTITION and takes_slices(job, choice.n_threads):
         with nogil:
@@ -318,7 +316,7 @@ def extremes(cnp.ndarray ids not None, int n_threads):
     for part in range(team):
         found[2 * part] = (<const int64_t*>data)[0] if id_bytes == 8 else (<const int32_t*>data)[0]
         found[2 * part + 1] = found[2 * part]
-    if n < BRIEF:
+    if n < BRIEF_ELEMENTS:
         find_extremes(data, id_bytes, 0, n, found)
     else:
         for part in prange(team, num_threads=team, schedule="static", nogil=True):

@@ -23,9 +23,8 @@ ctypedef fused place_t:
     no_place
 
 cdef enum:
-    FEW = 24                    # keys: so many are sorted by exchanges, in n² / 2 steps of half a nanosecond
-    SAMPLE = 63                 # keys, at most, from which a pivot is estimated
-    SAMPLED = 1 << 6            # keys for one more of the sample
+    FEW_KEYS = 24               # are sorted by exchanges, in n² / 2 steps of half a nanosecond
+    MAX_SAMPLE = 63             # keys, from which a pivot is estimated: one more for each as many
 
 cdef struct Numbers:            # how a number's bits become a key
     bint is_float
@@ -133,7 +132,7 @@ cdef inline void sort(key_t* keys, place_t* places, Py_ssize_t n, int rounds, In
     cdef Py_ssize_t end, a, b, c
     cdef key_t pivot
     cdef int64_t place
-    while n > FEW:
+    while n > FEW_KEYS:
         if is_interrupted(interrupts, n):
             return
         place = 0
@@ -173,19 +172,19 @@ cdef inline Py_ssize_t select(key_t* keys, Py_ssize_t n, Py_ssize_t rank, int ro
 
     Less keys are before them, greater ones after them.
     """
-    cdef key_t sample[SAMPLE]
+    cdef key_t sample[MAX_SAMPLE]
     cdef key_t pivot
     cdef no_place* nowhere = NULL
     cdef int64_t place = 0
     cdef Py_ssize_t start = 0, end, i, n_sample, guess
-    while n - start > FEW:
+    while n - start > FEW_KEYS:
         if is_interrupted(interrupts, n - start):
             return n
         if rounds == 0:
             pivot = halfway(keys + start, nowhere, n - start, &place)
         else:
             rounds -= 1
-            n_sample = min(<Py_ssize_t>SAMPLE, 7 + (n - start) // SAMPLED)
+            n_sample = min(<Py_ssize_t>MAX_SAMPLE, 7 + (n - start) // MAX_SAMPLE)
             for i in range(n_sample):
                 sample[i] = keys[start + i * (n - start) // n_sample]
             sort_few(sample, nowhere, n_sample)

@@ -16,7 +16,7 @@ cdef extern from "segments/exp.h":
     void divide_floats "gs_divide_rows_float" (const Rows* rows) nogil
 
 cdef enum:
-    PART = 1 << 14              # numbers of a part
+    SOFTMAX_PART = 1 << 14      # numbers: L2 holds them in all three steps
 
 cdef struct Softmax:
     Job* job                    # of the accumulators POWERS, which has the result
@@ -81,7 +81,8 @@ cdef inline void run_part(const Softmax* softmax, Py_ssize_t task, Py_ssize_t n_
 cdef inline void run_parts(const Softmax* softmax, int n_threads, char* none) noexcept nogil:
     cdef const Job* job = softmax.job
     cdef Py_ssize_t task, n_parts
-    n_parts = max(job.size * job.columns // PART, <Py_ssize_t>(n_threads * TASKS_PER_THREAD) if n_threads > 1 else 1)
+    n_parts = n_threads * TASKS_PER_THREAD if n_threads > 1 else 1
+    n_parts = max(job.size * job.columns // SOFTMAX_PART, n_parts)
     if n_threads == 1:
         for task in range(job.n_units * n_parts):
             run_part(softmax, task, n_parts, none)

@@ -123,7 +123,7 @@ def translate(cnp.ndarray end not None, cnp.ndarray updates not None, cnp.ndarra
 def pays(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n):
     """Whether gathers with a tile order are faster, if successive indices are far from each other."""
     return (can_tile(n_slices, n) and is_value(slice_bytes, n)
-            and read_ns(n_slices, slice_bytes) <= scattered_ns(n_slices, slice_bytes, n))
+            and read_ns(n_slices, slice_bytes) < scattered_ns(n_slices, slice_bytes, n))
 
 
 def is_scattered(cnp.ndarray indices not None):

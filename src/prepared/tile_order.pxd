@@ -27,11 +27,9 @@ cdef enum:
 
 cdef extern from *:
     """
-    #define GS_FAR_NS 4.8       /* what tiles save for each slice of one byte, of data that exceed the caches, */
-    #define GS_CACHED_NS 0.8    /* and of data that about fit them (docs/benchmarks/bounds.md) */
+    #define GS_HIDDEN_NS 0.7    /* of the time to reach a slice: those that come next are reached meanwhile */
     """
-    double FAR_NS "GS_FAR_NS"
-    double CACHED_NS "GS_CACHED_NS"
+    double HIDDEN_NS "GS_HIDDEN_NS"
 
 cdef struct TileOrder:
     const uint16_t* positions   # in the order: of the slice in the tile
@@ -78,10 +76,10 @@ cdef inline void set_memory(TileOrder* order, const char* memory) noexcept nogil
 
 cdef inline double scattered_ns(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n) noexcept nogil:
     """What a gather of n slices takes longer one by one than by tile, if successive ones are far from each other."""
-    cdef double n_bytes = <double>n_slices * slice_bytes, cached = shared.machine.l3_bytes / 2.0
-    if slice_bytes > MAX_GATHERED or n < MIN_TILED or n_bytes < cached:
+    cdef double n_bytes = <double>n_slices * slice_bytes, cached = min(1.0, shared.machine.l3_bytes / n_bytes)
+    if slice_bytes > MAX_GATHERED or n < MIN_TILED or n_bytes < shared.machine.l3_bytes // 4:
         return 0
-    return n * (FAR_NS if n_bytes >= 2 * cached else CACHED_NS) / slice_bytes
+    return n * (cached * shared.machine.step_l3 + (1 - cached) * shared.machine.step_memory - HIDDEN_NS)
 
 
 cdef inline double read_ns(Py_ssize_t n_slices, Py_ssize_t slice_bytes) noexcept nogil:

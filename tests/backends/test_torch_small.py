@@ -8,7 +8,7 @@ import gatherscatter as gs
 import numpy as np
 import pytest
 import torch
-from gatherscatter._kernels import tensors
+from gatherscatter._kernels import torch_tensors
 from gatherscatter.backends.torch import small_calls
 from gatherscatter.operators import AXIS, GATHER, SCATTER
 from pairwise import in_turn
@@ -275,7 +275,7 @@ def test_an_api_of_another_version_is_not_loaded():
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     table = (ctypes.c_uint32 * 32)(2, 0)  # version 2.0, and no older one
     capsule = new(ctypes.addressof(table), b"dlpack_exchange_api", None)
-    assert not tensors.load(capsule, torch.Tensor, torch.UntypedStorage, [])
+    assert not torch_tensors.load(capsule, torch.Tensor, torch.UntypedStorage, [])
     assert gather(torch.arange(3), torch.tensor([2])).tolist() == [2]
 
 

@@ -4,7 +4,7 @@ CPU tensors go to the compiled kernels, as NumPy arrays that share their memory 
 PyTorch's primitives (``primitives.py``). Both are operators of PyTorch's dispatcher (``operators.py``), so that traces
 keep them, and have gradients (``autograd.py``). This module checks the arguments.
 
-Small calls have no plan. The compiled `tensors.try_gather` and `tensors.try_scatter` (``small_calls.py``) decide who
+Small calls have no plan. The compiled `torch_tensors.try_gather` and `torch_tensors.try_scatter` (``small_calls.py``) decide who
 takes them: the kernels' fast path, or with a gradient ``small_forward.py``, whose backward pass is in
 ``small_backward.py``.
 """
@@ -23,7 +23,7 @@ from torch.autograd.graph import increment_version
 
 from gatherscatter import errors, threads, values
 from gatherscatter import plan as plans
-from gatherscatter._kernels import tensors
+from gatherscatter._kernels import torch_tensors
 from gatherscatter.backends.base import Backend, GatherOptions, ScatterOptions
 from gatherscatter.backends.library import each, merged_shape
 from gatherscatter.backends.numpy import BACKEND as NUMPY
@@ -357,7 +357,7 @@ def _check_gradients(plan: Plan, out: Tensor, **tensors: Tensor) -> None:
 
 
 BACKEND = TorchBackend()
-tensors.record_by(small_forward.gather, small_forward.scatter)
+torch_tensors.record_by(small_forward.gather, small_forward.scatter)
 
 # torch.compile traces the functions that make plans, without the lru_cache around them. (Substitutes for them, by
 # torch.compiler.substitute_in_graph, would import torch._dynamo, which a call outside of torch.compile does not need.)

@@ -1,4 +1,4 @@
-"""Small calls on CPU tensors: the compiled module `tensors`, on arrays that share the tensors' memory.
+"""Small calls on CPU tensors: the compiled module `torch_tensors`, on arrays that share the tensors' memory.
 
 PyTorch 2.10 and later have DLPack's C exchange API, which makes the arrays. With other versions `Tensor.numpy` and
 `torch.from_numpy` make them, which take longer than the kernels.
@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 
-from gatherscatter._kernels import tensors
+from gatherscatter._kernels import torch_tensors
 from gatherscatter.backends.base import small_gathers, small_scatters
 from gatherscatter.backends.torch import memory
 
@@ -40,7 +40,7 @@ def _increment_version(tensors: tuple[Tensor]) -> None:
 
 def load() -> bool:
     """Load the API. False: this version of PyTorch lacks it."""
-    return tensors.load(
+    return torch_tensors.load(
         getattr(Tensor, "__dlpack_c_exchange_api__", None),
         torch.Tensor,
         torch.UntypedStorage,
@@ -48,7 +48,7 @@ def load() -> bool:
     )
 
 
-tensors.set_up(
+torch_tensors.set_up(
     *memory.PLAIN,
     by_numpy=_by_numpy,
     tensor_by_numpy=torch.from_numpy,
@@ -60,8 +60,8 @@ tensors.set_up(
     increment_version=torch._C._increment_version if (IS_LOADED := load()) else _increment_version,
 )
 
-arrays, tensor = tensors.arrays, tensors.tensor
-try_gather, try_scatter = tensors.try_gather, tensors.try_scatter
+arrays, tensor = torch_tensors.arrays, torch_tensors.tensor
+try_gather, try_scatter = torch_tensors.try_gather, torch_tensors.try_scatter
 
 
 def small_gather(*arguments: Any) -> Tensor | None:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gatherscatter import plan as plans
 from gatherscatter import threads
-from gatherscatter._kernels import tensors
+from gatherscatter._kernels import torch_tensors
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.torch import autograd, operators, small_calls
@@ -52,7 +52,7 @@ def scatter(
         and updates.dtype is data.dtype
         and _scatters(kind, reduction, index)
         and _is_checked(kind, index, batch_dims, mode)
-        and tensors.fitting_shape(kind, source, index, axis, 0) == update.shape
+        and torch_tensors.fitting_shape(kind, source, index, axis, 0) == update.shape
     ):
         if reduction == "none":
             return data.index_copy(axis, indices, updates)
@@ -80,7 +80,7 @@ def _gathers(kind: int, data: Tensor, batch_dims: Any, mode: Any, axis: Any, sou
         # With more axes of indices, the order of the gradient's sums depends on its strides.
         and not (kind == ND and index.ndim > 2)
         and _is_checked(kind, index, batch_dims, mode)
-        and tensors.fitting_shape(kind, source, index, axis, 0) is not None
+        and torch_tensors.fitting_shape(kind, source, index, axis, 0) is not None
     )
 
 

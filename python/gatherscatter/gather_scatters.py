@@ -221,6 +221,8 @@ def _with_prepared(
     """With indices that need no more checks."""
     _check_shapes(positions_of(indices), positions_of(source_indices))
     backend, (table, slices) = core.arrays(_PUT, data=data, updates=source)
+    if out is not None:  # the steps would name the scatter
+        backend.check_out(indices._plan._replace(operator=_PUT), out, table, tuple(table.shape))
     if not isinstance(slices, values.TYPES):
         at, of = rows_of(indices, backend, _PUT, table), rows_of(source_indices, backend, _TAKE, slices)
         if at is not None and of is not None:

@@ -42,7 +42,9 @@ def can_cast(given: str, to: str, casting: str) -> bool:
     if to == "bfloat16" and kind_of(given) in "biu":
         to = "float16"  # both hold the integers of 8 bits
     elif given == "bfloat16":
-        given = "float32"  # which the dtypes that hold bfloat16 hold too
+        given = "float32"  # which the floats that hold bfloat16 hold too; strings hold any number
+        if kind_of(to) not in "fc":
+            return False
     try:
         return np.can_cast(given, to)
     except TypeError:  # a dtype that NumPy lacks

@@ -70,7 +70,7 @@ cdef enum:
     L1_BYTES = 1 << 15      # of the smallest of today's CPUs
     MAX_TILES = 1 << 10     # to which records are sorted: as many write streams as L1 and the TLB sustain
     STREAM_AHEAD = 1 << 12  # bytes from what is read sequentially to what is prefetched: see prefetch_stream
-    AHEAD = 16              # elements from one that is combined to one whose accumulator is prefetched,
+    AHEAD = 16              # elements from one that is processed to one whose memory is prefetched,
     ROWS_AHEAD = 8          # and rows, of several cache lines each
 
 

@@ -3,8 +3,8 @@ cimport numpy as cnp
 
 cdef enum:
     SCRATCH_BYTES = 1 << 26     # of a call, unless a single line or table needs more
-    WINDOW_BYTES = 31 << 20     # of what is taken part by part: the free lists of the C library keep less than 32 MiB
-    STACK_BYTES = 1 << 11       # of small scratch memory: a thread's stack may have 16 KiB
+    WINDOW_BYTES = 31 << 20     # of accumulators outside of the result, where records do not share the memory
+    STACK_BYTES = 1 << 11       # of scratch memory that is so small that it is on the stack
     KEPT_BYTES = 1 << 18        # of an array: memory.pxi keeps the memory of no smaller ones
 
 

@@ -81,6 +81,6 @@ cdef inline bint run_tiles(const Job* job) noexcept:
         fill_skipped(job, values)
     n_tasks = min(order.n_chunks, n_tasks_for(n_threads))
     for task in prange(n_tasks, num_threads=n_threads, schedule="dynamic", chunksize=1, nogil=True):
-        take_chunks(order, order.places, chunk_start(order.n_chunks, n_tasks, task),
-                    chunk_start(order.n_chunks, n_tasks, task + 1), bytes, values, bytes, job.out, job.interrupts)
+        take_chunks(order, chunk_start(order.n_chunks, n_tasks, task),
+                    chunk_start(order.n_chunks, n_tasks, task + 1), bytes, values, job.out, job.interrupts)
     return True

@@ -139,7 +139,7 @@ def is_scattered(cnp.ndarray indices not None):
 
 
 cdef inline void sort_chunk(const TileOrder* order, const int32_t* slices, Py_ssize_t chunk, uint32_t* begins,
-                            uint16_t* positions, uint16_t* sources, uint16_t* places) noexcept nogil:
+                            uint16_t* positions, uint16_t* places) noexcept nogil:
     cdef uint32_t ends[MAX_ORDER_TILES + 1]
     cdef int shift = order.shift
     cdef uint32_t n_tiles = <uint32_t>order.n_tiles, mask = (<uint32_t>1 << shift) - 1, tile, place, count
@@ -158,7 +158,6 @@ cdef inline void sort_chunk(const TileOrder* order, const int32_t* slices, Py_ss
         place = ends[tile]
         ends[tile] += 1
         positions[place] = <uint16_t>(<uint32_t>slices[i] & mask)
-        sources[place] = <uint16_t>(i - start)
         places[i] = <uint16_t>(place - start)
 
 
@@ -182,6 +181,6 @@ def sort_by_tile(cnp.ndarray indices not None, Py_ssize_t n_slices, empty, int n
     for chunk in prange(order.n_chunks, num_threads=team, schedule="dynamic", chunksize=1, nogil=True):
         if not is_interrupted(&interrupts, 1 << TILE_SHIFT):
             sort_chunk(&order, <const int32_t*>cnp.PyArray_DATA(indices), chunk, <uint32_t*>order.begins,
-                       <uint16_t*>order.positions, <uint16_t*>order.sources, <uint16_t*>order.places)
+                       <uint16_t*>order.positions, <uint16_t*>order.places)
     raise_if_interrupted(with_interrupts(&interrupts, OK))
     return memory

@@ -6,14 +6,14 @@
 #     chunk 0                               chunk 1
 #     │ tile 0 │ tile 1 │ … │ skipped │     │ tile 0 │ tile 1 │ … │ skipped │     …
 #
-# Values are moved between the order of the indices and this one by chunk. A thread that owns a tile takes its runs
-# of all chunks.
+# A thread that owns a tile takes the values of its runs of all chunks. Then they are moved by chunk to the places of
+# their indices.
 from libc.stdint cimport int32_t, uint16_t, uint32_t, uintptr_t
 cimport numpy as cnp
 
 from common.copies cimport copy_numbered
 from common.interrupts cimport Interrupts, is_interrupted
-from common.items cimport CACHE_LINE, MAX_ELEMENT_BYTES, STREAM_AHEAD, prefetch_l1, prefetch_row_l2
+from common.items cimport CACHE_LINE, MAX_ELEMENT_BYTES, STREAM_AHEAD, prefetch_row_l2
 from common.machine cimport shared
 from common.scratch cimport SCRATCH_BYTES
 from common.stream cimport STREAM_BYTES, can_stream, stream_contiguous, stream_fence
@@ -27,13 +27,12 @@ cdef enum:
 
 cdef extern from *:
     """
-    #define GS_HIDDEN_NS 0.7    /* of the time to reach a slice: those that come next are reached meanwhile */
+    #define GS_HIDDEN_NS 0.7    /* of the ns to reach a slice: those that come next are reached meanwhile */
     """
     double HIDDEN_NS "GS_HIDDEN_NS"
 
 cdef struct TileOrder:
     const uint16_t* positions   # in the order: of the slice in the tile
-    const uint16_t* sources     # in the order: of the index in the chunk
     const uint16_t* places      # of the indices: where they are in the order of the chunk
     const uint32_t* begins      # of the runs of each tile; the tile n_tiles is that of skipped indices
     Py_ssize_t n
@@ -44,7 +43,7 @@ cdef struct TileOrder:
 
 
 cdef inline bint can_tile(Py_ssize_t n_slices, Py_ssize_t n) noexcept nogil:
-    """Whether so many indices of so many slices can have a tile order. Their values are in scratch memory."""
+    """Whether n indices of so many slices can have a tile order. Scratch memory holds as many values of one byte."""
     return 0 < n <= SCRATCH_BYTES and 0 < n_slices <= <Py_ssize_t>MAX_ORDER_TILES << TILE_SHIFT + 1
 
 
@@ -64,22 +63,21 @@ cdef inline void describe_tiles(TileOrder* order, Py_ssize_t n_slices, Py_ssize_
 
 cdef inline Py_ssize_t words_of(const TileOrder* order) noexcept nogil:
     """The size of its memory, in uint32_t."""
-    return (order.n_tiles + 2) * order.n_chunks + (3 * order.n + 1) // 2
+    return (order.n_tiles + 2) * order.n_chunks + order.n
 
 
 cdef inline void set_memory(TileOrder* order, const char* memory) noexcept nogil:
     order.begins = <const uint32_t*>memory
     order.positions = <const uint16_t*>(order.begins + (order.n_tiles + 2) * order.n_chunks)
-    order.sources = order.positions + order.n
-    order.places = order.sources + order.n
+    order.places = order.positions + order.n
 
 
 cdef inline double scattered_ns(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_ssize_t n) noexcept nogil:
-    """What a gather of n slices takes longer one by one than by tile, if successive ones are far from each other."""
+    """What a gather at n indices takes longer one by one than by tile, if successive ones are far from each other."""
     cdef double n_bytes = <double>n_slices * slice_bytes, cached = min(1.0, shared.machine.l3_bytes / n_bytes)
     if slice_bytes > MAX_GATHERED or n < MIN_TILED or n_bytes < shared.machine.l3_bytes // 4:
         return 0
-    # Of four bytes. Shorter ones are more to a cache line, which tiles reach once.
+    # The times are those of four bytes. Of shorter slices more share a cache line, which tiles reach once.
     return 4 * n * (cached * shared.machine.step_l3 + (1 - cached) * shared.machine.step_memory - HIDDEN_NS) / slice_bytes
 
 
@@ -117,35 +115,31 @@ cdef inline bint describe_order(cnp.ndarray memory, Py_ssize_t n_slices, Py_ssiz
     return True
 
 
-cdef inline void take_values(Py_ssize_t width, const uint16_t* numbers, Py_ssize_t n, const char* source,
-                             Py_ssize_t step, char* to, bint streams, Py_ssize_t following) noexcept nogil:
-    """to[i] = source[numbers[i]], where adjacent values of source are `step` bytes apart.
+cdef inline void take_values(Py_ssize_t width, const uint16_t* places, Py_ssize_t n, const char* values, char* to,
+                             bint streams, Py_ssize_t following) noexcept nogil:
+    """to[i] = values[places[i]].
 
-    following: bytes from source to that of the next chunk, which is prefetched meanwhile; 0: nothing is.
+    following: bytes from the values to those of the next chunk, which are prefetched meanwhile; 0: none are.
     """
     cdef char group[GROUP * MAX_ELEMENT_BYTES]
-    cdef Py_ssize_t i = 0, j, bytes = GROUP * width
+    cdef Py_ssize_t i = 0, bytes = GROUP * width
     while i + GROUP <= n:
-        prefetch_row_l2(<const char*>(numbers + i) + STREAM_AHEAD, GROUP * sizeof(uint16_t))
-        if following and step == width:
-            prefetch_row_l2(source + following + i * step, bytes)
-        elif step != 0 and step != width and i + 2 * GROUP <= n:
-            for j in range(i + GROUP, i + 2 * GROUP):
-                prefetch_l1(source + numbers[j] * step)
+        prefetch_row_l2(<const char*>(places + i) + STREAM_AHEAD, GROUP * sizeof(uint16_t))
+        if following:
+            prefetch_row_l2(values + following + i * width, bytes)
         if streams:
-            copy_numbered(width, source, step, numbers + i, GROUP, group)
+            copy_numbered(width, values, width, places + i, GROUP, group)
             stream_contiguous(to, group, bytes)
         else:
-            copy_numbered(width, source, step, numbers + i, GROUP, to)
+            copy_numbered(width, values, width, places + i, GROUP, to)
         to += bytes
         i += GROUP
-    copy_numbered(width, source, step, numbers + i, n - i, to)
+    copy_numbered(width, values, width, places + i, n - i, to)
 
 
-cdef inline void take_chunks(const TileOrder* order, const uint16_t* numbers, Py_ssize_t start, Py_ssize_t stop,
-                             Py_ssize_t value_bytes, const char* source, Py_ssize_t step, char* to,
-                             Interrupts* interrupts) noexcept nogil:
-    """Move the values of some chunks into the order (numbers: its sources) or out of it (its places)."""
+cdef inline void take_chunks(const TileOrder* order, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t value_bytes,
+                             const char* values, char* to, Interrupts* interrupts) noexcept nogil:
+    """Move the values of some chunks from the order to the places of their indices."""
     cdef Py_ssize_t chunk, begin, n
     cdef bint streams = (order.n * value_bytes >= STREAM_BYTES and can_stream()
                          and (<uintptr_t>to & (CACHE_LINE - 1)) == 0)
@@ -155,7 +149,7 @@ cdef inline void take_chunks(const TileOrder* order, const uint16_t* numbers, Py
         if is_interrupted(interrupts, n):
             return
         # Not the last chunk, which may have fewer values.
-        take_values(value_bytes, numbers + begin, n, source + begin * step, step, to + begin * value_bytes, streams,
-                    n * step if chunk + 1 < stop and chunk + 2 < order.n_chunks else 0)
+        take_values(value_bytes, order.places + begin, n, values + begin * value_bytes, to + begin * value_bytes, streams,
+                    n * value_bytes if chunk + 1 < stop and chunk + 2 < order.n_chunks else 0)
     if streams:
         stream_fence()

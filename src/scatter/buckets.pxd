@@ -36,7 +36,7 @@ cdef enum:
     GROUP_BYTES = (SCRATCH_BYTES >> 3) * 3  # of accumulators of a group of tiles, so that records have more than half
     MIN_BLOCK = 8               # log2 of a block's bytes: links to smaller ones would take longer,
     MAX_BLOCK = 13              # and larger ones would be less full
-    MIN_RECORDS = 1 << 16       # of a round: fewer do not pay for opening all tiles
+    MIN_RECORDS = 1 << 16       # of a round: fewer do not pay for visiting all tiles
     APART = 2 * CACHE_LINE      # bytes between what two threads write: CPUs fetch pairs of lines
 
 cdef struct Partition:

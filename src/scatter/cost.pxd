@@ -1,7 +1,7 @@
 # cython: cdivision=True
 # The choice of a route and of the number of threads: the least estimated time.
 #
-# A route's time is a sum of passes. A pass over n updates takes n × ns on each of T threads, or as long as memory needs
+# A route's time is a sum of passes. A pass over n updates takes n × ns / T on T threads, or as long as memory needs
 # for its bytes; the start and the end of a team cost a region. All routes give the same bits, so a wrong estimate costs
 # time only. Where updates go is estimated from a sample of the tuples.
 from libc.math cimport pow
@@ -25,7 +25,7 @@ from scatter.private cimport can_be_private, private_bytes
 cdef enum:
     SAMPLED = 64                # pairs of neighbouring tuples
     GROUPS = 8                  # of them
-    PAGES = 1 << 8              # rows that are nearer than a page are neighbours, if the result has as many pages
+    PAGES = 1 << 8              # that a result has: of a smaller one, they are smaller. Rows nearer than one are near
     MIN_SAMPLED = 1 << 12       # updates: to apply fewer takes no longer than a sample
     MIN_WORTH = 1 << 16         # updates: with fewer, a sample would take a large part of the time
     WORTH_BLOCKS = 1 << 5       # bytes of a row, for one thread to take blocks, of a result that L3 does not hold
@@ -39,8 +39,8 @@ cdef extern from *:
 cdef struct Sample:
     double equal                # the share of tuples whose row is that of the tuple before
     double near                 # the share of tuples whose row is near that of the tuple before
-    double share                # of the updates that go to one page, at most
-    double reach[GROUPS]        # ascending: each bytes of rows that equally many of the updates go to
+    double share                # of the updates that go to the page that has the most
+    double reach[GROUPS]        # bytes that the rows of each eighth of the updates span, ascending
 
 cdef struct Choice:
     int route
@@ -148,10 +148,10 @@ cdef inline double apply_ns(const Job* job, double step) noexcept nogil:
 
 
 cdef inline double update_ns(const Job* job, const Sample* sample, double far) noexcept nogil:
-    """ns to apply an update. far: of a step, if its row is not near that of the update before."""
+    """apply_ns in the mean of all updates. far: of a step, if its row is not near that of the update before."""
     cdef double ns = apply_ns(job, far)
     if not job.rows_are_elements and not job.by_last and far > 2 * shared.machine.step_l2:
-        # the updates come between the rows, so that the CPU does not read them meanwhile
+        # the updates come between the rows, so that the CPU does not read later rows meanwhile
         ns += job.row_bytes / (1.4 * shared.machine.bandwidth)
     return sample.near * apply_ns(job, shared.machine.step_l2) + (1 - sample.near) * ns
 

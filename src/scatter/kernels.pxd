@@ -20,7 +20,7 @@ from common.items cimport (
     prefetch_row, prefetch_row_l2, prefetch_write, restricted, scalar,
 )
 from scatter.steps cimport bfloat16, boolean, combined, complex64, complex128, float16, value_t
-from scatter.vectors cimport VECTOR, combine_vectors
+from scatter.vectors cimport VECTOR, combine_vectors, has_vectors
 
 cdef enum Mark:
     UNMARKED
@@ -319,9 +319,9 @@ cdef inline inline_void apply_rows_any(ReductionCode step, Mark mark, char* mark
         apply_rows_of(step, mark, marks, type, False, 3, 3 * size, rows, accumulators, n)
     elif is_point and n_items == 4:
         apply_rows_of(step, mark, marks, type, False, 4, 4 * size, rows, accumulators, n)
-    elif are_floats and step != ASSIGN and kernel.row_bytes == VECTOR and n_items * size == VECTOR:
+    elif are_floats and has_vectors(step) and kernel.row_bytes == VECTOR and n_items * size == VECTOR:
         apply_rows_of(step, mark, marks, type, True, VECTOR // size, VECTOR, rows, accumulators, n)
-    elif are_floats and step != ASSIGN and n_items * size % VECTOR == 0:
+    elif are_floats and has_vectors(step) and n_items * size % VECTOR == 0:
         apply_rows_of(step, mark, marks, type, True, n_items, kernel.row_bytes, rows, accumulators, n)
     else:
         apply_rows_of(step, mark, marks, type, False, n_items, kernel.row_bytes, rows, accumulators, n)

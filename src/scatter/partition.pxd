@@ -41,7 +41,7 @@ cdef enum:
     MOST_SORTED_ROWS = 1 << 9   # of a tile, so that a row has several of the records
 
 cdef struct Sorting:
-    # In scratch memory, since a thread's stack may have 16 KiB.
+    # In scratch memory, since a thread's stack may be small (MIN_STACK in load.h).
     uint32_t records[2 * SORTED]  # of each its row, and the number of the update
     uint32_t order[SORTED]
     uint32_t end[MOST_SORTED_ROWS]

@@ -1,5 +1,5 @@
 # Steps on 32 bytes of floats or doubles, which compilers do not always make of loops (vectors.h).
-from common.codes cimport ADD, MAX, MUL, ReductionCode
+from common.codes cimport ADD, MAX, MIN, MUL, ReductionCode
 from common.items cimport CACHE_LINE, inline_void, prefetch_l2, prefetch_write
 from scatter.steps cimport floating, value_t
 
@@ -17,6 +17,11 @@ cdef extern from "scatter/vectors.h":
 
 cdef enum:
     VECTOR = 32                 # bytes, of AVX2
+
+
+cdef inline bint has_vectors(ReductionCode step) noexcept nogil:
+    """Whether combine_vector has the step."""
+    return step == ADD or step == MUL or step == MAX or step == MIN
 
 
 cdef inline inline_void combine_vector(ReductionCode step, floating* type, char* to, const char* update) noexcept nogil:

@@ -112,6 +112,23 @@ def test_updates():
         gs.at(np.zeros(3, "U1"))[0].subtract("a")
 
 
+@pytest.mark.parametrize("index", [[0], ([0], 0), slice(None)], ids=str)
+def test_out_whose_elements_share_memory(index):
+    x = np.lib.stride_tricks.as_strided(np.zeros(3), (3, 3), (8, 0))
+    with pytest.raises(ValueError, match="at: elements of out share memory"):
+        gs.at(x)[index].add(1.0, out=x)
+    assert not x.any()
+
+
+def test_slices_of_64_dimensions():
+    x = np.zeros((1,) * 63 + (2,))
+    for index in (slice(0, 1), ...):
+        with pytest.raises(IndexError, match="at: x has 64 dimensions, too many for slices and integers alone"):
+            gs.at(x)[index].add(1.0)
+    assert gs.at(x)[0].add(1.0).sum() == 2
+    assert gs.at(x)[[0]].add(1.0).sum() == 2
+
+
 @pytest.mark.parametrize("index", [0, [0], ([0], [0]), slice(None), X > 0], ids=str)
 def test_options(index):
     call = gs.at(X)[index]

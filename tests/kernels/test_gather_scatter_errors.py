@@ -256,6 +256,14 @@ class TestNumbers:
         assert kernels.numbers(plan._replace(orders=prepared._orders), prepared._indices) is prepared._indices
 
 
+def test_out_whose_elements_share_memory():
+    """Named by the function that was called, whether its indices are prepared or not."""
+    out = np.lib.stride_tricks.as_strided(np.zeros(16), DATA.shape, (0, 8))
+    for indices in ([0, 1], [0, 2]), (to(), of()):
+        with pytest.raises(ValueError, match="gather_scatter: elements of out share memory"):
+            gs.gather_scatter(DATA, indices[0], SOURCE, indices[1], out=out)
+
+
 class TestSourceThatChanges:
     """The kernel reads no memory outside of the source, whatever happened since its indices were checked."""
 

@@ -387,3 +387,9 @@ def test_prepared_indices_in_a_plain_call():
     ):
         with pytest.raises(TypeError, match=re.escape(f"indices is a gatherscatter.Prepared, {words}")):
             call()
+
+
+@pytest.mark.parametrize("dtype", ["U1", "M8[D]", "f8", "c16", "?"])
+def test_indices_that_are_no_integers(dtype):
+    with pytest.raises(TypeError, match="gather: indices has dtype"):
+        gs.prepare("gather", (3,), np.zeros(2, dtype))

@@ -212,3 +212,10 @@ class TestAllOrNothing:
                     )
                 with pytest.raises(IndexError):
                     gs.scatter(data, np.zeros(1, int), np.ones((3000, 1), dtype), axis=1, mode=mode, out=data)
+
+
+def test_bfloat16_into_strings():
+    """NumPy casts other floats to strings, but not this one."""
+    strings = np.array(["a", "b"], np.dtypes.StringDType())
+    with pytest.raises(TypeError, match="scatter: updates has dtype bfloat16, but data has StringDType"):
+        gs.scatter(strings, [0], np.ones(1, ml_dtypes.bfloat16))

@@ -101,6 +101,13 @@ def updates_kind(op: Operator, found: object, expected: object) -> TypeError:
     )
 
 
+def too_many_dimensions(op: Operator, n: int) -> IndexError:
+    return IndexError(
+        f"{op.name}: {op.data} has {n} dimensions, too many for slices and integers alone, which take one more here; "
+        "reshape it to fewer, or index an axis by an array"
+    )
+
+
 def no_subtract(op: Operator, dtype: object) -> TypeError:
     return TypeError(
         f"{op.name}: subtract does not support dtype {dtype}; convert {op.data} and {op.updates} to integers"

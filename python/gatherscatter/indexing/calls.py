@@ -19,6 +19,7 @@ from gatherscatter import plan as plans
 from gatherscatter._kernels.gather import try_gather
 from gatherscatter._kernels.scatter import try_scatter
 from gatherscatter.backends.base import Backend, fits
+from gatherscatter.backends.overlap import may_overlap_itself
 from gatherscatter.errors import ignored_fill_value
 from gatherscatter.errors import indexing as messages
 from gatherscatter.indexing import grammar, views
@@ -100,7 +101,7 @@ def update(
     op: Operator, x: Any, index: Any, updates: Any, options: Options, wrap: Any, out: Any, negate: bool = False
 ) -> Any:
     """Combine updates into ``x[index]`` by a scatter. negate: subtract them."""
-    if type(x) is np.ndarray and (out is x or (out is None and x.nbytes <= _SMALL)):
+    if type(x) is np.ndarray and (x.nbytes <= _SMALL if out is None else out is x and not may_overlap_itself(x)):
         target = x if out is x else x.copy()
         if not negate and _try_update(op, target, index, updates, options, wrap):
             return target

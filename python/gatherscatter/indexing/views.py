@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gatherscatter.backends.base import Backend
+from gatherscatter.errors import indexing as messages
 from gatherscatter.indexing import grammar
 from gatherscatter.indexing.grammar import Parsed, Selector
 from gatherscatter.operators import Operator
@@ -100,10 +101,15 @@ def call(backend: Backend, op: Operator, x: Any, parsed: Parsed, updates: Any = 
     """The view of x and the index arrays. updates, out: of the call."""
     xp = backend.namespace(x)
     arrays_given = tuple(selector.array for selector in parsed.selectors)
-    takes_arrays = backend.readable(op, data=x, indices=arrays_given, updates=updates, out=out) is not None
+    takes_arrays = len(parsed.indexed) > 1 and (
+        backend.readable(op, data=x, indices=arrays_given, updates=updates, out=out) is not None
+    )
     key = parsed.view if parsed.inserted or not parsed.is_whole else ()
     view = View(key, parsed.inserted)
-    data = view.of(xp, x)
+    try:
+        data = view.of(xp, x)
+    except IndexError:  # NumPy has at most 64 dimensions, and the view of a basic index one more than x
+        raise messages.too_many_dimensions(op, x.ndim) from None
     selectors, indexed = parsed.selectors, parsed.indexed
     rest = tuple(axis for axis in range(data.ndim) if axis not in indexed)
     axis = parsed.place

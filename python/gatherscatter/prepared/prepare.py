@@ -87,7 +87,7 @@ def prepare(
 
     The first scatter along axis 0 with slices of 64 bytes or more also groups the updates by slice, which takes 4 bytes
     for each index and for each slice. Later scatters start from there. The first gather of elements or points of up to
-    8 bytes from large data sorts the indices by parts of the data that fit a cache, which takes 6 bytes for each. NumPy
+    8 bytes from large data sorts the indices by parts of the data that fit a cache, which takes 4 bytes for each. NumPy
     arrays and CPU tensors of PyTorch use these orders, and so do their gradients; the other libraries use the numbers
     only.
 
@@ -136,7 +136,8 @@ def prepare(
     array = None if backend.is_unknown(indices) else backend.as_numpy(indices)
     if array is None:
         raise errors.unknown_indices(op, backend.unknown_name)
-    dispatch.check_index_dtype(op, array, array)
+    if array.dtype.kind not in "iu":
+        raise errors.index_dtype(op, array.dtype, array.dtype)
     return prepared_indices(plans.gather(op, sizes, array.shape, first, batch, mode), array)
 
 

@@ -23,7 +23,7 @@ sys.meta_path = [finder for finder in sys.meta_path if not type(finder).__module
 """
 # What is compiled for a fault in a folder of src/, except for CPUs without AVX2.
 MODULES = {"gather": ["gather"], "prepared": ["gather"], "scatter": ["scatter"], "segments": ["segments"]}
-MODULES["torch"] = ["torch_tensors"]
+MODULES["pytorch"] = ["torch_tensors"]
 MODULES["common"] = ["common", "torch_tensors", "gather", "scatter", "segments"]
 FLAGS = [f"-Ccmake.define.CMAKE_{language}_FLAGS_RELEASE=-O1" for language in ("C", "CXX")]  # sooner compiled
 

@@ -4,8 +4,8 @@ CPU tensors go to the compiled kernels, as NumPy arrays that share their memory 
 PyTorch's primitives (``primitives.py``). Both are operators of PyTorch's dispatcher (``operators.py``), so that traces
 keep them, and have gradients (``autograd.py``). This module checks the arguments.
 
-Small calls have no plan. The compiled `torch_tensors.try_gather` and `torch_tensors.try_scatter` (``small_calls.py``) decide who
-takes them: the kernels' fast path, or with a gradient ``small_forward.py``, whose backward pass is in
+Small calls have no plan. The compiled `torch_tensors.try_gather` and `torch_tensors.try_scatter` (``small_calls.py``)
+decide who takes them: the kernels' fast path, or with a gradient ``small_forward.py``, whose backward pass is in
 ``small_backward.py``.
 """
 

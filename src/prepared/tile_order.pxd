@@ -78,7 +78,8 @@ cdef inline double scattered_ns(Py_ssize_t n_slices, Py_ssize_t slice_bytes, Py_
     if slice_bytes > MAX_GATHERED or n < MIN_TILED or n_bytes < shared.machine.l3_bytes // 4:
         return 0
     # The times are those of four bytes. Of shorter slices more share a cache line, which tiles reach once.
-    return 4 * n * (cached * shared.machine.step_l3 + (1 - cached) * shared.machine.step_memory - HIDDEN_NS) / slice_bytes
+    return (4 * n / <double>slice_bytes
+            * (cached * shared.machine.step_l3 + (1 - cached) * shared.machine.step_memory - HIDDEN_NS))
 
 
 cdef inline double read_ns(Py_ssize_t n_slices, Py_ssize_t slice_bytes) noexcept nogil:
@@ -149,7 +150,7 @@ cdef inline void take_chunks(const TileOrder* order, Py_ssize_t start, Py_ssize_
         if is_interrupted(interrupts, n):
             return
         # Not the last chunk, which may have fewer values.
-        take_values(value_bytes, order.places + begin, n, values + begin * value_bytes, to + begin * value_bytes, streams,
-                    n * value_bytes if chunk + 1 < stop and chunk + 2 < order.n_chunks else 0)
+        take_values(value_bytes, order.places + begin, n, values + begin * value_bytes, to + begin * value_bytes,
+                    streams, n * value_bytes if chunk + 1 < stop and chunk + 2 < order.n_chunks else 0)
     if streams:
         stream_fence()

@@ -4,8 +4,8 @@ One pass over the data makes all states of a call whose numbers are of one kind 
 Log-sum-exp needs another one, with the maxima, and so do variances, with the means, where the first element of a
 segment is far from the others.
 
-`Segments.reduce` (by_scatters.py) has the steps of a reduction. `KernelSegments` has those that the kernels take: `words`,
-`scatter`, `is_scatter`, `needs_fill` and `divided`.
+`Segments.reduce` (by_scatters.py) has the steps of a reduction. `KernelSegments` has those that the kernels take:
+`words`, `scatter`, `is_scatter`, `needs_fill` and `divided`.
 """
 
 from __future__ import annotations

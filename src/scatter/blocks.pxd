@@ -10,7 +10,7 @@ from common.codes cimport INTERRUPTED, OK
 from common.interrupts cimport is_interrupted
 from common.items cimport CACHE_LINE, MAX_TILES, at_line, whole_lines
 from common.machine cimport shared
-from common.resolve cimport BLOCK, SKIPPED, resolve_block
+from common.resolve cimport BLOCK, resolve_block
 from common.scratch cimport allocate_scratch
 from common.stream cimport stream_fence
 from common.threads cimport MAX_TASKS, TASKS_PER_THREAD, chunk_start, first_error

@@ -251,6 +251,7 @@ cdef inline double private_ns(const Job* job, const Sample* sample, int n_thread
     cdef double n = <double>job.walk.n
     cdef double growth = <double>private_bytes(job) / (job.n_rows * job.kernel.row_bytes)
     cdef double each = job.tuples.k * shared.machine.resolve + update_ns(job, sample, step_ns(sample, growth))
+    # Copies are merged row by row. Those of assignments have marks, by which rows without updates are left out.
     return (max(n * each / n_threads, moved(n * update_bytes(job), n_threads))
             + job.n_rows * ((6.0 if job.kernel.step == ASSIGN else 1.0) + apply_ns(job, shared.machine.step_l2))
             + moved(2.0 * n_threads * private_bytes(job), n_threads) + result_ns(job, sample, n_threads)

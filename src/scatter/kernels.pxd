@@ -319,7 +319,7 @@ cdef inline inline_void apply_rows_any(ReductionCode step, Mark mark, char* mark
         apply_rows_of(step, mark, marks, type, False, 3, 3 * size, rows, accumulators, n)
     elif is_point and n_items == 4:
         apply_rows_of(step, mark, marks, type, False, 4, 4 * size, rows, accumulators, n)
-    elif are_floats and has_vectors(step) and kernel.row_bytes == VECTOR and n_items * size == VECTOR:
+    elif are_floats and has_vectors(step) and kernel.row_bytes == n_items * size == VECTOR:
         apply_rows_of(step, mark, marks, type, True, VECTOR // size, VECTOR, rows, accumulators, n)
     elif are_floats and has_vectors(step) and n_items * size % VECTOR == 0:
         apply_rows_of(step, mark, marks, type, True, n_items, kernel.row_bytes, rows, accumulators, n)

@@ -142,8 +142,9 @@ def _check_error(call, error, refusal, given):
     kind, *message = refusal
     shares = "out" in given and _shares_elements(given["out"])
     if (call.errors or shares) and type(error) is IndexError:  # two rules are broken, and either error is right
-        at = (IndexError,) if call.is_at else None
-        kind, *message = at or _index_error(call, given["data"], np.asarray(given["indices"]))
+        kind, message = IndexError, []
+        if not call.is_at:
+            kind, *message = _index_error(call, given["data"], np.asarray(given["indices"]))
     elif shares and type(error) is ValueError:
         kind, message = ValueError, []
     if error is None:

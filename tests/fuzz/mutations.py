@@ -55,7 +55,8 @@ def _updates_dtype(call, random):
     if not call.scatters or not call.elements:  # an array of rank 0 is a scalar
         return None
     other = _another_type(call, random)
-    to = np.float16 if call.type.dtype.name == "bfloat16" and other.dtype.name == "uint4" else call.type.dtype
+    # float16 and bfloat16 hold the same integers, those of 8 bits; NumPy knows that of the former.
+    to = np.float16 if call.type.dtype.name == "bfloat16" and "int" in other.dtype.name else call.type.dtype
     if np.can_cast(other.dtype, to, "safe"):  # is cast
         return None
     _replace(call, random, "updates", other, call.elements)

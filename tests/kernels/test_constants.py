@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[2] / "src"
-MOST = 126  # constants: one that is new takes the place of another, or has a meaning that no other has
+MOST = 125  # constants: one that is new takes the place of another, or has a meaning that no other has
 
 needs_sources = pytest.mark.absent("the sources are not here", when=SOURCES.exists())
 

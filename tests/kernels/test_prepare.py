@@ -389,7 +389,10 @@ def test_prepared_indices_in_a_plain_call():
             call()
 
 
-@pytest.mark.parametrize("dtype", ["U1", "M8[D]", "f8", "c16", "?"])
+@pytest.mark.parametrize("dtype", ["U1", "M8[D]", "f8", "c16", "?", "O"])
 def test_indices_that_are_no_integers(dtype):
+    indices = np.zeros(2, dtype)
     with pytest.raises(TypeError, match="gather: indices has dtype"):
-        gs.prepare("gather", (3,), np.zeros(2, dtype))
+        gs.prepare("gather", (3,), indices)
+    with pytest.raises(TypeError, match="segment_reduce: segment_ids has dtype"):
+        gs.prepare("segment", (2,), indices)

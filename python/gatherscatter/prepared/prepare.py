@@ -9,6 +9,7 @@ import numpy as np
 from gatherscatter import dispatch, errors, gathers, scatters, values
 from gatherscatter import plan as plans
 from gatherscatter._typing import IntLike
+from gatherscatter.backends.base import Backend
 from gatherscatter.errors import segments as messages
 from gatherscatter.errors.foreign import MISSING, raises_unexpected, unexpected
 from gatherscatter.operators import AXIS, ELEMENTS, ND, SCATTER, Operator
@@ -133,12 +134,20 @@ def prepare(
     op = plans.without_negatives(op, wrap_negative_indices)
     mode = plans.string(op, "mode", mode)
     backend, (indices,) = dispatch.route(op, {"indices": indices})
-    array = None if backend.is_unknown(indices) else backend.as_numpy(indices)
-    if array is None:
-        raise errors.unknown_indices(op, backend.unknown_name)
+    array = _known(op, backend, indices)
     if array.dtype.kind not in "iu":
         raise errors.index_dtype(op, array.dtype, array.dtype)
     return prepared_indices(plans.gather(op, sizes, array.shape, first, batch, mode), array)
+
+
+def _known(op: Operator, backend: Backend, array: Any) -> values.Array:
+    """The elements as a NumPy array, which may have another dtype than of integers."""
+    if isinstance(array, np.ndarray):
+        return np.asarray(array)
+    found = None if backend.is_unknown(array) else backend.as_numpy(array)
+    if found is None:
+        raise errors.unknown_indices(op, backend.unknown_name)
+    return found
 
 
 def _of_segments(
@@ -151,9 +160,7 @@ def _of_segments(
     if given is not None and not isinstance(given, values.TYPES):
         op = op.replace(indices="indptr") if is_indptr else op
         backend, (array,) = dispatch.route(op, {"indices": given})
-        given = None if backend.is_unknown(array) else backend.as_numpy(array)
-        if given is None:
-            raise errors.unknown_indices(op, backend.unknown_name)
+        given = _known(op, backend, array)
         if errors.kind_of(array.dtype) == "int":
             with backend.constants():
                 like = backend.zeros((0,), array)
